@@ -54,7 +54,7 @@ impl World {
     }
 
     fn read(&self, _guard: ReadGuard<'_>) -> u32 {
-        // SAFETY: with a turn.
+        // SAFETY: with read access.
         self.thing.with(|thing| unsafe { *thing })
     }
 
@@ -79,7 +79,7 @@ impl World {
     fn try_to_change(&self) -> u32 {
         let change = || {
             let _alone = self.access.try_exclusive(&self.slots)?;
-            // SAFETY: alone.
+            // SAFETY: with exclusive access.
             self.thing.with_mut(|thing| unsafe { *thing += 1 });
             Some(())
         };
@@ -89,7 +89,7 @@ impl World {
     /// After all threads have ended: exclusive access is free, and no change was lost.
     fn check(&self, changes: u32) {
         assert!(self.access.try_exclusive(&self.slots).is_some());
-        // SAFETY: nobody else is there.
+        // SAFETY: all other threads have ended.
         assert_eq!(self.thing.with(|thing| unsafe { *thing }), changes);
     }
 }

@@ -41,7 +41,7 @@ mod system {
     const REGISTER_PRIVATE_EXPEDITED: libc::c_int = 1 << 4;
 
     fn membarrier(command: libc::c_int) -> bool {
-        // SAFETY: the call takes two numbers and touches no memory of ours.
+        // SAFETY: the call takes two numbers and touches no memory.
         unsafe { libc::syscall(libc::SYS_membarrier, command, 0) == 0 }
     }
 

@@ -29,7 +29,7 @@ pub(crate) struct StreamAccess {
 #[must_use]
 pub(crate) struct ReadGuard<'t> {
     access: &'t StreamAccess,
-    /// Where the read is announced; without a slot it is counted.
+    /// The slot that announces the read; without a slot it is counted.
     slot: Option<&'t Slot>,
     flags: u32,
 }

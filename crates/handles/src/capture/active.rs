@@ -29,6 +29,7 @@ impl Stream {
     /// forgotten ([`Busy`](crate::Error::Busy) names the threads). The driver refuses the call
     /// ([`Driver`](crate::Error::Driver)).
     #[doc(alias = "cuStreamBeginCapture")]
+    #[doc(alias = "cudaStreamBeginCapture")]
     pub fn begin_capture(&self, mode: CaptureMode) -> Result<ActiveCapture> {
         let context = self.context();
         context.ensure_usable()?;
@@ -80,7 +81,7 @@ impl ActiveCapture {
     /// captured.
     #[must_use]
     pub fn streams(&self) -> usize {
-        // The table may be locked for ever there.
+        // In a forked child the table may be locked forever.
         if process::is_forked() { 0 } else { open_captures::size(self.word) }
     }
 
@@ -106,6 +107,7 @@ impl ActiveCapture {
     /// captured work is discarded, and the reaper ends the capture once the streams are free. The
     /// same holds for a drop inside a host function.
     #[doc(alias = "cuStreamEndCapture")]
+    #[doc(alias = "cudaStreamEndCapture")]
     pub fn end(mut self) -> Result<Captured> {
         process::ensure_not_forked()?;
         self.finish()
@@ -127,7 +129,7 @@ impl ActiveCapture {
 
 /// The graph that the driver has just handed over.
 fn own(origin: &Stream, raw: CUgraph) -> GraphHandle {
-    // SAFETY: nobody else knows it.
+    // SAFETY: the graph is new and has no other owner.
     unsafe { GraphHandle::from_raw_owned(origin.context(), raw) }
 }
 
@@ -154,7 +156,7 @@ impl AsStream for ActiveCapture {
 impl Drop for ActiveCapture {
     fn drop(&mut self) {
         if self.word != 0 {
-            // In a forked child the locks may be held for ever.
+            // In a forked child the locks may be held forever.
             if process::is_forked() {
                 return;
             }

@@ -61,6 +61,8 @@ impl<'s> Enqueue<'s> {
     ///
     /// # Errors
     /// [`Error::Driver`](crate::Error::Driver) if the driver refuses the call.
+    #[doc(alias = "cuStreamIsCapturing")]
+    #[doc(alias = "cudaStreamIsCapturing")]
     #[inline]
     pub fn is_captured(&self) -> Result<bool> {
         match self.access.flags() {
@@ -81,6 +83,7 @@ impl<'s> Enqueue<'s> {
     /// [`Error::Driver`](crate::Error::Driver) if other code began the capture and the driver
     /// refuses a call.
     #[doc(alias = "cuStreamGetCaptureInfo")]
+    #[doc(alias = "cudaStreamGetCaptureInfo")]
     pub fn keep(&self, owner: impl Into<Owner>) -> Result<()> {
         let owner = owner.into();
         match self.stream.capture_id() {
@@ -116,7 +119,7 @@ impl<'s> Enqueue<'s> {
     fn keep_foreign(&self, owner: Owner) -> Result<()> {
         let context = self.stream.context();
         let Some(graph) = foreign_graph(self.stream)? else { return Ok(()) };
-        // SAFETY: the graph of a capture going on, which the caller's turn lets nobody end here.
+        // SAFETY: the graph of an open capture, which cannot end while the caller has read access.
         let graph = unsafe { GraphHandle::from_raw(context, graph) }?;
         UserObject::new(context, Box::new(owner))?.retain_on(&graph)
     }

@@ -27,7 +27,7 @@ const RECENT: usize = 8;
 /// Lets `give` keep things for a capture that is not over.
 #[inline]
 pub(super) fn keep_for(word: u64, give: impl FnOnce(&mut Keeper<'_>)) {
-    // There the table may be locked for ever.
+    // In a forked child the table may be locked forever.
     if process::is_forked() {
         return;
     }

@@ -20,11 +20,12 @@ pub struct Relaxed {
     _thread: PhantomData<*mut ()>,
 }
 
-/// Puts the calling thread into RELAXED mode, inside a host function too. Where the driver refuses
-/// that, nothing changes and the calls that follow give their own answers.
+/// Puts the calling thread into RELAXED mode, also inside a host function. If the driver refuses,
+/// nothing changes, and the following calls give their own answers.
 ///
 /// Calls `cuThreadExchangeStreamCaptureMode` (CUDA 10.1).
 #[doc(alias = "cuThreadExchangeStreamCaptureMode")]
+#[doc(alias = "cudaThreadExchangeStreamCaptureMode")]
 #[inline]
 pub fn relaxed(driver: &'static Driver) -> Relaxed {
     let before = exchange(driver, CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED);

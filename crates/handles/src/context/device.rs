@@ -27,6 +27,7 @@ impl Device {
     /// # Errors
     /// There is no usable driver, or it does not initialise.
     #[doc(alias = "cuDeviceGetCount")]
+    #[doc(alias = "cudaGetDeviceCount")]
     pub fn count() -> Result<usize> {
         match initialised() {
             Ok(driver) => count(driver),
@@ -45,6 +46,8 @@ impl Device {
     /// ([`NoDevice`](crate::Error::NoDevice)).
     #[doc(alias = "cuInit")]
     #[doc(alias = "cuDeviceGet")]
+    #[doc(alias = "cudaSetDevice")]
+    #[doc(alias = "cudaGetDevice")]
     pub fn new(ordinal: usize) -> Result<Self> {
         let found = Self::count()?;
         let number = c_int::try_from(ordinal).ok().filter(|_| ordinal < found);
@@ -98,6 +101,7 @@ impl Device {
     /// # Errors
     /// [`Error::Driver`](crate::Error::Driver) if the driver refuses the call.
     #[doc(alias = "cuDeviceGetName")]
+    #[doc(alias = "cudaGetDeviceProperties")]
     pub fn name(self) -> Result<String> {
         let mut text: [c_char; 256] = [0; 256];
         // SAFETY: the buffer has the length that is given; the driver ends the name with a zero.
@@ -129,6 +133,7 @@ impl Device {
     /// # Errors
     /// The driver refuses the call; `INVALID_VALUE` for an attribute that it does not know.
     #[doc(alias = "cuDeviceGetAttribute")]
+    #[doc(alias = "cudaDeviceGetAttribute")]
     pub fn attribute(self, attribute: CUdevice_attribute) -> Result<i32> {
         let mut value = 0;
         // SAFETY: the out pointer is valid.
@@ -156,6 +161,7 @@ impl Device {
     ///
     /// # Errors
     /// [`Error::Driver`](crate::Error::Driver) if the driver refuses the call.
+    #[doc(alias = "cuDeviceComputeCapability")]
     pub fn compute_capability(self) -> Result<(u32, u32)> {
         let part = |attribute| self.attribute(attribute).map(|value| u32::try_from(value).unwrap_or(0));
         Ok((

@@ -33,9 +33,9 @@ pub(crate) struct ContextBox {
 /// A device's context. The primary one ([`Device::context`]) is retained once in a process and not
 /// released before its end.
 ///
-/// A fault on the device ends a context for good: every later use of it and of what belongs to it
-/// returns [`Error::ContextLost`](crate::Error::ContextLost) with the first cause, and drops make
-/// no driver calls. The process cannot get the device back.
+/// A fault on the device ends a context permanently: every later use of it and of what belongs to
+/// it returns [`Error::ContextLost`](crate::Error::ContextLost) with the first cause, and drops
+/// make no driver calls. The process cannot get the device back.
 #[derive(Clone)]
 pub struct Context(Arc<ContextBox>);
 
@@ -183,7 +183,7 @@ impl Context {
     /// Refuses calls inside a host function. The driver lets a thread wait there for a stream or an
     /// event, even for those that wait for the function itself, and then never returns.
     ///
-    /// For the crates above this one, too, before work that waits on its way.
+    /// Also for the crates above this one, before work that involves waits.
     ///
     /// # Errors
     /// This is a host function, or the driver refuses the call ([`Driver`](crate::Error::Driver))

@@ -36,7 +36,7 @@ impl Kept {
         (**self.0).downcast_ref()
     }
 
-    /// Where the value is.
+    /// The address of the value.
     #[must_use]
     pub fn as_ptr(&self) -> *const () {
         Arc::as_ptr(&self.0).cast()
@@ -51,7 +51,7 @@ impl From<Arc<dyn Any + Send + Sync>> for Kept {
 
 impl Drop for Kept {
     fn drop(&mut self) {
-        // SAFETY: it is dropped here and nowhere else.
+        // SAFETY: it is dropped only here.
         failure::dropping("dropping a value that was kept", || unsafe { ManuallyDrop::drop(&mut self.0) });
     }
 }

@@ -12,7 +12,7 @@ pub(crate) struct Node<T> {
     value: T,
 }
 
-// SAFETY: outside of a list the pointer is null, and nobody but a list looks at it.
+// SAFETY: outside of a list the pointer is null, and only a list uses it.
 unsafe impl<T: Send> Send for Node<T> {}
 // SAFETY: as above.
 unsafe impl<T: Sync> Sync for Node<T> {}
@@ -34,8 +34,7 @@ pub(crate) struct List<T> {
 
 // SAFETY: the list moves values from thread to thread and shares none.
 unsafe impl<T: Send> Send for List<T> {}
-// SAFETY: as above; the head is atomic, and a node belongs to the list alone from its push to its
-// taking.
+// SAFETY: as above; the head is atomic, and only the list uses a node from its push to its taking.
 unsafe impl<T: Send> Sync for List<T> {}
 
 impl<T> List<T> {

@@ -188,7 +188,7 @@ pub(crate) fn last_failed_destroy() -> Option<Instant> {
 impl Object {
     /// Whether its destruction may run destructors of user objects. The driver permits that inside
     /// a host function, but once it has run a destructor there, it permits every call on that
-    /// thread for good, even calls that wait forever.
+    /// thread from then on, even calls that wait forever.
     fn may_run_destructors(&self) -> bool {
         matches!(self, Self::Graph(_) | Self::GraphExec(_) | Self::Share(_))
     }
@@ -276,7 +276,7 @@ impl Payload {
     }
 }
 
-/// Where the driver made no user object of it.
+/// For a payload that no user object was made of.
 impl Drop for Payload {
     fn drop(&mut self) {
         self.release();

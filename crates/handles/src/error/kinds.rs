@@ -15,6 +15,7 @@ use super::wrong_variable::WrongVariable;
 pub type Result<T, E = Error> = core::result::Result<T, E>;
 
 /// A driver call and its answer: the reason why a context was lost.
+#[doc(alias = "cudaGetLastError")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Cause {
     /// The call that reported it first. The fault itself may lie in earlier work.
@@ -37,6 +38,9 @@ impl fmt::Display for Cause {
 /// says so.
 ///
 /// `Debug` shows the same sentence as `Display`, so that an error that `main` returns reads well.
+#[doc(alias = "cudaError_t")]
+#[doc(alias = "CUresult")]
+#[doc(alias = "cudaGetErrorString")]
 #[derive(Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -114,9 +118,9 @@ pub enum Error {
     /// A range does not lie in the memory it was taken of.
     #[error("the range {start}..{end} does not lie in a buffer of {}", Count(*len, "element", "elements"))]
     Bounds {
-        /// Where the range starts, in elements.
+        /// The start of the range, in elements.
         start: usize,
-        /// Where it ends, in elements.
+        /// The end of the range, in elements.
         end: usize,
         /// How many elements there are.
         len: usize,
@@ -154,7 +158,7 @@ pub enum Error {
     Cast {
         /// The bytes there are.
         bytes: usize,
-        /// Where they start.
+        /// The start address.
         address: u64,
         /// The size of an element of the new type.
         size: usize,
@@ -179,7 +183,7 @@ pub enum Error {
          `cast` the memory to bytes and fill those; else copy the values there"
     )]
     Unaligned {
-        /// Where it starts.
+        /// The start address.
         address: u64,
         /// The size of the value.
         align: u64,
@@ -352,7 +356,7 @@ pub enum Error {
         what: Box<str>,
         /// Its users, as far as they are known.
         by: Box<str>,
-        /// For how long the call waited.
+        /// How long the call waited.
         patience: core::time::Duration,
     },
     /// The driver would wait for all work of the device, and there is some. Nothing has happened.

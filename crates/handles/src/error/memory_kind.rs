@@ -1,11 +1,11 @@
 //! The kinds of memory.
 
-/// Where memory came from, and so how it is freed.
+/// The origin of memory, which decides how it is freed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum MemoryKind {
-    /// Of a pool, in the order of a home stream: [`Stream::zeros`](crate::Stream::zeros). Freed in
-    /// stream order.
+    /// From a pool, in the order of a home stream: [`Stream::zeros`](crate::Stream::zeros). Freed
+    /// in stream order.
     Pooled,
     /// Allocated for all streams: [`Context::alloc_blocking`](crate::Context::alloc_blocking).
     /// Freed in stream order as well, by the reaper.

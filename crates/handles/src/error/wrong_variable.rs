@@ -10,7 +10,7 @@ pub struct WrongVariable {
     pub name: Box<str>,
     /// Its size in bytes.
     pub bytes: usize,
-    /// Where it starts.
+    /// The start address.
     pub address: u64,
     /// The type of the elements asked for.
     pub element: &'static str,

@@ -47,13 +47,14 @@ impl GraphHandle {
     /// # Errors
     /// [`Error::Driver`](crate::Error::Driver) if the driver refuses the call.
     #[doc(alias = "cuGraphCreate")]
+    #[doc(alias = "cudaGraphCreate")]
     pub fn create(context: &Context) -> Result<Self> {
         context.ensure_usable()?;
         let mut raw = core::ptr::null_mut();
         // SAFETY: the out pointer is valid.
         let code = unsafe { context.driver().cuGraphCreate(&raw mut raw, 0) };
         context.check(Call::cuGraphCreate, code)?;
-        // SAFETY: the graph is new and nobody else's.
+        // SAFETY: the graph is new and has no other owner.
         Ok(unsafe { Self::from_raw_owned(context, raw) })
     }
 
@@ -64,9 +65,10 @@ impl GraphHandle {
     /// body and no child of another graph.
     #[must_use]
     #[doc(alias = "cuGraphDestroy")]
+    #[doc(alias = "cudaGraphDestroy")]
     pub unsafe fn from_raw_owned(context: &Context, raw: CUgraph) -> Self {
         let graph = GraphBox::new(context, raw, true);
-        // In a forked child the registry may be locked for ever.
+        // In a forked child the registry may be locked forever.
         if !process::is_forked() {
             GRAPHS.register(raw.addr(), Arc::downgrade(&graph));
         }

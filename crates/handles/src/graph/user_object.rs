@@ -41,6 +41,7 @@ impl UserObject {
     /// # Errors
     /// The driver refuses the call; `value` is dropped then.
     #[doc(alias = "cuUserObjectCreate")]
+    #[doc(alias = "cudaUserObjectCreate")]
     pub fn new(context: &Context, value: Box<dyn Send>) -> Result<Self> {
         context.ensure_usable()?;
         // The destructor must not start the thread: it may run inside the driver.
@@ -80,6 +81,7 @@ impl UserObject {
     /// # Errors
     /// [`Error::Driver`](crate::Error::Driver) if the driver refuses the call.
     #[doc(alias = "cuGraphRetainUserObject")]
+    #[doc(alias = "cudaGraphRetainUserObject")]
     pub fn retain_on(&self, graph: &GraphHandle) -> Result<()> {
         self.context.ensure_usable()?;
         self.context.ensure_same(graph.context(), "the graph")?;
@@ -106,6 +108,7 @@ impl UserObject {
     /// The graph has no reference from this handle, or the driver refuses the call
     /// ([`Driver`](crate::Error::Driver)).
     #[doc(alias = "cuGraphReleaseUserObject")]
+    #[doc(alias = "cudaGraphReleaseUserObject")]
     pub fn release_from(&self, graph: &GraphHandle) -> Result<()> {
         self.context.ensure_usable()?;
         let mut held_by = lock_unless_inside(&self.context, "the user object", &self.held_by)?;

@@ -21,9 +21,9 @@ type Call = dyn Fn() -> Outcome + Send + Sync;
 
 /// A closure that is called once.
 pub(super) enum CallOnce {
-    /// It can be no more often.
+    /// It can be called only once.
     Given(Box<dyn FnOnce() -> Outcome + Send>),
-    /// It could be called again, so it is dropped after its call, whether that panicked or not.
+    /// It could be called again, so it is dropped after its call, also after a panic.
     Kept(Box<Call>),
 }
 
@@ -81,8 +81,8 @@ pub struct Callable {
 }
 
 impl Callable {
-    /// A closure. Not in a forked child, which is the caller's to ask: the table of closures may be
-    /// locked for ever there.
+    /// A closure. Not in a forked child, where the table of closures may be locked forever: the
+    /// caller checks that.
     pub fn new<F: Fn() + Send + Sync + 'static>(call: F) -> Self {
         Self::named(type_name::<F>(), move || {
             call();

@@ -40,7 +40,7 @@ impl core::error::Error for CallbackPanic {}
 /// With or without a hook, Rust has reported the panic as any other (`std::panic::set_hook`), and
 /// the stream or graph goes on.
 pub fn set_panic_hook(hook: fn(&CallbackPanic)) {
-    // The lock may be held for ever there.
+    // In a forked child the lock may be held forever.
     if is_forked() {
         return;
     }

@@ -106,8 +106,8 @@ pub(super) struct InUse;
 /// Views for the first caller.
 pub(super) struct Shown<V>(V);
 
-// SAFETY: the views are used only by whoever has the right to look at the memory of all of them;
-// those without memory read and write nothing.
+// SAFETY: only the holder of the right to view the memory of all views uses them; views without
+// memory read and write nothing.
 unsafe impl<V: HostViews> Sync for Shown<V> {}
 
 impl<V: HostViews> Shown<V> {

@@ -30,11 +30,11 @@ pub enum Compare {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum BarrierScope {
-    /// For all: the host and other devices, too.
+    /// Everything: the host and other devices, too.
     #[default]
     #[doc(alias = "CU_STREAM_MEMORY_BARRIER_TYPE_SYS")]
     System,
-    /// For this device.
+    /// This device.
     #[doc(alias = "CU_STREAM_MEMORY_BARRIER_TYPE_GPU")]
     Device,
 }
@@ -73,7 +73,7 @@ impl BatchWord for u64 {}
 pub enum BatchOperation {
     /// Writes a number.
     Write {
-        /// Where.
+        /// The address.
         address: CUdeviceptr,
         /// The number.
         value: u64,
@@ -82,7 +82,7 @@ pub enum BatchOperation {
     },
     /// Waits for a number.
     Wait {
-        /// Where.
+        /// The address.
         address: CUdeviceptr,
         /// The number to compare with.
         value: u64,

@@ -18,6 +18,8 @@ impl Device {
     /// # Errors
     /// [`Error::Driver`](crate::Error::Driver) if the driver refuses the call.
     #[doc(alias = "cuDevicePrimaryCtxRetain")]
+    #[doc(alias = "cudaSetDevice")]
+    #[doc(alias = "primary context")]
     pub fn context(self) -> Result<Context> {
         primary::retain(self, reclaim::prepare)
     }

@@ -112,6 +112,7 @@ impl Event {
     /// The event is not for other processes, or the driver refuses the call
     /// ([`Driver`](crate::Error::Driver)).
     #[doc(alias = "cuIpcGetEventHandle")]
+    #[doc(alias = "cudaIpcGetEventHandle")]
     pub fn export(&self) -> Result<IpcEvent> {
         let context = self.context();
         context.ensure_usable()?;
@@ -139,11 +140,11 @@ impl Context {
     /// The event that another process exported. It keeps no times. Importing it again gives the
     /// same.
     ///
-    /// Where it was recorded last is not known until it is recorded here: a wait for it on a
-    /// capturing stream goes to the driver, which invalidates the capture unless the event was
-    /// recorded in it. Should other code of this process have recorded it in a capture, by the
-    /// driver's handle, then [`Event::query`], [`Event::synchronize_blocking`],
-    /// [`Event::elapsed_since`] and a wait of the legacy stream invalidate that one.
+    /// Its last record is unknown until it is recorded here: a wait for it on a capturing stream
+    /// goes to the driver, which invalidates the capture unless the event was recorded in it. If
+    /// other code of this process has recorded it in a capture, by the driver's handle, then
+    /// [`Event::query`], [`Event::synchronize_blocking`], [`Event::elapsed_since`] and a wait of
+    /// the legacy stream invalidate that capture.
     ///
     /// Calls `cuIpcOpenEventHandle` (CUDA 4.1).
     ///
@@ -151,6 +152,7 @@ impl Context {
     /// The bytes are not such a handle, its process is gone, or the driver refuses the call
     /// ([`Driver`](crate::Error::Driver)).
     #[doc(alias = "cuIpcOpenEventHandle")]
+    #[doc(alias = "cudaIpcOpenEventHandle")]
     pub fn import_event(&self, handle: &IpcEvent) -> Result<Event> {
         self.ensure_usable()?;
         find_or_import(self, &EVENTS, (self.as_raw().addr(), *handle), WeakEvent::upgrade, || {
@@ -181,6 +183,7 @@ impl Context {
     /// ([`Driver`](crate::Error::Driver)).
     #[cfg(unix)]
     #[doc(alias = "cuMemPoolImportFromShareableHandle")]
+    #[doc(alias = "cudaMemPoolImportFromShareableHandle")]
     pub fn import_pool(&self, descriptor: impl AsFd) -> Result<MemPool> {
         self.ensure_usable()?;
         let _current = self.enter()?;
@@ -213,6 +216,7 @@ impl MemPool {
     /// The pool is not shareable (`INVALID_VALUE`), or the driver refuses the call
     /// ([`Driver`](crate::Error::Driver)).
     #[doc(alias = "cuMemPoolExportToShareableHandle")]
+    #[doc(alias = "cudaMemPoolExportToShareableHandle")]
     pub fn export_fd(&self) -> Result<OwnedFd> {
         let context = self.context();
         context.ensure_usable()?;
@@ -250,6 +254,7 @@ impl MemPool {
     /// The part does not hold whole elements, or the driver refuses the call
     /// ([`Driver`](crate::Error::Driver)).
     #[doc(alias = "cuMemPoolImportPointer")]
+    #[doc(alias = "cudaMemPoolImportPointer")]
     pub unsafe fn import<T: Element>(&self, handle: &IpcBuffer) -> Result<Buffer<T>> {
         let context = self.context();
         context.ensure_usable()?;
@@ -290,6 +295,7 @@ impl<T: Element> Buffer<T> {
     /// The memory is of another kind, or of a pool that is not shareable (`INVALID_VALUE`); there
     /// are no bytes; or the driver refuses the call ([`Driver`](crate::Error::Driver)).
     #[doc(alias = "cuMemPoolExportPointer")]
+    #[doc(alias = "cudaMemPoolExportPointer")]
     pub fn export(&self) -> Result<IpcBuffer> {
         let (allocation, context) = (self.allocation(), self.allocation().context());
         context.ensure_usable()?;

@@ -21,7 +21,7 @@ use crate::registry::{Raw, identity};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum SemaphoreKind {
-    /// It is signalled or it is not; a wait takes the signal away.
+    /// A semaphore that is signalled or not; a wait resets it.
     #[doc(alias = "CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_FD")]
     Binary,
     /// A number that signals raise and waits leave as it is.
@@ -58,6 +58,7 @@ impl ExternalSemaphore {
     /// [`Error::Driver`](crate::Error::Driver) if the driver refuses the call.
     #[cfg(unix)]
     #[doc(alias = "cuImportExternalSemaphore")]
+    #[doc(alias = "cudaImportExternalSemaphore")]
     pub unsafe fn import(context: &Context, kind: SemaphoreKind, descriptor: OwnedFd) -> Result<Self> {
         let type_ = match kind {
             SemaphoreKind::Binary => {
@@ -80,7 +81,7 @@ impl ExternalSemaphore {
         context.check(Call::cuImportExternalSemaphore, code)?;
         // The driver's now.
         let _ = descriptor.into_raw_fd();
-        // SAFETY: the driver has just made it, and nobody else knows it.
+        // SAFETY: the driver has just made it, so it has no other owner.
         Ok(unsafe { Self::from_raw_owned(context, kind, raw) })
     }
 
@@ -91,6 +92,7 @@ impl ExternalSemaphore {
     /// no other owner, now or later.
     #[must_use]
     #[doc(alias = "cuDestroyExternalSemaphore")]
+    #[doc(alias = "cudaDestroyExternalSemaphore")]
     pub unsafe fn from_raw_owned(context: &Context, kind: SemaphoreKind, raw: CUexternalSemaphore) -> Self {
         Self(Arc::new(SemaphoreBox { raw: Raw::new(raw), context: context.clone(), kind }))
     }

@@ -21,6 +21,7 @@ impl Context {
     /// The device has not enough memory ([`OutOfMemory`](crate::Error::OutOfMemory)), or the driver
     /// refuses the call ([`Driver`](crate::Error::Driver)).
     #[doc(alias = "cuMemAlloc")]
+    #[doc(alias = "cudaMalloc")]
     pub fn alloc_blocking<T: Element>(&self, len: usize) -> Result<Buffer<T>> {
         Ok(Buffer::whole(Allocation::plain(self, bytes_of::<T>(len)?)?, len))
     }
@@ -37,6 +38,8 @@ impl Stream {
     /// capturing ([`Capturing`](crate::Error::Capturing)), or the driver refuses the call
     /// ([`Driver`](crate::Error::Driver)).
     #[doc(alias = "cuMemAllocAsync")]
+    #[doc(alias = "cudaMallocAsync")]
+    #[doc(alias = "calloc")]
     pub fn zeros<T: Element>(&self, len: usize) -> Result<Buffer<T>> {
         self.zeroed(None, len)
     }
@@ -51,6 +54,7 @@ impl Stream {
     /// capturing ([`Capturing`](crate::Error::Capturing)), or the driver refuses the call
     /// ([`Driver`](crate::Error::Driver)).
     #[doc(alias = "cuMemAllocFromPoolAsync")]
+    #[doc(alias = "cudaMallocFromPoolAsync")]
     pub fn zeros_from<T: Element>(&self, pool: &MemPool, len: usize) -> Result<Buffer<T>> {
         self.context().ensure_same(pool.context(), "the pool")?;
         self.zeroed(Some(pool), len)
@@ -85,6 +89,8 @@ impl Stream {
     /// capturing ([`Capturing`](crate::Error::Capturing)), or the driver refuses the call
     /// ([`Driver`](crate::Error::Driver)).
     #[doc(alias = "cuMemcpyHtoDAsync")]
+    #[doc(alias = "cudaMemcpy")]
+    #[doc(alias = "cudaMemcpyHostToDevice")]
     pub fn upload_blocking<T: Element>(&self, elements: &[T]) -> Result<Buffer<T>> {
         let allocation = Allocation::pooled(self, None, size_of_val(elements))?;
         let buffer = Buffer::whole(allocation, elements.len());

@@ -173,7 +173,7 @@ impl Allocation {
         }
     }
 
-    /// Where it starts; 0 if it has no bytes.
+    /// The start address; 0 if it has no bytes.
     #[must_use]
     #[inline]
     pub fn address(&self) -> CUdeviceptr {
@@ -204,7 +204,7 @@ impl Allocation {
         }
     }
 
-    /// Where it lies.
+    /// The space it lies in.
     #[must_use]
     pub fn space(&self) -> MemorySpace {
         match &self.backing {
@@ -257,7 +257,7 @@ impl Allocation {
         self.state.load(Ordering::Acquire) & SHARED != 0
     }
 
-    /// Where the host finds it, if it can.
+    /// The host's pointer, if the host can address it.
     pub(super) fn host_start(&self) -> Option<*mut core::ffi::c_void> {
         match &self.backing {
             Backing::Host(memory) => memory.block.as_ref().map(|block| block.start.get()),

@@ -22,6 +22,9 @@ use crate::stream::Stream;
 /// `cuMemFreeAsync`. [`Allocation`] explains the home stream, [`MemoryKind`](crate::MemoryKind) the
 /// other kinds.
 #[doc(alias = "cuMemFreeAsync")]
+#[doc(alias = "cudaFree")]
+#[doc(alias = "cudaFreeAsync")]
+#[doc(alias = "cuMemFree")]
 pub struct Buffer<T> {
     allocation: Arc<Allocation>,
     address: CUdeviceptr,

@@ -26,7 +26,7 @@ pub(super) enum Life {
     Fenced,
 }
 
-/// Of the memory of one allocation node.
+/// The memory of one allocation node.
 pub(super) struct GraphMemory {
     /// The hierarchy of graphs that the node is in.
     graph: AtomicU64,

@@ -23,14 +23,14 @@ impl Allocation {
     }
 }
 
-/// Where the memory of an allocation node lies.
+/// The location of the memory of an allocation node.
 #[derive(Clone, Copy, Debug)]
 pub struct Place {
     /// Its start.
     pub address: CUdeviceptr,
     /// Its size.
     pub bytes: usize,
-    /// Of which memory.
+    /// Its space.
     pub space: MemorySpace,
 }
 
@@ -47,7 +47,7 @@ pub unsafe fn of_node(context: &Context, graph: u64, place: Place) -> Arc<Alloca
 /// The node is in a hierarchy with another number now.
 ///
 /// # Safety
-/// It is: nodes there may use the memory.
+/// The node is in that hierarchy: nodes there may use the memory.
 pub unsafe fn moved(memory: &Allocation, graph: u64) {
     if let Some(memory) = memory.graph_memory() {
         memory.move_to(graph);

@@ -31,6 +31,7 @@ impl Context {
     /// # Errors
     /// [`Error::Driver`](crate::Error::Driver) if the driver refuses the call.
     #[doc(alias = "cuDeviceGetGraphMemAttribute")]
+    #[doc(alias = "cudaDeviceGetGraphMemAttribute")]
     pub fn graph_memory_usage(&self) -> Result<GraphMemoryUsage> {
         Ok(GraphMemoryUsage {
             used: self.graph_memory(Attribute::CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT)?,
@@ -63,6 +64,7 @@ impl Context {
     /// # Errors
     /// [`Error::Driver`](crate::Error::Driver) if the driver refuses the call.
     #[doc(alias = "cuDeviceGraphMemTrim")]
+    #[doc(alias = "cudaDeviceGraphMemTrim")]
     pub fn trim_graph_memory(&self) -> Result<()> {
         self.ensure_usable()?;
         // SAFETY: the driver gives back what no graph uses.

@@ -40,15 +40,19 @@ use crate::stream::Stream;
 /// # Ok(()) }
 /// ```
 ///
-/// Dropped memory goes to a free list from which later calls take it;
-/// [`reaper::drain`](crate::reaper::drain) frees that list.
+/// Dropped memory goes to a cache from which later calls take it;
+/// [`reaper::drain`](crate::reaper::drain) frees the cache.
 ///
 /// [`share`]: Self::share
+#[doc(alias = "pinned")]
+#[doc(alias = "page-locked")]
+#[doc(alias = "cudaFreeHost")]
+#[doc(alias = "cuMemFreeHost")]
 pub struct HostBuffer<T>(pub(super) Buffer<T>);
 
 /// [`HostBuffer`] while the device may use it. Clones share it.
 ///
-/// It goes wherever a buffer goes: [`as_buffer`](Self::as_buffer), [`as_slice`](Self::as_slice).
+/// It can be used like any buffer: [`as_buffer`](Self::as_buffer), [`as_slice`](Self::as_slice).
 /// The host reads and writes it by copies in a stream's order.
 pub struct SharedHostBuffer<T>(Buffer<T>);
 
@@ -64,6 +68,7 @@ impl Context {
     #[doc(alias = "cuMemAllocHost")]
     #[doc(alias = "cudaHostAlloc")]
     #[doc(alias = "cudaMallocHost")]
+    #[doc(alias = "pinned")]
     pub fn pinned_zeros<T: Element>(&self, len: usize) -> Result<HostBuffer<T>> {
         HostBuffer::zeros(self, HostKind::Pinned, len)
     }
@@ -77,6 +82,8 @@ impl Context {
     /// ([`Error::Unsupported`](crate::Error::Unsupported)), there is not enough memory, or the
     /// driver refuses the call.
     #[doc(alias = "cuMemAllocManaged")]
+    #[doc(alias = "cudaMallocManaged")]
+    #[doc(alias = "unified memory")]
     pub fn managed_zeros<T: Element>(&self, len: usize) -> Result<HostBuffer<T>> {
         // Without this, the host may not touch any managed memory while any kernel runs.
         if self.device().attribute(Attribute::CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS)? == 0 {
@@ -91,7 +98,7 @@ impl<T: Element> HostBuffer<T> {
         // SAFETY: filled right below.
         let buffer = unsafe { Self::unfilled(context, kind, len) }?;
         if !buffer.0.is_empty() {
-            // SAFETY: the memory has room for so many elements, and nobody else has it.
+            // SAFETY: the memory has room for that many elements, and no other user.
             unsafe { buffer.start().write_bytes(0, len) };
         }
         Ok(buffer)
@@ -145,8 +152,8 @@ impl<T: Element> Deref for HostBuffer<T> {
 
     #[inline]
     fn deref(&self) -> &[T] {
-        // SAFETY: memory of that many elements, initialised, of which every bit pattern is a value.
-        // Nobody else has it, and no work uses it.
+        // SAFETY: the memory has that many elements, initialised, and every bit pattern is a value.
+        // It has no other owner, and no work uses it.
         unsafe { core::slice::from_raw_parts(self.start(), self.0.len()) }
     }
 }
@@ -160,7 +167,7 @@ impl<T: Element> DerefMut for HostBuffer<T> {
 }
 
 impl<T> SharedHostBuffer<T> {
-    /// It as a buffer, to be given to kernels, copies and graphs.
+    /// The memory as a buffer, for kernels, copies and graphs.
     #[must_use]
     pub fn as_buffer(&self) -> &Buffer<T> {
         &self.0
@@ -226,8 +233,8 @@ impl<T> SharedHostBuffer<T> {
     /// ```
     ///
     /// # Errors
-    /// It is still shared, a stream that used it is at work or capturing, the context is lost
-    /// ([`ContextLost`](crate::Error::ContextLost)), or this is a host function: it comes back.
+    /// The memory comes back if it is still shared, a stream that used it has work or is capturing,
+    /// the context is lost, or this is a host function.
     #[doc(alias = "cuStreamQuery")]
     pub fn try_unique(mut self) -> Result<HostBuffer<T>, Self> {
         self.catch_up();
@@ -395,7 +402,7 @@ fn ask_managed(context: &Context, room: usize) -> (Call, CUresult, *mut c_void) 
     (Call::cuMemAllocManaged, code, start)
 }
 
-/// Sizes in few steps, so that the free list fits more often: powers of two up to 1 MiB, and
+/// Sizes in few steps, so that cached blocks fit more often: powers of two up to 1 MiB, and
 /// multiples of that.
 fn rounded(bytes: usize) -> usize {
     const STEP: usize = 1 << 20;

@@ -49,6 +49,8 @@ pub(super) struct Home {
 /// It is destroyed with its last handle if all frees of its memory are known to be done, as after
 /// [`Stream::synchronize_blocking`] on the streams on which its buffers were dropped; otherwise by
 /// the reaper once they are. The drop does not wait.
+#[doc(alias = "cudaMemPoolDestroy")]
+#[doc(alias = "cuMemPoolDestroy")]
 #[derive(Clone)]
 pub struct MemPool(pub(super) Arc<PoolBox>);
 
@@ -62,6 +64,7 @@ impl Context {
     /// # Errors
     /// [`Error::Driver`](crate::Error::Driver) if the driver refuses the call.
     #[doc(alias = "cuMemPoolCreate")]
+    #[doc(alias = "cudaMemPoolCreate")]
     pub fn pool(&self, options: PoolOptions) -> Result<MemPool> {
         self.ensure_usable()?;
         let handle_types = match options.shareable {
@@ -101,6 +104,7 @@ impl Context {
     /// # Errors
     /// [`Error::Driver`](crate::Error::Driver) if the driver refuses the call.
     #[doc(alias = "cuDeviceGetDefaultMemPool")]
+    #[doc(alias = "cudaDeviceGetDefaultMemPool")]
     pub fn default_pool(&self) -> Result<MemPool> {
         self.ensure_usable()?;
         let mut raw = core::ptr::null_mut();

@@ -24,6 +24,7 @@ impl MemPool {
     /// [`Error::Driver`](crate::Error::Driver) if the driver refuses the call.
     #[doc(alias = "CU_MEMPOOL_ATTR_RELEASE_THRESHOLD")]
     #[doc(alias = "cuMemPoolGetAttribute")]
+    #[doc(alias = "cudaMemPoolGetAttribute")]
     pub fn release_threshold(&self) -> Result<u64> {
         self.word(Attribute::CU_MEMPOOL_ATTR_RELEASE_THRESHOLD)
     }
@@ -36,6 +37,7 @@ impl MemPool {
     /// # Errors
     /// [`Error::Driver`](crate::Error::Driver) if the driver refuses the call.
     #[doc(alias = "cuMemPoolSetAttribute")]
+    #[doc(alias = "cudaMemPoolSetAttribute")]
     pub fn set_release_threshold(&self, bytes: u64) -> Result<()> {
         self.set(Attribute::CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, bytes)
     }
@@ -70,6 +72,7 @@ impl MemPool {
     ///
     /// # Errors
     /// [`Error::Driver`](crate::Error::Driver) if the driver refuses the call.
+    #[doc(alias = "cudaMemPoolGetAttribute")]
     pub fn usage(&self) -> Result<PoolUsage> {
         self.catch_up()?;
         Ok(PoolUsage {
@@ -108,6 +111,7 @@ impl MemPool {
     /// # Errors
     /// [`Error::Driver`](crate::Error::Driver) if the driver refuses the call.
     #[doc(alias = "cuMemPoolTrimTo")]
+    #[doc(alias = "cudaMemPoolTrimTo")]
     pub fn trim(&self, keep: usize) -> Result<()> {
         self.catch_up()?;
         let driver = self.context().driver();
@@ -124,6 +128,7 @@ impl MemPool {
     /// # Errors
     /// [`Error::Driver`](crate::Error::Driver) if the driver refuses the call.
     #[doc(alias = "cuMemPoolGetAccess")]
+    #[doc(alias = "cudaMemPoolGetAccess")]
     pub fn access(&self, device: Device) -> Result<PoolAccess> {
         self.context().ensure_usable()?;
         let (mut flags, mut place) = (PoolAccess::None.as_raw(), location(device));
@@ -144,6 +149,7 @@ impl MemPool {
     /// The devices cannot reach each other's memory (`INVALID_DEVICE`), or the driver refuses the
     /// call ([`Driver`](crate::Error::Driver)).
     #[doc(alias = "cuMemPoolSetAccess")]
+    #[doc(alias = "cudaMemPoolSetAccess")]
     pub fn grant_access(&self, device: Device) -> Result<()> {
         self.set_access(device, PoolAccess::ReadWrite)
     }
@@ -157,7 +163,7 @@ impl MemPool {
     /// longer allowed: its context would be lost.
     ///
     /// # Errors
-    /// It is the pool's own device, or the driver refuses the call
+    /// The device is the pool's own, or the driver refuses the call
     /// ([`Driver`](crate::Error::Driver)).
     pub unsafe fn restrict_access(&self, device: Device, access: PoolAccess) -> Result<()> {
         self.set_access(device, access)

@@ -139,7 +139,7 @@ impl Context {
     ) -> Result<HostBuffer<T>, Refused<Vec<T>>> {
         let elements = RawVec::new(elements.into());
         let (start, len) = (elements.start, elements.len);
-        // SAFETY: these are the vector's elements, which it keeps and nobody else uses.
+        // SAFETY: these are the vector's elements, which it keeps and nothing else uses.
         unsafe { self.register_raw(start, len, elements, RegisterOptions::default()) }
             .map_err(|Refused { error, value }| Refused::new(error, value.into_vec()))
     }
@@ -227,9 +227,9 @@ impl<T: Element> HostBuffer<T> {
     /// Calls `cuMemHostUnregister` (CUDA 4.0).
     ///
     /// # Errors
-    /// It is no memory of a vector of these elements
-    /// ([`Error::OtherOwner`](crate::Error::OtherOwner)), this is a host function, or the driver
-    /// refuses the call. The buffer comes back.
+    /// [`Error::OtherOwner`](crate::Error::OtherOwner) if the memory is not a vector of these
+    /// elements, `NOT_PERMITTED` inside a host function, or the driver refuses the call. The buffer
+    /// comes back.
     #[doc(alias = "cuMemHostUnregister")]
     #[doc(alias = "cudaHostUnregister")]
     pub fn into_vec_blocking(mut self) -> Result<Vec<T>, Refused<Self>> {
@@ -262,7 +262,7 @@ impl<T: Element> HostBuffer<T> {
         let Some(block) = block else { return Err(other) };
         match block.context.ensure_usable() {
             Ok(()) if block.bytes > 0 => {
-                // It would wait for the work that waits for the function.
+                // The call would wait for the work that waits for the host function.
                 block.context.refuse_in_callback()?;
                 match host_cache::unregister(block) {
                     Err(Error::ContextLost(_)) => {}

@@ -1,4 +1,4 @@
-//! Where memory lies, and the driver's information on an address.
+//! Memory spaces, and the driver's information on an address.
 
 use core::ffi::c_void;
 use core::fmt;
@@ -8,7 +8,7 @@ use cuda_sys::{CUdevice, CUdeviceptr, CUmemorytype, CUpointer_attribute as Attri
 use crate::context::Context;
 use crate::error::{MemoryKind, Result};
 
-/// Where memory lies, as far as copies and fills care.
+/// The space that memory lies in, as far as copies and fills care.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum MemorySpace {
@@ -22,7 +22,7 @@ pub enum MemorySpace {
     Pageable,
     /// On another device than the device of the work.
     Peer,
-    /// Where the driver finds it: memory of another owner.
+    /// Wherever the driver finds it: memory of another owner.
     Found,
 }
 
@@ -52,7 +52,7 @@ impl fmt::Display for MemorySpace {
 }
 
 impl MemoryKind {
-    /// Where memory of this kind lies.
+    /// The space of memory of this kind.
     #[must_use]
     pub fn space(self) -> MemorySpace {
         match self {
@@ -68,10 +68,10 @@ impl MemoryKind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct AddressInfo {
-    /// Where it lies. [`MemorySpace::Pageable`] is memory that the driver does not know: pageable
-    /// host memory, or no memory at all.
+    /// Its space. [`MemorySpace::Pageable`] is memory that the driver does not know: pageable host
+    /// memory, or no memory at all.
     pub space: MemorySpace,
-    /// Where the memory starts that it lies in; 0 if the driver does not know.
+    /// The start of the allocation that contains it; 0 if the driver does not know.
     pub start: CUdeviceptr,
     /// How many bytes that memory has; 0 if the driver does not know.
     pub bytes: usize,
@@ -95,6 +95,7 @@ impl Context {
     /// The driver refuses the call. An address that it does not know is none.
     #[doc(alias = "cuPointerGetAttribute")]
     #[doc(alias = "cuPointerGetAttributes")]
+    #[doc(alias = "cudaPointerGetAttributes")]
     pub fn address_info(&self, address: CUdeviceptr) -> Result<AddressInfo> {
         let mut kind = CUmemorytype(0);
         let (mut managed, mut device): (u32, CUdevice) = (0, self.device().as_raw());

@@ -120,8 +120,8 @@ fn elf_size(bytes: &[u8]) -> Option<u64> {
         return None;
     }
     let mut end = 64;
-    // Where the table starts; the size and number of its entries; where in an entry its part's
-    // offset and size are.
+    // The start of the table, the size and number of its entries, and the places of a part's offset
+    // and size in an entry.
     let tables =
         [(long(0x20)?, short(0x36)?, short(0x38)?, 8, 32), (long(0x28)?, short(0x3a)?, short(0x3c)?, 24, 32)];
     for (index, (start, entry, count, offset_at, size_at)) in tables.into_iter().enumerate() {

@@ -44,9 +44,9 @@ identity!(Kernel);
 impl Library {
     /// The kernel with this name in the PTX (for C++ code without `extern "C"`, the mangled name).
     ///
-    /// It is loaded to the device now, so that no later launch or capture has to. For the first
-    /// kernel or variable of a library **the driver waits** there for work that runs on the device;
-    /// later ones do not wait. Calls `cuLibraryGetKernel`, `cuKernelGetFunction`,
+    /// It is loaded to the device now, so that no later launch or capture has to load it. For the
+    /// first kernel or variable of a library **the driver waits** for running work of the device;
+    /// for later ones it does not. Calls `cuLibraryGetKernel`, `cuKernelGetFunction`,
     /// `cuKernelGetAttribute` (CUDA 12.0), and `cuKernelGetParamInfo` (CUDA 12.4).
     ///
     /// # Errors
@@ -55,6 +55,7 @@ impl Library {
     /// refuses the call ([`Driver`](crate::Error::Driver)).
     #[doc(alias = "cuLibraryGetKernel")]
     #[doc(alias = "cuKernelGetFunction")]
+    #[doc(alias = "cudaLibraryGetKernel")]
     pub fn kernel(&self, name: &str) -> Result<Kernel> {
         let context = self.context();
         let current = context.enter()?;
@@ -206,6 +207,7 @@ impl Kernel {
     /// The attributes of the compiled kernel. Read once, when the kernel was looked up; makes no
     /// driver call.
     #[doc(alias = "cuKernelGetAttribute")]
+    #[doc(alias = "cudaFuncGetAttributes")]
     #[must_use]
     #[inline]
     pub fn attributes(&self) -> &KernelAttributes {

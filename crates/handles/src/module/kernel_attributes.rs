@@ -35,6 +35,8 @@ impl Kernel {
     /// More than the device allows ([`Error::Limit`](crate::Error::Limit)), or the driver refuses
     /// the call.
     #[doc(alias = "cuKernelSetAttribute")]
+    #[doc(alias = "cudaFuncSetAttribute")]
+    #[doc(alias = "cudaFuncAttributeMaxDynamicSharedMemorySize")]
     pub fn set_max_dynamic_shared_bytes(&self, bytes: u32) -> Result<()> {
         let limits = self.context().limits();
         let most = limits.max_shared_bytes_opt_in.max(limits.max_shared_bytes);
@@ -54,6 +56,7 @@ impl Kernel {
     /// # Errors
     /// [`Error::Driver`](crate::Error::Driver) if the driver refuses the call.
     #[doc(alias = "cuKernelGetAttribute")]
+    #[doc(alias = "cudaFuncGetAttributes")]
     pub fn attribute(&self, attribute: Attribute) -> Result<i32> {
         self.context().ensure_usable()?;
         read_attribute(self.context(), self.as_raw(), attribute)
@@ -69,6 +72,7 @@ impl Kernel {
     /// The driver refuses the call; `INVALID_VALUE` for an attribute that cannot be set.
     #[doc(alias = "cuKernelSetAttribute")]
     #[doc(alias = "cuFuncSetAttribute")]
+    #[doc(alias = "cudaFuncSetAttribute")]
     pub fn set_attribute(&self, attribute: Attribute, value: i32) -> Result<()> {
         let context = self.context();
         context.ensure_usable()?;
@@ -78,7 +82,7 @@ impl Kernel {
             context.driver().cuKernelSetAttribute(attribute, value, self.as_raw(), device)
         };
         context.check(Call::cuKernelSetAttribute, code)?;
-        // It may depend on any of them.
+        // The occupancy may depend on every attribute.
         self.0.shared.occupancy.store(0, Ordering::Relaxed);
         if attribute == Attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES {
             self.0.shared.max_dynamic_shared.store(u32::try_from(value).unwrap_or(0), Ordering::Relaxed);

@@ -9,7 +9,7 @@ use crate::error::Result;
 /// One parameter in a kernel's parameter block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Parameter {
-    /// Where it starts, in bytes.
+    /// Its offset in bytes.
     pub offset: usize,
     /// Its size in bytes.
     pub size: usize,

@@ -39,6 +39,8 @@ impl Library {
     ///
     /// # Errors
     /// As [`load_with`](Self::load_with).
+    #[doc(alias = "cuModuleLoadData")]
+    #[doc(alias = "cudaLibraryLoadData")]
     pub fn load(context: &Context, image: Image<'_>) -> Result<Self> {
         Self::load_with(context, image, &LoadOptions::default())
     }
@@ -53,6 +55,8 @@ impl Library {
     /// ([`Error::Jit`](crate::Error::Jit), with the compiler's log); or the driver refuses the
     /// call.
     #[doc(alias = "cuLibraryLoadData")]
+    #[doc(alias = "cuModuleLoadData")]
+    #[doc(alias = "cudaLibraryLoadData")]
     pub fn load_with(context: &Context, image: Image<'_>, options: &LoadOptions) -> Result<Self> {
         Self::load_checked(context, &image.check()?, options)
     }
@@ -192,7 +196,7 @@ impl Library {
 
 impl Drop for LibraryBox {
     fn drop(&mut self) {
-        // Where it is never unloaded, it is never used either: the driver writes to the log only
+        // A library that is never unloaded is never used either: the driver writes to the log only
         // when asked for a kernel.
         if self.jit.is_none() || !destroy::may_call(&self.context) {
             return;

@@ -89,7 +89,8 @@ impl Linker {
     /// Calls `cuLinkAddData` (CUDA 6.5).
     ///
     /// # Errors
-    /// It is no archive, a member or an image in one is cut off, or the driver refuses the call
+    /// The bytes are no archive, a member or an image in one is cut off
+    /// ([`Image`](crate::Error::Image)), or the driver refuses the call
     /// ([`Error::Jit`](crate::Error::Jit), with the log).
     #[doc(alias = "CU_JIT_INPUT_LIBRARY")]
     pub fn add_archive(&mut self, name: &str, archive: &[u8]) -> Result<&mut Self> {

@@ -48,8 +48,7 @@ impl Context {
     /// compiler knows. The same program with the same options is compiled once; see
     /// [`Compiler::compile`].
     ///
-    /// Of several compilers one is taken whose major version is no newer than the driver's, where
-    /// there is one. No driver call is made.
+    /// Prefers a compiler whose major version is no newer than the driver's. Makes no driver call.
     ///
     /// # Errors
     /// [`Error::Nvrtc`](crate::Error::Nvrtc) if there is no compiler (the error names everything

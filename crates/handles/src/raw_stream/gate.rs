@@ -16,7 +16,7 @@ pub(crate) struct Gate {
     /// No handle is left. The marker of a stream that is not ours was recorded then, and the stream
     /// may be gone.
     pub(crate) closed: bool,
-    /// That marker could not be recorded: whatever waits for this stream waits for ever.
+    /// The marker could not be recorded: whatever waits for this stream waits forever.
     pub(super) unmarked: bool,
 }
 

@@ -150,7 +150,7 @@ impl RawStream {
         self.synced.load(Ordering::Acquire) >= ticket
     }
 
-    /// For events that are recorded here.
+    /// The counter of this stream, for events that are recorded here.
     #[inline]
     pub(crate) fn reached(&self) -> &Arc<AtomicU64> {
         &self.reached

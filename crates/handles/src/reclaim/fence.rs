@@ -78,7 +78,7 @@ pub(crate) fn expect_across() {
 
 /// The last handle of a stream is gone.
 pub(crate) fn close(stream: &Arc<RawStream>) {
-    // In a forked child the locks may be held for ever.
+    // In a forked child the locks may be held forever.
     if !process::is_running() {
         return;
     }

@@ -132,7 +132,7 @@ impl Fences {
         }
         let lanes = &self.lanes;
         let lane = |context: &Context| lanes.iter().find(|lane| lane.context.is_same(context));
-        // Last, as the frees above may have let go of pools.
+        // Last, as the frees above may have released pools.
         done + self.pools.work(|context| lane(context).map(|lane| lane.stream.get()))
     }
 
@@ -202,8 +202,8 @@ impl Fences {
     /// Frees in the lane's order. False if it has to be tried again.
     fn free(&mut self, free: &PendingFree, lane: CUstream) -> bool {
         let FreeKind::Device { address, ref keep } = free.what else { return false };
-        // SAFETY: the address came from the driver's allocator and nobody has it any more; all its
-        // uses are in front of this point.
+        // SAFETY: the address came from the driver's allocator and has no owner any more; all its
+        // uses are before this point.
         let code = unsafe { free.context.driver().cuMemFreeAsync(address, lane) };
         if code == CUresult::CUDA_ERROR_NOT_PERMITTED {
             self.trouble = Some(Error::Driver { call: Call::cuMemFreeAsync, code });

@@ -198,7 +198,7 @@ fn free(block: &HostBlock) -> bool {
     }
     let driver = block.context.driver();
     let mode = capture_mode::relaxed(driver);
-    // SAFETY: the block is the driver's, nobody has it any more, and no work uses it.
+    // SAFETY: the block came from the driver and has no owner any more, and no work uses it.
     let (call, code) = unsafe {
         match block.kind {
             HostKind::Pinned => (Call::cuMemFreeHost, driver.cuMemFreeHost(block.start.get())),

@@ -80,8 +80,8 @@ impl Pools {
         self.waiting.is_empty() && self.closing.is_empty()
     }
 
-    /// Destroys the pools whose memory is free by now, and lets go of streams that are idle. `lane`
-    /// gives the reaper's own stream in a context, if there is one. Returns how much was done.
+    /// Destroys the pools whose memory is free by now, and releases streams that are idle. `lane`
+    /// returns the reaper's own stream in a context, if there is one. Returns how much was done.
     pub(crate) fn work(&mut self, lane: impl Fn(&Context) -> Option<CUstream>) -> usize {
         let mut pools = core::mem::take(&mut self.waiting);
         pools.extend(POOLS.take().map(|pool| Waiting { pool, events: Vec::new() }));
@@ -149,7 +149,7 @@ impl Waiting {
 
 /// When the work enqueued on a stream now is done.
 enum Point {
-    /// It is already.
+    /// The work is done already.
     Reached,
     /// When this event is reached.
     Event(Raw<CUevent_st>),

@@ -51,7 +51,7 @@ pub(crate) struct Ring {
 
 struct StagingBlock {
     block: HostBlock,
-    /// For the drop, which allocates nothing then.
+    /// Made in advance, so that the drop allocates nothing.
     order: Box<Node<PendingFree>>,
     used: usize,
     /// The last write to it lies before the point with this ticket.
@@ -83,7 +83,7 @@ fn all() -> LockGuard<'static, Vec<Weak<Staging>>> {
     ALL.lock()
 }
 
-/// Gives the blocks of idle streams to the free list.
+/// Gives the blocks of idle streams to the cache.
 pub(crate) fn trim() {
     let all: Vec<_> = all().iter().filter_map(Weak::upgrade).collect();
     for staging in all {

@@ -92,7 +92,7 @@ pub(crate) fn destroy_elsewhere(
         let _ = done.send(ended);
     };
     if destroy::start().is_none() {
-        // Where there can be no thread.
+        // For hosts that allow no thread.
         end();
     } else if spawn("cuda-reaper-end", end).is_none() {
         take(&destruction).into_iter().for_each(|destruction| list.push(Node::new(destruction)));

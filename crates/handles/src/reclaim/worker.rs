@@ -60,6 +60,9 @@ const LEAVING: Duration = Duration::from_millis(500);
 #[doc(alias = "cuLibraryUnload")]
 #[doc(alias = "cuMemFreeHost")]
 #[doc(alias = "cuGraphExecDestroy")]
+#[doc(alias = "cudaFreeHost")]
+#[doc(alias = "cudaLibraryUnload")]
+#[doc(alias = "cudaGraphExecDestroy")]
 pub fn drain() -> usize {
     // Asked before the lock is taken: its holder may wait for this function. If every context is
     // lost, nothing waits any more.
@@ -228,7 +231,7 @@ pub(crate) fn start() -> Option<Thread> {
         unsafe { libc::atexit(stop) };
     });
     let dropping = spawn("cuda-reaper-drop", drop_for_others);
-    // Where there can be only one thread, it does both.
+    // If there can be only one thread, it does both.
     let thread = spawn("cuda-reaper", {
         let dropping = dropping.clone();
         move || run(dropping.as_ref())

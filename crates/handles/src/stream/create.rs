@@ -26,6 +26,8 @@ impl Context {
     ///
     /// # Errors
     /// [`Error::Driver`](crate::Error::Driver) if the driver refuses the call.
+    #[doc(alias = "cuStreamCreate")]
+    #[doc(alias = "cudaStreamCreate")]
     pub fn stream(&self) -> Result<Stream> {
         self.stream_with(StreamOptions::default())
     }
@@ -38,6 +40,9 @@ impl Context {
     /// [`Error::Driver`](crate::Error::Driver) if the driver refuses the call.
     #[doc(alias = "cuStreamCreate")]
     #[doc(alias = "cuStreamCreateWithPriority")]
+    #[doc(alias = "cudaStreamCreateWithFlags")]
+    #[doc(alias = "cudaStreamCreateWithPriority")]
+    #[doc(alias = "cudaStreamNonBlocking")]
     pub fn stream_with(&self, options: StreamOptions) -> Result<Stream> {
         let flags = match options.blocking_with_legacy {
             true => CUstream_flags::CU_STREAM_DEFAULT,
@@ -63,6 +68,7 @@ impl Context {
     /// # Errors
     /// [`Error::Driver`](crate::Error::Driver) if the driver refuses the call.
     #[doc(alias = "cuCtxGetStreamPriorityRange")]
+    #[doc(alias = "cudaDeviceGetStreamPriorityRange")]
     pub fn stream_priorities(&self) -> Result<RangeInclusive<i32>> {
         let _current = self.enter()?;
         let (mut least, mut greatest) = (0, 0);

@@ -34,6 +34,7 @@ enum Kind {
 impl Context {
     /// The context's legacy default stream. No driver call.
     #[doc(alias = "CU_STREAM_LEGACY")]
+    #[doc(alias = "cudaStreamLegacy")]
     #[must_use]
     pub fn legacy_stream(&self) -> DefaultStream {
         DefaultStream { context: self.clone(), kind: Kind::Legacy, _thread: PhantomData }
@@ -41,6 +42,7 @@ impl Context {
 
     /// The calling thread's default stream of the context. No driver call.
     #[doc(alias = "CU_STREAM_PER_THREAD")]
+    #[doc(alias = "cudaStreamPerThread")]
     #[must_use]
     pub fn per_thread_stream(&self) -> DefaultStream {
         DefaultStream { context: self.clone(), kind: Kind::PerThread, _thread: PhantomData }
@@ -74,6 +76,7 @@ impl DefaultStream {
     /// The stream is capturing ([`Capturing`](crate::Error::Capturing)), or a blocking one that it
     /// would wait for is; or the driver refuses the call ([`Driver`](crate::Error::Driver)).
     #[doc(alias = "cuStreamSynchronize")]
+    #[doc(alias = "cudaStreamSynchronize")]
     pub fn synchronize_blocking(&self) -> Result<()> {
         const WHAT: &str = "waiting for a default stream";
         if self.kind == Kind::Legacy {
@@ -95,6 +98,7 @@ impl DefaultStream {
     /// # Errors
     /// As [`synchronize_blocking`](Self::synchronize_blocking).
     #[doc(alias = "cuStreamQuery")]
+    #[doc(alias = "cudaStreamQuery")]
     pub fn query(&self) -> Result<bool> {
         let mut ready = true;
         self.call("querying a default stream", Call::cuStreamQuery, || {
@@ -118,12 +122,13 @@ impl DefaultStream {
     /// The event is of another context ([`WrongContext`](crate::Error::WrongContext)); as
     /// [`synchronize_blocking`](Self::synchronize_blocking).
     #[doc(alias = "cuEventRecord")]
+    #[doc(alias = "cudaEventRecord")]
     pub fn record(&self, event: &Event) -> Result<()> {
         self.record_as("recording an event in a default stream", event)
     }
 
     fn record_as(&self, what: &'static str, event: &Event) -> Result<()> {
-        // First: in a forked child the event may be locked for ever.
+        // First: in a forked child the event may be locked forever.
         self.context.ensure_usable()?;
         self.context.ensure_same(event.context(), "the event")?;
         let mut recorded = event.recorded()?;
@@ -143,6 +148,7 @@ impl DefaultStream {
     /// The event was last recorded in a capture; as
     /// [`synchronize_blocking`](Self::synchronize_blocking).
     #[doc(alias = "cuStreamWaitEvent")]
+    #[doc(alias = "cudaStreamWaitEvent")]
     pub fn wait(&self, event: &Event) -> Result<()> {
         self.context.ensure_usable()?;
         let recorded = event.recorded()?;

@@ -55,8 +55,8 @@ struct EventBox {
     context: Context,
     /// `None` for an adopted event: its options are not known.
     options: Option<EventOptions>,
-    /// Where it was recorded last. Held over the driver call that records it or waits for it, so
-    /// that both agree.
+    /// The last record. Held over the driver call that records it or waits for it, so that both
+    /// agree.
     recorded: SpinLock<Record>,
     /// Whether other code may record it by its raw handle, so that its last record is unknown.
     lent: AtomicBool,
@@ -78,6 +78,8 @@ impl Context {
     ///
     /// # Errors
     /// [`Error::Driver`](crate::Error::Driver) if the driver refuses the call.
+    #[doc(alias = "cuEventCreate")]
+    #[doc(alias = "cudaEventCreate")]
     pub fn event(&self) -> Result<Event> {
         self.event_with(EventOptions::default())
     }
@@ -90,6 +92,7 @@ impl Context {
     /// The options exclude each other, or the driver refuses the call
     /// ([`Driver`](crate::Error::Driver)).
     #[doc(alias = "cuEventCreate")]
+    #[doc(alias = "cudaEventCreateWithFlags")]
     pub fn event_with(&self, options: EventOptions) -> Result<Event> {
         let raw = raw_stream::create_event(self, options.flags()?)?;
         let recorded = SpinLock::new(Rank::Event, Record::new(Recorded::Never));
@@ -139,12 +142,12 @@ impl Event {
     /// The event behind a raw handle: its owner, if this library knows one, or else a handle that
     /// does not own the event.
     ///
-    /// Where an event that is not this library's was recorded last is not known here, also after it
-    /// was recorded here: its owner may have recorded it since. A wait for it on a capturing stream
-    /// goes to the driver, which invalidates the capture unless the event was recorded in it; and
-    /// if its owner has recorded it in a capture, [`query`](Self::query),
+    /// The last record of an adopted event is never known for certain, even after it was recorded
+    /// here: its owner may have recorded it since. A wait for it on a capturing stream goes to the
+    /// driver, which invalidates the capture unless the event was recorded in it. If its owner has
+    /// recorded it in a capture, [`query`](Self::query),
     /// [`synchronize_blocking`](Self::synchronize_blocking), [`elapsed_since`](Self::elapsed_since)
-    /// and a wait of the legacy stream invalidate that one.
+    /// and a wait of the legacy stream invalidate that capture.
     ///
     /// # Safety
     /// `raw` is an event of `context`, and it lives until every use of the result is over.
@@ -249,9 +252,10 @@ impl Event {
     /// Calls `cuEventQuery` (CUDA 2.0).
     ///
     /// # Errors
-    /// It was last recorded in a capture, or the driver refuses the call
-    /// ([`Driver`](crate::Error::Driver)).
+    /// [`Error::CapturedEvent`](crate::Error::CapturedEvent) if it was last recorded in a capture,
+    /// or the driver refuses the call ([`Driver`](crate::Error::Driver)).
     #[doc(alias = "cuEventQuery")]
+    #[doc(alias = "cudaEventQuery")]
     pub fn query(&self) -> Result<bool> {
         self.0.context.ensure_usable()?;
         // Over the call, so that no thread records it in a capture meanwhile.
@@ -275,9 +279,10 @@ impl Event {
     /// Calls `cuEventSynchronize` (CUDA 2.0).
     ///
     /// # Errors
-    /// It was last recorded in a capture, or the driver refuses the call
-    /// ([`Driver`](crate::Error::Driver)).
+    /// [`Error::CapturedEvent`](crate::Error::CapturedEvent) if it was last recorded in a capture,
+    /// or the driver refuses the call ([`Driver`](crate::Error::Driver)).
     #[doc(alias = "cuEventSynchronize")]
+    #[doc(alias = "cudaEventSynchronize")]
     pub fn synchronize_blocking(&self) -> Result<()> {
         self.0.context.ensure_usable()?;
         let waited_for = self.refuse_captured()?.point();

@@ -26,8 +26,8 @@ pub(super) struct StreamBox {
     /// Counts calls that may be asked about later: an allocation takes the count after its own call
     /// as its ticket.
     pub(super) issued: AtomicU64,
-    /// For other streams, by their number: up to which of their tickets this one has been made to
-    /// wait.
+    /// For other streams, by number: the highest of their tickets that this stream was made to wait
+    /// for.
     pub(super) waited: Lock<SmallVec<[(u64, u64); 4]>>,
     /// Pinned memory for small writes.
     pub(super) staging: OnceLock<Arc<Staging>>,

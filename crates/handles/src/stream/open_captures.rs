@@ -150,7 +150,7 @@ fn try_join(stream: &Arc<RawStream>, word: u64, call: impl FnOnce() -> Result<()
     }
     let Some(_entering) = stream.try_enter() else { return Ok(None) };
     match stream.capture() {
-        // Of other code.
+        // A capture of other code.
         0 if stream.is_capturing()? => return Err(Error::Merge),
         0 => {}
         same if same == word => return call().map(Some),

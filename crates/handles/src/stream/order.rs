@@ -8,7 +8,7 @@ use super::open_captures;
 use super::recorded::Recorded;
 use crate::error::{Error, Result};
 
-/// Of how many other streams a stream remembers that it has waited for them.
+/// How many other streams a stream remembers waits for.
 const REMEMBERED: usize = 32;
 
 const FIRST_USE: &str = "the first use of memory of another stream";
@@ -22,6 +22,7 @@ impl Stream {
     /// The event is of another context ([`WrongContext`](crate::Error::WrongContext)), or the
     /// driver refuses the call ([`Driver`](crate::Error::Driver)).
     #[doc(alias = "cuEventRecord")]
+    #[doc(alias = "cudaEventRecord")]
     pub fn record(&self, event: &Event) -> Result<()> {
         self.context().ensure_usable()?;
         self.context().ensure_same(event.context(), "the event")?;
@@ -31,7 +32,7 @@ impl Stream {
         if place != Recorded::Plain {
             event.set_in_graphs();
         }
-        // Before the call: all that has a ticket up to this was enqueued.
+        // Before the call: all work with a ticket up to this was enqueued.
         let issued = self.issued();
         // SAFETY: stream and event are alive.
         let code = unsafe { self.context().driver().cuEventRecord(event.as_raw(), self.as_raw()) };
@@ -67,6 +68,7 @@ impl Stream {
     /// thread uses the stream that would be drawn in (`NOT_PERMITTED`); or the driver refuses the
     /// call ([`Driver`](crate::Error::Driver)).
     #[doc(alias = "cuStreamWaitEvent")]
+    #[doc(alias = "cudaStreamWaitEvent")]
     pub fn wait(&self, event: &Event) -> Result<()> {
         self.context().ensure_usable()?;
         let call = || {
@@ -91,6 +93,7 @@ impl Stream {
     /// This stream is in a capture that `other` is not in ([`Isolated`](crate::Error::Isolated));
     /// inside a host function, another thread uses the stream that would be drawn in
     /// (`NOT_PERMITTED`); or the driver refuses the call ([`Driver`](crate::Error::Driver)).
+    #[doc(alias = "cudaStreamWaitEvent")]
     pub fn wait_for(&self, other: &Self) -> Result<()> {
         self.context().ensure_usable()?;
         if self.id() == other.id() {

@@ -1,9 +1,9 @@
-//! Where an event was recorded last.
+//! The place of the last record of an event.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Where an event was recorded last.
+/// The place of the last record of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Recorded {
     /// Unknown: other code may record the event.
@@ -33,12 +33,12 @@ pub(crate) struct Record {
 pub(crate) struct Point {
     /// The ticket up to which the work of the stream was seen done; one counter for each stream.
     reached: Arc<AtomicU64>,
-    /// The last ticket in front of the point.
+    /// The last ticket before the point.
     ticket: u64,
 }
 
 impl Point {
-    /// It was seen to be reached.
+    /// Notes that the point was seen to be reached.
     pub(crate) fn reach(&self) {
         self.reached.fetch_max(self.ticket, Ordering::AcqRel);
     }

@@ -19,6 +19,7 @@ impl Context {
     /// A stream of the context is capturing ([`Capturing`](crate::Error::Capturing)) (nothing is
     /// waited for then), or the driver refuses the call ([`Driver`](crate::Error::Driver)).
     #[doc(alias = "cuCtxSynchronize")]
+    #[doc(alias = "cudaDeviceSynchronize")]
     pub fn synchronize_blocking(&self) -> Result<()> {
         self.ensure_usable()?;
         let of_context = |stream: &Stream| stream.context().as_raw() == self.as_raw();
@@ -42,6 +43,7 @@ impl Stream {
     /// The stream is capturing ([`Capturing`](crate::Error::Capturing)), or the driver refuses the
     /// call ([`Driver`](crate::Error::Driver)); a fault of earlier work shows here.
     #[doc(alias = "cuStreamSynchronize")]
+    #[doc(alias = "cudaStreamSynchronize")]
     pub fn synchronize_blocking(&self) -> Result<()> {
         self.context().ensure_usable()?;
         self.0.stream.step_aside();
@@ -71,6 +73,7 @@ impl Stream {
     /// The stream is capturing ([`Capturing`](crate::Error::Capturing)), or the driver refuses the
     /// call ([`Driver`](crate::Error::Driver)); a fault of earlier work shows here.
     #[doc(alias = "cuStreamQuery")]
+    #[doc(alias = "cudaStreamQuery")]
     pub fn query(&self) -> Result<bool> {
         self.context().ensure_usable()?;
         let _access = self.0.stream.enqueue()?;

@@ -19,6 +19,8 @@ impl<T: Element> Slice<'_, T> {
     /// capturing, the host has not enough memory ([`HostVector`](crate::Error::HostVector)), or the
     /// driver refuses the call ([`Driver`](crate::Error::Driver)).
     #[doc(alias = "cuMemcpyDtoHAsync")]
+    #[doc(alias = "cudaMemcpy")]
+    #[doc(alias = "cudaMemcpyDeviceToHost")]
     pub fn read_blocking(self, stream: &Stream) -> Result<Vec<T>> {
         let mut elements = Vec::new();
         let room = elements.try_reserve_exact(self.len());
@@ -52,6 +54,8 @@ impl<T: Element> Slice<'_, T> {
     /// ([`WrongContext`](crate::Error::WrongContext)) or capturing, or the driver refuses the call
     /// ([`Driver`](crate::Error::Driver)).
     #[doc(alias = "cuMemcpyHtoDAsync")]
+    #[doc(alias = "cudaMemcpy")]
+    #[doc(alias = "cudaMemcpyHostToDevice")]
     pub fn write_blocking(self, stream: &Stream, elements: &[T]) -> Result<()> {
         same_length("the slice to write", self.len(), elements.len())?;
         if self.size_bytes() == 0 {
@@ -134,8 +138,8 @@ impl<T: Element> Slice<'_, T> {
 const READING: &str = "reading into host memory";
 const WRITING: &str = "writing from host memory";
 
-/// That the memory's home was not waited for is no matter where the operation cannot be captured at
-/// all.
+/// If the operation cannot be captured at all, it does not matter that the memory's home was not
+/// waited for.
 fn never_captured(what: &'static str) -> impl Fn(Error) -> Error {
     move |error| match error {
         Error::CapturedFirstUse => Error::Capturing { what },

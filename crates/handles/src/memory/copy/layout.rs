@@ -11,9 +11,9 @@ use crate::memory::{MemorySpace, Slice};
 /// One side of a copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct CopySide {
-    /// Where the first byte is.
+    /// The address of the first byte.
     pub address: CUdeviceptr,
-    /// Where the memory lies.
+    /// The space of the memory.
     pub space: MemorySpace,
     /// Bytes from one row to the next.
     pub pitch: usize,

@@ -22,6 +22,9 @@ impl Stream {
     /// ([`Driver`](crate::Error::Driver)).
     #[doc(alias = "cuMemcpyAsync")]
     #[doc(alias = "cuMemcpyDtoDAsync")]
+    #[doc(alias = "memcpy")]
+    #[doc(alias = "cudaMemcpyAsync")]
+    #[doc(alias = "cudaMemcpyDeviceToDevice")]
     pub fn copy<'a, 'b, T: Element>(
         &self,
         source: impl Into<Slice<'a, T>>,
@@ -48,6 +51,8 @@ impl Stream {
     /// # Errors
     /// As [`copy`](Self::copy).
     #[doc(alias = "cuMemcpyDtoHAsync")]
+    #[doc(alias = "cudaMemcpyAsync")]
+    #[doc(alias = "cudaMemcpyDeviceToHost")]
     pub fn copy_to_host<'a, T: Element>(
         &self,
         source: impl Into<Slice<'a, T>>,
@@ -63,6 +68,8 @@ impl Stream {
     /// # Errors
     /// As [`copy`](Self::copy).
     #[doc(alias = "cuMemcpyHtoDAsync")]
+    #[doc(alias = "cudaMemcpyAsync")]
+    #[doc(alias = "cudaMemcpyHostToDevice")]
     pub fn copy_from_host<'a, T: Element>(
         &self,
         source: &SharedHostBuffer<T>,

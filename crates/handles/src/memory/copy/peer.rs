@@ -17,6 +17,7 @@ impl Device {
     /// # Errors
     /// [`Error::Driver`](crate::Error::Driver) if the driver refuses the call.
     #[doc(alias = "cuDeviceCanAccessPeer")]
+    #[doc(alias = "cudaDeviceCanAccessPeer")]
     pub fn can_access(self, other: Self) -> Result<bool> {
         let mut can = 0;
         // SAFETY: the out pointer is valid.
@@ -43,6 +44,7 @@ impl Stream {
     /// ([`Driver`](crate::Error::Driver)). If it is the home's wait that fails, the copy is
     /// enqueued all the same.
     #[doc(alias = "cuMemcpyPeerAsync")]
+    #[doc(alias = "cudaMemcpyPeerAsync")]
     pub fn copy_peer<'a, 'b, T: Element>(
         &self,
         source: impl Into<Slice<'a, T>>,

@@ -19,6 +19,7 @@ impl Stream {
     /// ([`Driver`](crate::Error::Driver)), which has a limit for pitches
     /// (`CU_DEVICE_ATTRIBUTE_MAX_PITCH`).
     #[doc(alias = "cuMemcpy2DAsync")]
+    #[doc(alias = "cudaMemcpy2DAsync")]
     pub fn copy_2d<T: Element>(&self, copy: Copy2d<'_, T>) -> Result<()> {
         let Copy2d { source, destination, .. } = copy;
         let Some(layout) = copy.layer().layout()? else { return Ok(()) };
@@ -54,6 +55,7 @@ impl Stream {
     /// call ([`Driver`](crate::Error::Driver)), which has a limit for pitches
     /// (`CU_DEVICE_ATTRIBUTE_MAX_PITCH`).
     #[doc(alias = "cuMemcpy3DAsync")]
+    #[doc(alias = "cudaMemcpy3DAsync")]
     pub fn copy_3d<T: Element>(&self, copy: Copy3d<'_, T>) -> Result<()> {
         let Copy3d { source, destination, .. } = copy;
         let Some(layout) = copy.layout()? else { return Ok(()) };

@@ -76,6 +76,7 @@ impl Stream {
     /// capturing ([`Capturing`](crate::Error::Capturing)), or the driver refuses the call
     /// ([`Driver`](crate::Error::Driver)).
     #[doc(alias = "cuMemcpyHtoDAsync")]
+    #[doc(alias = "cudaMemcpyAsync")]
     pub fn upload<T: Element>(&self, elements: &[T]) -> Result<Buffer<T>> {
         let mut allocation = Allocation::pooled(self, None, size_of_val(elements))?;
         if allocation.bytes() > 0 {
@@ -161,7 +162,7 @@ impl Target<'_> {
         // SAFETY: all its bytes are written below, before anybody reads them.
         let own = unsafe { HostBuffer::<u8>::unfilled(stream.context(), HostKind::Pinned, bytes.len) }?;
         let room = NonNull::new(own.start()).ok_or(Error::TooLarge { len: bytes.len, size: 1 })?;
-        // SAFETY: the buffer is as large, and nobody else's.
+        // SAFETY: the buffer is as large, and has no other user.
         unsafe { bytes.copy_to(room) };
         let own = own.share();
         let kept = own.as_buffer().allocation();

@@ -18,6 +18,8 @@ impl Stream {
     /// driver refuses the call ([`Driver`](crate::Error::Driver)).
     #[doc(alias = "cuMemsetD8Async")]
     #[doc(alias = "cudaMemsetAsync")]
+    #[doc(alias = "memset")]
+    #[doc(alias = "cudaMemset")]
     pub fn clear<'a, T: Element>(&self, memory: impl Into<Slice<'a, T>>) -> Result<()> {
         let memory = memory.into();
         if memory.size_bytes() == 0 {

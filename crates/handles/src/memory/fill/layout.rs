@@ -11,9 +11,9 @@ use crate::memory::{Element, MemorySpace, Slice};
 /// A fill: one row of elements, or a rectangle of rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct FillLayout {
-    /// Where the first element is.
+    /// The address of the first element.
     pub address: CUdeviceptr,
-    /// Where the memory lies.
+    /// The space of the memory.
     pub space: MemorySpace,
     /// Bytes of an element: 1, 2 or 4.
     pub element: u8,

@@ -37,6 +37,9 @@ impl Stream {
     #[doc(alias = "cuMemsetD8Async")]
     #[doc(alias = "cuMemsetD16Async")]
     #[doc(alias = "cuMemsetD32Async")]
+    #[doc(alias = "memset")]
+    #[doc(alias = "cudaMemsetAsync")]
+    #[doc(alias = "cudaMemset")]
     pub fn fill<'a, T: Element>(&self, memory: impl Into<Slice<'a, T>>, value: T) -> Result<()> {
         const { assert_value::<T>() };
         let memory = memory.into();
@@ -78,6 +81,8 @@ impl Stream {
     #[doc(alias = "cuMemsetD2D8Async")]
     #[doc(alias = "cuMemsetD2D16Async")]
     #[doc(alias = "cuMemsetD2D32Async")]
+    #[doc(alias = "memset")]
+    #[doc(alias = "cudaMemset2DAsync")]
     pub fn fill_2d<'a, T: Element>(
         &self,
         memory: impl Into<Slice<'a, T>>,
