@@ -2,8 +2,8 @@
 //! changes without notice.
 //!
 //! The methods that go with these are hidden, and say so: [`Enqueue::keep_with`],
-//! [`Event::recording`], [`Event::set_in_graphs`], [`GraphHandle::tie`], [`GraphHandle::knowledge`],
-//! [`GraphHandle::disown`], [`GraphExecHandle::destroy_deferred`],
+//! [`Event::recording`], [`Event::set_in_graphs`], [`GraphHandle::tie`],
+//! [`GraphHandle::knowledge`], [`GraphHandle::disown`], [`GraphExecHandle::destroy_deferred`],
 //! [`GraphExecHandle::destroy_all_deferred`], [`UserObject::end`], [`Kernel::occupancy_memo`],
 //! [`Context::refuse_in_callback`], [`Stream::downgrade`].
 //!

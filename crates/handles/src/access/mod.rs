@@ -12,10 +12,10 @@
 //! | --- | --- | --- |
 //! | `number` | [`StreamAccess`] | nobody: one number for each stream, never used again |
 //! | `EXCLUSIVE`, bit 31 of `state` | [`StreamAccess`] | a writer, by `fetch_or` and `fetch_and` |
-//! | [`CAPTURED`], bit 30 | [`StreamAccess`] | a writer: the stream is in a capture of this library |
+//! | [`CAPTURED`], bit 30 | [`StreamAccess`] | a writer: a capture of this library |
 //! | [`FOREIGN`], bit 29 | [`StreamAccess`] | any thread: other code may capture the stream |
-//! | reader count, bits 0 to 28 | [`StreamAccess`] | readers without a slot, by `fetch_add` and `fetch_sub` |
-//! | four slots, each 0 or a `number` | `ThreadSlots`, one for each thread | that thread fills; any thread empties |
+//! | reader count, bits 0 to 28 | [`StreamAccess`] | readers without a slot |
+//! | four slots, each 0 or a `number` | `ThreadSlots` of each thread | that thread; any thread empties |
 //! | `writers_waiting` | [`RawStream`](crate::raw_stream::RawStream) | writers that found readers |
 //!
 //! # States
@@ -41,8 +41,8 @@
 //!    out. A writer looks up to 64 times, so that many short reads do not keep it out.
 //! 6. Readers leave by a release store, which writers read by an acquire load. Writers leave by a
 //!    release, which readers read by an acquire load. So each sees what the one before it has done.
-//! 7. The two flags share a word with `EXCLUSIVE`, so that a reader gets them by the load of rule 1.
-//!    A reader sees the flags as they were when it entered.
+//! 7. The two flags share a word with `EXCLUSIVE`, so that a reader gets them by the load of rule
+//!    1. A reader sees the flags as they were when it entered.
 //! 8. A guard may be dropped on another thread than the one that took it, and it may be forgotten.
 //!    A forgotten read guard keeps writers out for good: they fail with
 //!    [`Error::Busy`](crate::Error::Busy), which names the thread.
@@ -52,8 +52,8 @@
 //! | holder | may | must not |
 //! | --- | --- | --- |
 //! | nobody | read [`FOREIGN`] and the capture's number as a hint | enqueue |
-//! | [`ReadGuard`] | enqueue; wait on the host for the stream | wait for exclusive access of any stream |
-//! | [`ExclusiveGuard`] | change the capture's number, set and clear [`CAPTURED`] | enqueue other work; wait for another stream |
+//! | [`ReadGuard`] | enqueue; wait on the host for the stream | wait for exclusive access |
+//! | [`ExclusiveGuard`] | change the capture and [`CAPTURED`] | enqueue other work; wait for another stream |
 //!
 //! A thread that will hold read access for long (it waits on the host) first lets waiting writers
 //! pass, for a second at most. A change of a capture with several streams takes exclusive access of

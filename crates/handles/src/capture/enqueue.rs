@@ -13,10 +13,10 @@ use crate::stream::Stream;
 impl Stream {
     /// The right to enqueue on this stream by a driver call of one's own, to be held over the call:
     /// no capture of this library begins or ends here meanwhile. Hold one at a time on a thread, and
-    /// while it is held, make no other call of this library but [`Enqueue::is_captured`] and
-    /// [`Enqueue::keep`]: other threads may wait for exclusive access. They wait as long as calls are
-    /// [patient](crate::patience) and then fail with [`Error::Busy`](crate::Error::Busy); if the
-    /// guard is forgotten, all of them do.
+    /// while it is held, make no other call of this library than [`Enqueue::is_captured`] and
+    /// [`Enqueue::keep`], since other threads may wait for exclusive access. They wait as long as
+    /// calls are [patient](crate::patience) and then fail with [`Error::Busy`](crate::Error::Busy);
+    /// if the guard is forgotten, all of them do.
     ///
     /// # Errors
     /// The context is lost, or the process is a forked child; or this is a host function, and

@@ -190,7 +190,10 @@ impl Object {
     /// a host function, but once it has run a destructor there, it permits every call on that
     /// thread from then on, even calls that wait forever.
     fn may_run_destructors(&self) -> bool {
-        matches!(self, Self::Graph(_) | Self::GraphExec(_) | Self::Share(_))
+        match self {
+            Self::Graph(_) | Self::GraphExec(_) | Self::Share(_) => true,
+            Self::Stream(_) | Self::Event(_) | Self::Pool(_) | Self::Semaphore(_) | Self::Link(_) => false,
+        }
     }
 
     /// The lock that is held over its destruction; `None` if another thread has it for more than a
@@ -198,7 +201,13 @@ impl Object {
     fn alone(&self) -> Option<Option<clones::Alone>> {
         match self {
             Self::Graph(_) => clones::alone_soon().map(Some),
-            _ => Some(None),
+            Self::Stream(_)
+            | Self::Event(_)
+            | Self::GraphExec(_)
+            | Self::Pool(_)
+            | Self::Share(_)
+            | Self::Semaphore(_)
+            | Self::Link(_) => Some(None),
         }
     }
 }

@@ -2,37 +2,19 @@
 
 use core::fmt;
 
-use cuda_sys::{CUresult, Call, LoadError, Missing, Printable, PrintableLog};
+use cuda_sys::{CUresult, Call, LoadError, Missing, Printable};
 
-use super::advice::{Advice, sentence};
+use super::advice::Advice;
+use super::cause::Cause;
 use super::memory_kind::MemoryKind;
 use super::near::Near;
 use super::no_time::NoTime;
+use super::phrases::{Count, Log, Names};
 use super::wrong_context::WrongContext;
 use super::wrong_variable::WrongVariable;
 
 /// The result of this crate's operations.
 pub type Result<T, E = Error> = core::result::Result<T, E>;
-
-/// A driver call and its answer: the reason why a context was lost.
-#[doc(alias = "cudaGetLastError")]
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Cause {
-    /// The call that reported it first. The fault itself may lie in earlier work.
-    pub call: Call,
-    /// The driver's answer.
-    pub code: CUresult,
-}
-
-impl fmt::Display for Cause {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{} answered {}", self.call.name(), self.code)?;
-        if let Some(sentence) = sentence(self.code) {
-            write!(formatter, ": {sentence}")?;
-        }
-        Ok(())
-    }
-}
 
 /// Why an operation of this crate failed. An operation that fails has changed nothing unless it
 /// says so.
@@ -388,34 +370,6 @@ impl fmt::Debug for Error {
 impl From<LoadError> for Error {
     fn from(error: LoadError) -> Self {
         Self::Load(Box::new(error))
-    }
-}
-
-struct Count(usize, &'static str, &'static str);
-
-impl fmt::Display for Count {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{} {}", self.0, if self.0 == 1 { self.1 } else { self.2 })
-    }
-}
-
-struct Log<'a>(&'a str);
-
-impl fmt::Display for Log<'_> {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.0.is_empty() {
-            Ok(())
-        } else {
-            write!(formatter, ". The compiler's log:\n{}", PrintableLog(self.0))
-        }
-    }
-}
-
-struct Names<'a>(Option<&'a Near>);
-
-impl fmt::Display for Names<'_> {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.map_or(Ok(()), |names| write!(formatter, "; {names}"))
     }
 }
 

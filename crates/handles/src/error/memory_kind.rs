@@ -53,6 +53,9 @@ impl core::fmt::Display for MemoryKind {
 impl MemoryKind {
     /// Whether the driver's copy calls always take its address for an address of the device.
     pub(crate) fn is_of_device(self) -> bool {
-        matches!(self, Self::Pooled | Self::Plain | Self::Global | Self::Imported | Self::Graph)
+        match self {
+            Self::Pooled | Self::Plain | Self::Global | Self::Imported | Self::Graph => true,
+            Self::Pinned | Self::Registered | Self::Managed | Self::Foreign => false,
+        }
     }
 }

@@ -239,14 +239,14 @@ struct ExecBox {
 /// therefore **deferred**; see the [drop rules](crate::reaper).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ExecEnd {
-    /// In the drop of the last handle, or soon after where the driver does not permit it there. Runs
-    /// in flight go on.
+    /// In the drop of the last handle, or soon after where the driver does not permit it there.
+    /// Runs in flight go on.
     #[default]
     AtOnce,
     /// Deferred until a [drain](crate::reaper::drain), or until its memory or its graph is needed.
     Deferred,
-    /// Deferred until no stream of this library has work in the context: in the drop itself, if none
-    /// has. For graphs that other code may instantiate next.
+    /// Deferred until no stream of this library has work in the context: in the drop itself, if
+    /// none has. For graphs that other code may instantiate next.
     WhenIdle,
 }
 

@@ -179,7 +179,10 @@ impl Batch {
                 | MemoryKind::Pinned
                 | MemoryKind::Registered
                 | MemoryKind::Foreign => Ok(()),
-                kind => Err(Error::BatchMemory { kind }),
+                kind @ (MemoryKind::Pooled
+                | MemoryKind::Managed
+                | MemoryKind::Imported
+                | MemoryKind::Graph) => Err(Error::BatchMemory { kind }),
             }
         })?;
         for (need, attribute, what) in NEEDS {

@@ -1,5 +1,5 @@
-//! Getting contexts: the primary one of a device, which other CUDA code of the process uses as well,
-//! and contexts that other code made.
+//! Getting contexts: the primary one of a device, which other CUDA code of the process uses as
+//! well, and contexts that other code made.
 
 use cuda_sys::{CUcontext, Call};
 

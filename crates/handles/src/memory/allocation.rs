@@ -137,10 +137,7 @@ impl Allocation {
     /// The state of memory of an allocation node.
     #[inline]
     pub(super) fn graph_memory(&self) -> Option<&Arc<GraphMemory>> {
-        match &self.backing {
-            Backing::Graph(memory) => Some(memory),
-            _ => None,
-        }
+        self.backing.graph()
     }
 
     /// Gives up the memory without freeing it: its new owner does.
@@ -169,7 +166,7 @@ impl Allocation {
     pub(super) fn stamp(&mut self) {
         match &self.belongs {
             Belongs::Home(home) if self.bytes > 0 => self.ticket = home.ticket(),
-            _ => *self.state.get_mut() = SETTLED,
+            Belongs::Home(_) | Belongs::Context(_) => *self.state.get_mut() = SETTLED,
         }
     }
 
@@ -209,7 +206,12 @@ impl Allocation {
     pub fn space(&self) -> MemorySpace {
         match &self.backing {
             Backing::Graph(memory) | Backing::Output(memory) => memory.space(),
-            _ => self.kind().space(),
+            Backing::Pooled(_)
+            | Backing::Plain
+            | Backing::Host(_)
+            | Backing::Foreign(_)
+            | Backing::Variable { .. }
+            | Backing::Imported(_) => self.kind().space(),
         }
     }
 
@@ -239,7 +241,12 @@ impl Allocation {
         match &self.backing {
             Backing::Pooled(pool) => pool.as_ref(),
             Backing::Imported(pool) => Some(pool),
-            _ => None,
+            Backing::Plain
+            | Backing::Host(_)
+            | Backing::Foreign(_)
+            | Backing::Variable { .. }
+            | Backing::Graph(_)
+            | Backing::Output(_) => None,
         }
     }
 
@@ -259,18 +266,12 @@ impl Allocation {
 
     /// The host's pointer, if the host can address it.
     pub(super) fn host_start(&self) -> Option<*mut core::ffi::c_void> {
-        match &self.backing {
-            Backing::Host(memory) => memory.block.as_ref().map(|block| block.start.get()),
-            _ => None,
-        }
+        self.host_block().map(|block| block.start.get())
     }
 
     /// The block of host memory, for its end.
     pub(super) fn host_block(&self) -> Option<&HostBlock> {
-        match &self.backing {
-            Backing::Host(memory) => memory.block.as_ref(),
-            _ => None,
-        }
+        self.backing.host()?.block.as_ref()
     }
 
     /// Takes the block of host memory for another owner, and everything that names it. The memory
@@ -279,18 +280,12 @@ impl Allocation {
         // It may have been shared once.
         drop(self.order.take());
         self.forget();
-        match &mut self.backing {
-            Backing::Host(memory) => memory.block.take(),
-            _ => None,
-        }
+        self.backing.host_mut()?.block.take()
     }
 
     /// Whether host code views it; only host memory has this.
     pub(super) fn view_flag(&self) -> Option<&AtomicBool> {
-        match &self.backing {
-            Backing::Host(memory) => Some(&memory.viewed),
-            _ => None,
-        }
+        self.backing.host().map(|memory| &memory.viewed)
     }
 }
 

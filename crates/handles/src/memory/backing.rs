@@ -29,6 +29,53 @@ pub(super) enum Backing {
     Output(Arc<GraphMemory>),
 }
 
+impl Backing {
+    /// The memory of the host, if it is that.
+    #[inline]
+    pub(super) fn host(&self) -> Option<&HostMemory> {
+        match self {
+            Self::Host(memory) => Some(memory),
+            Self::Pooled(_)
+            | Self::Plain
+            | Self::Foreign(_)
+            | Self::Variable { .. }
+            | Self::Imported(_)
+            | Self::Graph(_)
+            | Self::Output(_) => None,
+        }
+    }
+
+    /// As [`host`](Self::host), to change it.
+    pub(super) fn host_mut(&mut self) -> Option<&mut HostMemory> {
+        match self {
+            Self::Host(memory) => Some(memory),
+            Self::Pooled(_)
+            | Self::Plain
+            | Self::Foreign(_)
+            | Self::Variable { .. }
+            | Self::Imported(_)
+            | Self::Graph(_)
+            | Self::Output(_) => None,
+        }
+    }
+
+    /// The memory of an allocation node, if it is that.
+    #[inline]
+    pub(super) fn graph(&self) -> Option<&Arc<GraphMemory>> {
+        match self {
+            Self::Graph(memory) => Some(memory),
+            Self::Pooled(_)
+            | Self::Plain
+            | Self::Host(_)
+            | Self::Foreign(_)
+            | Self::Variable { .. }
+            | Self::Imported(_)
+            | Self::Output(_) => None,
+        }
+    }
+}
+
+/// Pinned, registered or managed memory.
 pub(super) struct HostMemory {
     /// `None` if it has no bytes.
     pub(super) block: Option<HostBlock>,

@@ -29,7 +29,16 @@ impl Drop for Allocation {
             (Backing::Output(_), false) if self.free_output_at_home() => self.end_life(),
             (Backing::Host(HostMemory { block: Some(block), .. }), false) => host_cache::give(block.clone()),
             (Backing::Foreign(_) | Backing::Variable { .. }, false) => {}
-            _ => self.free_later(),
+            (
+                Backing::Pooled(_)
+                | Backing::Plain
+                | Backing::Host(_)
+                | Backing::Foreign(_)
+                | Backing::Variable { .. }
+                | Backing::Imported(_)
+                | Backing::Output(_),
+                _,
+            ) => self.free_later(),
         }
     }
 }

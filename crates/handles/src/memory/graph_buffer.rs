@@ -19,7 +19,8 @@ use crate::error::{Error, Result};
 /// has no memory while the graph does not run, so using it on a stream does not compile:
 ///
 /// ```compile_fail,E0277
-/// # fn example(stream: &cuda_handles::Stream, memory: &cuda_handles::GraphBuffer<u32>) -> cuda_handles::Result<()> {
+/// # use cuda_handles::{GraphBuffer, Result, Stream};
+/// # fn example(stream: &Stream, memory: &GraphBuffer<u32>) -> Result<()> {
 /// stream.fill(memory, 0)?;
 /// # Ok(())
 /// # }

@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use super::allocation::{Allocation, LAST, SETTLED, SHARED};
-use super::backing::{Backing, HostMemory};
+use super::backing::HostMemory;
 use crate::error::{Error, Result, WrongContext};
 use crate::reclaim;
 use crate::stream::Stream;
@@ -58,8 +58,8 @@ impl Allocation {
     /// host memory it is known behind which point of the stream the use lies.
     #[inline]
     pub(super) fn ready_once<'a>(&'a self, stream: &'a Stream) -> Result<Use<'a>> {
-        match &self.backing {
-            Backing::Host(memory) if self.bytes > 0 => self.begin_use(memory, stream),
+        match self.backing.host() {
+            Some(memory) if self.bytes > 0 => self.begin_use(memory, stream),
             _ => self.ready_on(stream).map(|()| Use(None)),
         }
     }
@@ -82,15 +82,15 @@ impl Allocation {
         if self.bytes == 0 {
             return Ok(());
         }
-        if matches!(self.backing, Backing::Graph(_)) {
+        if self.backing.graph().is_some() {
             return Err(Error::MemoryOfGraph);
         }
         // Before the users of host memory are locked.
         stream.context().ensure_usable()?;
-        match &self.backing {
-            Backing::Host(memory) => memory.add(stream.raw_stream()),
-            _ if state & BOTH == BOTH && stream.raw_stream().is_in_fence() => return Ok(()),
-            _ => {}
+        match self.backing.host() {
+            Some(memory) => memory.add(stream.raw_stream()),
+            None if state & BOTH == BOTH && stream.raw_stream().is_in_fence() => return Ok(()),
+            None => {}
         }
         reclaim::join(stream.raw_stream());
         self.order.get_or_init(|| self.order());
@@ -110,7 +110,7 @@ impl Allocation {
     /// ready for it is idle.
     pub(super) fn unshare(&mut self) -> bool {
         let is_usable = self.context().ensure_usable().is_ok();
-        let Backing::Host(memory) = &mut self.backing else { return false };
+        let Some(memory) = self.backing.host_mut() else { return false };
         let users = memory.users.get_mut();
         if !is_usable || !users.are_over() {
             return false;
@@ -124,7 +124,7 @@ impl Allocation {
     /// use it.
     pub(super) fn unshare_blocking(&mut self) -> Result<()> {
         self.context().ensure_usable()?;
-        let Backing::Host(memory) = &mut self.backing else { return Err(Error::StillShared) };
+        let Some(memory) = self.backing.host_mut() else { return Err(Error::StillShared) };
         let users = memory.users.get_mut();
         users.wait()?;
         users.clear();

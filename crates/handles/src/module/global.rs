@@ -32,11 +32,12 @@ impl Library {
     /// variables with their types, for safe code.
     ///
     /// ```no_run
-    /// # fn example(context: &cuda_handles::Context, image: cuda_handles::Image<'_>) -> cuda_handles::Result<()> {
+    /// # use cuda_handles::{Context, Image, Result};
+    /// # fn example(context: &Context, image: Image<'_>) -> Result<()> {
     /// use cuda_handles::Library;
     ///
     /// let (library, stream) = (Library::load(context, image)?, context.stream()?);
-    /// // SAFETY: the kernels of the image compute with the numbers in `weights`, and trust nothing in it.
+    /// // SAFETY: the kernels of the image only compute with the numbers in `weights`.
     /// let weights = unsafe { library.global::<f32>("weights") }?;
     /// weights.write_blocking(&stream, &vec![0.5; weights.len()])?;
     /// # Ok(())

@@ -24,7 +24,8 @@ pub struct KernelAttributes {
     /// Bytes of shared memory that it declares itself.
     pub static_shared_bytes: u32,
     /// Bytes of dynamic shared memory that a launch may add, unless
-    /// [`Kernel::set_max_dynamic_shared_bytes`](crate::Kernel::set_max_dynamic_shared_bytes) has changed that.
+    /// [`Kernel::set_max_dynamic_shared_bytes`](crate::Kernel::set_max_dynamic_shared_bytes) has
+    /// changed that.
     pub max_dynamic_shared_bytes: u32,
     /// Bytes of constant memory that it declares.
     pub constant_bytes: u32,

@@ -19,7 +19,8 @@ use crate::registry::Raw;
 /// one library.
 ///
 /// ```no_run
-/// # fn example(context: &cuda_handles::Context, main: &str, helpers: &str) -> cuda_handles::Result<()> {
+/// # use cuda_handles::{Context, Result};
+/// # fn example(context: &Context, main: &str, helpers: &str) -> Result<()> {
 /// use cuda_handles::{Image, Linker};
 ///
 /// let mut linker = Linker::new(context)?;

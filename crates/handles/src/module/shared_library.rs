@@ -82,6 +82,6 @@ fn is_same(one: Image<'static>, other: Image<'static>) -> bool {
     match (one, other) {
         (Image::Ptx(one), Image::Ptx(other)) => core::ptr::eq(one, other) || one == other,
         (Image::Binary(one), Image::Binary(other)) => core::ptr::eq(one, other) || one == other,
-        _ => false,
+        (Image::Ptx(_), Image::Binary(_)) | (Image::Binary(_), Image::Ptx(_)) => false,
     }
 }

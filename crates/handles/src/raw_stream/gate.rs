@@ -1,4 +1,5 @@
-//! The gate of a stream: its marker is recorded by one thread at a time, until its last handle closes it.
+//! The gate of a stream: its marker is recorded by one thread at a time, until its last handle
+//! closes it.
 
 use std::sync::atomic::Ordering;
 

@@ -1,9 +1,9 @@
 //! The access of the legacy default streams.
 //!
-//! A call on a legacy stream invalidates the captures of all blocking streams of its context. So its
-//! caller asks first whether one of them captures, and holds read access from the question to the
-//! driver's answer; a thread that lets a blocking stream enter a capture has exclusive access. A
-//! capture that ends in between does no harm.
+//! A call on a legacy stream invalidates the captures of all blocking streams of its context. So
+//! its caller asks first whether one of them captures, and holds read access from the question to
+//! the driver's answer; a thread that lets a blocking stream enter a capture has exclusive access.
+//! A capture that ends in between does no harm.
 //!
 //! One access serves all contexts: it is held for moments, by calls that wait for nothing.
 

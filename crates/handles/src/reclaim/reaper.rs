@@ -42,7 +42,9 @@
 //! | --- | --- |
 //! | somebody calls [`drain`] | waits for it |
 //! | an allocation, an instantiation or a launch finds no memory | it stays, and the reaper destroys it once there is none |
-//! | its graph is instantiated again, lent, moved into another graph, or run by the host | waits a second at most, then the call fails with [`StillRunning`](crate::Error::StillRunning); the reaper destroys it once there is none |
+//! | its graph is instantiated again, lent, moved, or run by the host | waits a second at most, then the call fails with [`StillRunning`]; the reaper destroys it once there is none |
+//!
+//! [`StillRunning`]: crate::Error::StillRunning
 //!
 //! If other code knows the graph (it was lent or adopted), that code may instantiate it next. Its
 //! executables are destroyed [when idle](crate::ExecEnd::WhenIdle): in the drop if no stream of

@@ -50,7 +50,7 @@ impl Event {
         }
         match self.recorded()?.place() {
             Recorded::Captured(_) | Recorded::Foreign => Err(Error::NoTime(NoTime::Captured(which))),
-            _ => Ok(()),
+            Recorded::Unknown | Recorded::Never | Recorded::Plain => Ok(()),
         }
     }
 

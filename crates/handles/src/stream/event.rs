@@ -213,7 +213,7 @@ impl Event {
         let recorded = self.recorded()?;
         match recorded.place() {
             Recorded::Captured(_) | Recorded::Foreign => Err(Error::CapturedEvent),
-            _ => Ok(recorded),
+            Recorded::Unknown | Recorded::Never | Recorded::Plain => Ok(recorded),
         }
     }
 

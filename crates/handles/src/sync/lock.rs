@@ -1,5 +1,5 @@
-//! Locks with a rank. A thread that panics with a lock leaves the value as it is: a poisoned lock is
-//! taken like any other, here and nowhere else.
+//! Locks with a rank. A thread that panics with a lock leaves the value as it is: a poisoned lock
+//! is taken like any other, here and nowhere else.
 
 use core::fmt;
 use core::ops::{Deref, DerefMut};

@@ -1,10 +1,10 @@
 //! Lock ranks: the order in which a thread may take locks, and its check in debug builds.
 //!
-//! Every lock of this crate and of cuda-graph has a [`Rank`]. A thread takes a lock only if its rank
-//! is behind the ranks of all locks that the thread holds, so no two threads wait for each other.
-//! Debug builds keep the held ranks of each thread on a small stack, without an allocation, and
-//! panic on the first lock that is out of order, whether or not it was free. Release builds check
-//! nothing and store nothing.
+//! Every lock of this crate and of cuda-graph has a [`Rank`]. A thread takes a lock only if its
+//! rank is behind the ranks of all locks that the thread holds, so no two threads wait for each
+//! other. Debug builds keep the held ranks of each thread on a small stack, without an allocation,
+//! and panic on the first lock that is out of order, whether or not it was free. Release builds
+//! check nothing and store nothing.
 //!
 //! `docs/lock-order.md` is written from this list; a test fails where the two differ.
 
@@ -18,8 +18,8 @@ macro_rules! ranks {
         }
 
         impl Rank {
-            /// All ranks in order, with the crate of the lock, the reason for the place, and whether
-            /// a thread may hold several locks of the rank.
+            /// All ranks in order, with the crate of the lock, the reason for the place, and
+            /// whether a thread may hold several locks of the rank.
             pub const ALL: &'static [(Self, &'static str, &'static str, bool)] =
                 &[$((Self::$name, $owner, $why, ranks!(@nests $($nests)?))),+];
         }

@@ -38,8 +38,8 @@ impl Stream {
             ..Default::default()
         };
         self.enqueue_use(source.allocation(), Some(destination.allocation()), |driver, stream| {
-            // SAFETY: the description is complete, and the rectangles lie in memory that lives until
-            // after this point of the stream, or as long as the graph it is captured into.
+            // SAFETY: the description is complete, and the rectangles lie in memory that lives
+            // until after this point of the stream, or as long as the graph it is captured into.
             (Call::cuMemcpy2DAsync, unsafe { driver.cuMemcpy2DAsync(&raw const params, stream) })
         })
     }

@@ -15,16 +15,18 @@ impl Stream {
     /// The device repeats no larger values, and a value of another size does not compile.
     /// [`Slice::cast`] gives the same memory in smaller elements:
     /// ```
-    /// # fn example(stream: &cuda_handles::Stream, wide: &cuda_handles::Buffer<f64>) -> cuda_handles::Result<()> {
+    /// # use cuda_handles::{Buffer, Result, Stream};
+    /// # fn example(stream: &Stream, wide: &Buffer<f64>) -> Result<()> {
     /// stream.fill(wide.as_slice().cast::<u32>()?, 0)
     /// # }
     /// ```
     /// ```compile_fail,E0080
-    /// # fn example(stream: &cuda_handles::Stream, wide: &cuda_handles::Buffer<f64>) -> cuda_handles::Result<()> {
+    /// # use cuda_handles::{Buffer, Result, Stream};
+    /// # fn example(stream: &Stream, wide: &Buffer<f64>) -> Result<()> {
     /// stream.fill(wide, 0.0)
     /// # }
     /// # fn main() {
-    /// #     let _: fn(&cuda_handles::Stream, &cuda_handles::Buffer<f64>) -> cuda_handles::Result<()> = example;
+    /// #     let _: fn(&Stream, &Buffer<f64>) -> Result<()> = example;
     /// # }
     /// ```
     ///
