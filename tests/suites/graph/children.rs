@@ -346,7 +346,7 @@ fn graphs_of_another_context_are_refused() {
 }
 
 #[test]
-fn a_childs_graph_is_replaced_by_one_of_another_shape() {
+fn the_graph_of_a_child_is_replaced_by_one_of_another_shape() {
     let context = setup();
     no_leaks(|| {
         let bench = Bench::new(&context);

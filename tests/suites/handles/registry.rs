@@ -60,7 +60,7 @@ fn a_kernel_asked_for_twice_is_the_same() {
 }
 
 #[test]
-fn a_stream_that_is_not_the_librarys_is_used_but_not_destroyed() {
+fn a_foreign_stream_is_used_but_not_destroyed() {
     let context = setup();
     no_leaks(|| {
         let mut foreign = ptr::null_mut();

@@ -130,7 +130,7 @@ fn constants_and_local_arrays_are_read() {
 }
 
 #[test]
-fn a_variable_of_an_image_keeps_its_value_and_is_the_librarys_own() {
+fn a_variable_of_an_image_keeps_its_value_and_belongs_to_the_library() {
     let context = setup();
     no_leaks(|| {
         let stream = context.stream().unwrap();

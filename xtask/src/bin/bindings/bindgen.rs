@@ -238,7 +238,8 @@ fn table(types: &[syn::Item], layouts: &Layouts) -> Result<String> {
     let mut text = head();
     writeln!(
         text,
-        "/// Hands the list of all driver calls to the macro named: need, name, symbol, version of the layout, arguments."
+        "/// Passes the list of all driver calls to a macro: need, name, symbol, version of the layout,\n\
+         /// arguments."
     )?;
     writeln!(
         text,
@@ -268,9 +269,9 @@ fn exports(layouts: &Layouts) -> Result<String> {
     let rows = layouts.iter().flat_map(|(symbol, versions)| versions.iter().map(move |one| (symbol, one)));
     macro_of(
         &mut text,
-        "/// Hands the list of all symbols that a driver library exports to the macro named: the symbol, the name and the version that\n\
-         /// `cuGetProcAddress` finds it by, arguments. The oldest layout of a call has the plain
-         /// symbol.",
+        "/// Passes the list of all symbols that a driver library exports to a macro: the symbol, the\n\
+         /// name and the version by which `cuGetProcAddress` finds it, arguments. The oldest layout\n\
+         /// of a call has the plain symbol.",
         "for_each_export",
         rows,
     )?;
@@ -280,8 +281,8 @@ fn exports(layouts: &Layouts) -> Result<String> {
     writeln!(text)?;
     macro_of(
         &mut text,
-        "/// Hands the layouts that are older than those of [`for_each_call!`](crate::for_each_call) to the macro named, in the same form as\n\
-         /// [`for_each_export!`](crate::for_each_export).",
+        "/// Passes the layouts that are older than those of [`for_each_call!`](crate::for_each_call)\n\
+         /// to a macro, in the same form as [`for_each_export!`](crate::for_each_export).",
         "for_each_old_layout",
         old,
     )?;
