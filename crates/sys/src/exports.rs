@@ -1,8 +1,8 @@
 // Made by `cargo xtask bindgen` from the headers of CUDA 13.5.37. Do not edit.
 
 /// Passes the list of all symbols that a driver library exports to a macro: the symbol, the
-/// name and the version by which `cuGetProcAddress` finds it, arguments. The oldest layout
-/// of a call has the plain symbol.
+/// name and the version by which `cuGetProcAddress` finds it, arguments.
+/// The oldest layout of a call has the plain symbol.
 #[macro_export]
 macro_rules! for_each_export {
     ($($apply:tt)+) => {

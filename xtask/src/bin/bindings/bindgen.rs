@@ -270,8 +270,8 @@ fn exports(layouts: &Layouts) -> Result<String> {
     macro_of(
         &mut text,
         "/// Passes the list of all symbols that a driver library exports to a macro: the symbol, the\n\
-         /// name and the version by which `cuGetProcAddress` finds it, arguments. The oldest layout\n\
-         /// of a call has the plain symbol.",
+         /// name and the version by which `cuGetProcAddress` finds it, arguments.\n\
+         /// The oldest layout of a call has the plain symbol.",
         "for_each_export",
         rows,
     )?;
