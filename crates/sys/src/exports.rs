@@ -1,8 +1,7 @@
 // Made by `cargo xtask bindgen` from the headers of CUDA 13.5.37. Do not edit.
 
-/// Passes the list of all symbols that a driver library exports to a macro: the symbol, the
-/// name and the version by which `cuGetProcAddress` finds it, arguments.
-/// The oldest layout of a call has the plain symbol.
+/// Hands the list of all symbols that a driver library exports to the macro named: the symbol, the name and the version that
+/// `cuGetProcAddress` finds it by, arguments. The oldest layout of a call has the plain symbol.
 #[macro_export]
 macro_rules! for_each_export {
     ($($apply:tt)+) => {
@@ -593,8 +592,8 @@ macro_rules! for_each_export {
     };
 }
 
-/// Passes the layouts that are older than those of [`for_each_call!`](crate::for_each_call)
-/// to a macro, in the same form as [`for_each_export!`](crate::for_each_export).
+/// Hands the layouts that are older than those of [`for_each_call!`](crate::for_each_call) to the macro named, in the same form as
+/// [`for_each_export!`](crate::for_each_export).
 #[macro_export]
 macro_rules! for_each_old_layout {
     ($($apply:tt)+) => {

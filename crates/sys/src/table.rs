@@ -1,7 +1,6 @@
 // Made by `cargo xtask bindgen` from the headers of CUDA 13.5.37. Do not edit.
 
-/// Passes the list of all driver calls to a macro: need, name, symbol, version of the layout,
-/// arguments.
+/// Hands the list of all driver calls to the macro named: need, name, symbol, version of the layout, arguments.
 #[macro_export]
 macro_rules! for_each_call {
     ($($apply:tt)+) => {

@@ -5,8 +5,8 @@ use cuda_handles::Context;
 use cuda_launch::{params, per};
 use cuda_tests::{count, kernel, needs, no_leaks, setup};
 
+use crate::common::chains::Bench;
 use crate::common::driver_view::Drawn;
-use crate::hierarchy::children::Bench;
 
 #[test]
 fn nodes_have_names_for_people() {

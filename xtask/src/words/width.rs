@@ -28,9 +28,9 @@ fn check_file(file: &File) -> Vec<String> {
     wide.map(|(number, columns)| format!("{}:{number}: {columns} columns", file.path)).collect()
 }
 
-/// The text of a line that is a comment.
+/// The text of a line that is a comment, and not part of a string that goes on.
 fn comment(line: &str) -> Option<&str> {
-    let text = line.trim_start().strip_prefix("//")?;
+    let text = line.trim_start().strip_prefix("//").filter(|_| !line.ends_with("\\n\\"))?;
     Some(text.trim_start_matches(['/', '!']))
 }
 
@@ -59,6 +59,7 @@ mod tests {
         }
         assert_eq!(found("a.md", &words), 1);
         assert_eq!(found("a.rs", &words), 0, "code is rustfmt's");
+        assert_eq!(found("a.rs", &format!("/// {words}\\n\\")), 0, "a string");
         assert_eq!(found("a.toml", &words), 0);
     }
 

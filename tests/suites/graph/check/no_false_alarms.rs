@@ -6,7 +6,7 @@ use cuda_launch::{per, read_only};
 use cuda_tests::{needs, raw, setup};
 
 use super::{Lab, N};
-use crate::interop::lent::other;
+use crate::common::other;
 
 /// A test for each graph.
 macro_rules! sound {

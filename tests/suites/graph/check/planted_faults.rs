@@ -9,7 +9,7 @@ use cuda_launch::{TypedKernel, per};
 use cuda_tests::{alone, needs, raw, setup};
 
 use super::{Lab, N, seen};
-use crate::interop::lent::other;
+use crate::common::other;
 
 /// What is to be found: the class of a finding and the names of its nodes.
 type Expected = Vec<(&'static str, Vec<&'static str>)>;

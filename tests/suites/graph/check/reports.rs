@@ -6,7 +6,7 @@ use cuda_sys::{CUresult, Call};
 use cuda_tests::{Counts, alone, count, fail, kernel, needs, raw, setup};
 
 use super::{Lab, N, seen};
-use crate::interop::lent::other;
+use crate::common::other;
 
 /// A graph with a bit of everything.
 fn mixture(lab: &Lab) -> Graph {

@@ -1,5 +1,7 @@
-//! Helpers of this suite: the driver's view of a graph, and a graph beside the same calls on a
-//! stream.
+//! Helpers of this suite.
 
+pub(crate) mod chains;
 pub(crate) mod driver_view;
+pub(crate) mod gone;
+pub(crate) mod other;
 pub(crate) mod same_as_stream;

@@ -2,66 +2,12 @@
 
 use std::sync::Barrier;
 
-use cuda_graph::{ChildGraphNode, ContextExt, Error, Graph, Node, NodeKind};
-use cuda_handles::{Buffer, Context, Device, Kernel, Stream};
-use cuda_launch::{params, per};
-use cuda_tests::{Need, alone, count, is_soft, kernel, needs, no_leaks, raw, setup, skip};
+use cuda_graph::{ChildGraphNode, ContextExt, Error, Graph, NodeKind};
+use cuda_handles::Device;
+use cuda_tests::{alone, count, is_soft, needs, no_leaks, raw, setup, skip};
 
+use crate::common::chains::{Bench, N, moves, names};
 use crate::common::driver_view::Drawn;
-
-const N: usize = 64;
-
-/// A stream, a buffer of zeros, and the kernel that increments it.
-pub(crate) struct Bench {
-    pub(crate) stream: Stream,
-    pub(crate) numbers: Buffer<u32>,
-    pub(crate) increment: Kernel,
-}
-
-impl Bench {
-    pub(crate) fn new(context: &Context) -> Self {
-        let stream = context.stream().unwrap();
-        let numbers = stream.zeros::<u32>(N).unwrap();
-        Self { stream, numbers, increment: kernel(context, "increment") }
-    }
-
-    /// Adds a node that increments all numbers.
-    pub(crate) fn step(&self, at: &cuda_graph::Frontier<'_>) -> Node {
-        let params = params![&self.numbers, N as u32];
-        // SAFETY: the arguments are the kernel's, and the count is the buffer's.
-        unsafe { at.launch_untyped(&self.increment, per(N, 64), params) }.unwrap().into()
-    }
-
-    /// A graph that increments all numbers `steps` times, one after the other.
-    pub(crate) fn chain(&self, context: &Context, steps: usize) -> Graph {
-        let graph = context.graph().unwrap();
-        let mut last = self.step(&graph.root());
-        for _ in 1..steps {
-            last = self.step(&last.then());
-        }
-        graph
-    }
-
-    /// What a run of the graph adds to each number.
-    #[track_caller]
-    pub(crate) fn adds(&self, graph: &Graph) -> u32 {
-        let mut exec = graph.instantiate().unwrap();
-        self.stream.fill(&self.numbers, 0).unwrap();
-        exec.launch(&self.stream).unwrap();
-        let numbers = self.numbers.read_blocking(&self.stream).unwrap();
-        assert!(numbers.iter().all(|number| *number == numbers[0]), "{numbers:?}");
-        numbers[0]
-    }
-}
-
-pub(crate) fn names(graph: &Graph) -> Vec<String> {
-    graph.nodes().unwrap().iter().map(|node| node.name()).collect()
-}
-
-/// Whether the driver can move graphs into nodes.
-pub(crate) fn moves() -> bool {
-    Need::MovedGraphs.is_met()
-}
 
 #[test]
 fn a_child_runs_a_clone_of_its_graph() {

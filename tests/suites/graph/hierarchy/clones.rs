@@ -9,8 +9,8 @@ use cuda_tests::{count, fail, no_leaks, raw, settle, setup};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
-use crate::hierarchy::children::{Bench, moves, names};
-use crate::interop::lent::{flag, soon};
+use crate::common::chains::{Bench, moves, names};
+use crate::common::gone::{flag, soon};
 
 #[test]
 fn a_clone_is_a_graph_of_its_own_with_the_same_nodes() {

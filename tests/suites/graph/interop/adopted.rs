@@ -8,8 +8,10 @@ use cuda_launch::{MemorySyncDomain, params, per};
 use cuda_sys::{CUgraph, CUresult, Call};
 use cuda_tests::{SMALL, count, fail, kernel, needs, no_leaks, raw, settle, setup};
 
-use crate::hierarchy::children::Bench;
-use crate::interop::lent::{allocations, counter, flag, other, soon};
+use crate::common::chains::Bench;
+use crate::common::gone::{allocations, flag, soon};
+use crate::common::other;
+use crate::interop::lent::counter;
 
 const N: usize = 64;
 

@@ -5,8 +5,10 @@ use cuda_handles::{Batch, Context, Owner};
 use cuda_sys::{CUgraph, CUgraphNode, CUresult, Call};
 use cuda_tests::{Injection, fail, no_leaks, raw, settle, setup};
 
-use crate::hierarchy::children::{Bench, moves, names};
-use crate::interop::lent::{kinds_of, other, soon};
+use crate::common::chains::{Bench, moves, names};
+use crate::common::gone::soon;
+use crate::common::other;
+use crate::interop::lent::kinds_of;
 
 /// A lent graph with a node of other code that was seen and is gone; the handle of that and its
 /// address.

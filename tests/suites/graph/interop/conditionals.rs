@@ -9,8 +9,9 @@ use cuda_launch::per;
 use cuda_sys::{CUgraph, CUgraphConditionalNodeType as Class, CUresult, Call};
 use cuda_tests::{alone, count, fail, no_leaks, setup, sweep, used_stream};
 
+use crate::common::gone::{allocations, soon};
+use crate::common::other;
 use crate::conditions::branches_and_loops::{Kernels, increment_by};
-use crate::interop::lent::{allocations, other, soon};
 
 /// Destroys a graph of other code when it goes.
 struct Foreign(usize);

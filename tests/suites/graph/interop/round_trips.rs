@@ -9,8 +9,8 @@ use cuda_handles::Context;
 use cuda_sys::CUgraph;
 use cuda_tests::{count, is_soft, needs, no_leaks, raw, settle, setup};
 
-use crate::hierarchy::children::moves;
-use crate::interop::lent::other;
+use crate::common::chains::moves;
+use crate::common::other;
 
 /// The graph behind a raw value.
 fn taken(context: &Context, raw: CUgraph) -> cuda_graph::Result<Graph> {

@@ -3,8 +3,8 @@
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
-use crate::hierarchy::children::Bench;
-use crate::interop::lent::{flag, soon};
+use crate::common::chains::Bench;
+use crate::common::gone::{flag, soon};
 use cuda_graph::{ContextExt, Graph};
 use cuda_handles::{Buffer, Context, Stream, reaper};
 use cuda_launch::{params, per};

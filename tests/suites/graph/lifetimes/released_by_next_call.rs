@@ -8,7 +8,7 @@ use cuda_graph::{ContextExt, Graph, InstantiateOptions};
 use cuda_handles::{Context, Owner, SharedHostBuffer, Stream, reaper};
 use cuda_tests::{Gate, Kind, Need, SOON, alone, count, live, needs, no_leaks, setup, until};
 
-use crate::hierarchy::children::Bench;
+use crate::common::chains::Bench;
 
 const TIMES: usize = 200;
 

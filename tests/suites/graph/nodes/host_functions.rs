@@ -8,21 +8,8 @@ use std::sync::{Arc, Mutex, Weak};
 use cuda_graph::{CallbackPanic, ContextExt, Error, HostCallbackNode, NodeKind, set_panic_hook};
 use cuda_handles::{Context, Owner};
 use cuda_sys::{CUresult, Call};
+use cuda_tests::closure::{Count, counter, seen};
 use cuda_tests::{SOON, alone, count, fail, no_leaks, settle, setup, until};
-
-type Count = Arc<AtomicU32>;
-
-fn counter() -> (Count, impl Fn() + Send + Sync + 'static) {
-    let count = Count::default();
-    let inside = Arc::clone(&count);
-    (count, move || {
-        inside.fetch_add(1, Ordering::Relaxed);
-    })
-}
-
-fn seen(count: &Count) -> u32 {
-    count.load(Ordering::Relaxed)
-}
 
 /// Whether the value goes within the time of a drop that the reaper makes.
 fn goes<T>(value: &Weak<T>) -> bool {

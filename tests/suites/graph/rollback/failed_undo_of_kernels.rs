@@ -9,7 +9,7 @@ use cuda_launch::{LaunchConfig, kernel, params, per};
 use cuda_sys::{CUDA_KERNEL_NODE_PARAMS_v2, CUgraph, CUgraphNode, CUresult, Call};
 use cuda_tests::{SMALL, fail, fail_any, kernel, needs, no_leaks, raw, setup};
 
-use crate::interop::lent::other;
+use crate::common::other;
 use crate::nodes::kernels::all;
 
 kernel! {

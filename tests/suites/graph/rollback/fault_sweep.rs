@@ -92,7 +92,7 @@ fn embedding_replacing_moving_and_cloning() {
     let context = setup();
     let increment = kernel(&context, "increment");
     let home = used_stream(&context);
-    let moves = crate::hierarchy::children::moves();
+    let moves = crate::common::chains::moves();
     let cases = sweep("embedding, replacing, moving and cloning", || -> Result<(), Error> {
         let numbers = home.zeros::<u32>(8)?;
         let source = context.graph()?;
@@ -126,7 +126,7 @@ fn embedding_replacing_moving_and_cloning() {
 
 #[test]
 fn lending_and_adopting() {
-    use crate::interop::lent::other;
+    use crate::common::other;
     let context = setup();
     let increment = kernel(&context, "increment");
     let home = used_stream(&context);
@@ -305,7 +305,7 @@ fn memory_of_graphs() {
     let context = setup();
     let increment = kernel(&context, "increment");
     let (home, other) = (used_stream(&context), used_stream(&context));
-    let moves = crate::hierarchy::children::moves();
+    let moves = crate::common::chains::moves();
     let cases = sweep("memory of graphs", || -> Result<(), Error> {
         let source = context.graph()?;
         let (alloc, numbers) = source.root().alloc::<u32>(8)?;

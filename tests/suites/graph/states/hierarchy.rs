@@ -4,7 +4,7 @@ use cuda_graph::{ChildGraphNode, ContextExt, Graph};
 use cuda_tests::states::{CALLS, CHECKS, PERMITTED, PURE, Refusal, Row, Things, done, drops, prepared};
 
 use super::{drawn, nested};
-use crate::hierarchy::children::moves;
+use crate::common::chains::moves;
 
 /// The graph in a node, with what it lies in.
 fn embedded(things: &Things) -> Result<(Graph, ChildGraphNode), Refusal> {

@@ -167,7 +167,7 @@ fn nesting() -> Vec<Row> {
             done(graph.root().child(&source)?)
         }),
         prepared("Frontier::child_moved", CALLS, nested, |_, (graph, source, _)| {
-            if !crate::hierarchy::children::moves() {
+            if !crate::common::chains::moves() {
                 return done(graph.root().child(&source)?);
             }
             done(graph.root().child_moved(source)?)

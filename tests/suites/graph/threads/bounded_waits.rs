@@ -3,22 +3,13 @@
 
 use std::mem::forget;
 use std::sync::Arc;
-use std::sync::mpsc::channel;
 use std::thread;
 use std::time::Duration;
 
 use cuda_graph::{ContextExt, Error, Graph};
 use cuda_handles::{Error as HandleError, Owner, clones, reaper, set_patience};
 use cuda_sys::Call;
-use cuda_tests::{SOON, alone, hold, no_leaks, setup, until};
-
-/// What `work` gives, on a thread of its own: without an end of its own, it fails the test.
-#[track_caller]
-fn soon<R: Send + 'static>(work: impl FnOnce() -> R + Send + 'static) -> R {
-    let (sender, receiver) = channel();
-    thread::spawn(move || sender.send(work()));
-    receiver.recv_timeout(SOON).expect("it ends")
-}
+use cuda_tests::{SOON, alone, ends_soon, hold, no_leaks, setup, until};
 
 #[track_caller]
 fn is_busy<T>(outcome: Result<T, Error>, name: &str) {
@@ -41,7 +32,7 @@ fn a_graph_that_another_call_has_is_named() {
         let first = thread::spawn(move || makes.instantiate());
         assert!(until(SOON, || held.has_arrived()));
         let (asks, embeds, keeps, owner) = (graph.clone(), other.clone(), graph.clone(), kept.clone());
-        soon(move || {
+        ends_soon(move || {
             is_busy(asks.len(), "the graph");
             is_busy(asks.root().empty(), "the graph");
             is_busy(asks.instantiate(), "the graph");
@@ -69,7 +60,7 @@ fn a_forgotten_lock_of_clones_holds_up_no_graph_for_ever() {
     let node = graph.root().empty().unwrap();
     let lock = context.clone();
     thread::spawn(move || forget(clones::alone(&lock).unwrap())).join().unwrap();
-    soon(move || {
+    ends_soon(move || {
         is_busy(graph.clone_graph(), "clones::alone");
         is_busy(other.root().child(&graph), "clones::alone");
         is_busy(node.remove(), "clones::alone");

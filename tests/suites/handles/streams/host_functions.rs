@@ -1,28 +1,14 @@
 //! Closures that streams call.
 
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::Ordering;
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use cuda_handles::capture::CaptureMode;
 use cuda_handles::{CallbackPanic, Error, Kernel, Stream, reaper, set_panic_hook};
 use cuda_sys::{CUgraphExec, CUresult, Call};
+use cuda_tests::closure::{Count, counter, seen};
 use cuda_tests::{Gate, SOON, alone, count, fail, kernel, no_leaks, raw, settle, setup, until};
-
-type Count = Arc<AtomicU32>;
-
-/// A closure that counts its calls.
-fn counter() -> (Count, impl Fn() + Send + Sync + 'static) {
-    let count = Count::default();
-    let inside = Arc::clone(&count);
-    (count, move || {
-        inside.fetch_add(1, Ordering::Relaxed);
-    })
-}
-
-fn seen(count: &Count) -> u32 {
-    count.load(Ordering::Relaxed)
-}
 
 fn has_gone<T>(value: &Weak<T>) -> bool {
     value.strong_count() == 0

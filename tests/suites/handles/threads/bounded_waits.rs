@@ -11,7 +11,9 @@ use cuda_handles::capture::{ActiveCapture, CaptureMode};
 use cuda_handles::{Context, Error, Event, Library, Owner, Stream, clones, reaper, set_patience};
 use cuda_sys::{CUresult, Call};
 use cuda_tests::states::Foreign;
-use cuda_tests::{Gate, SOON, Setup, alone, fail, hold, in_callback, kernel, no_leaks, settle, setup, until};
+use cuda_tests::{
+    Gate, SOON, Setup, alone, ends_soon, fail, hold, in_callback, kernel, no_leaks, settle, setup, until,
+};
 
 const MODE: CaptureMode = CaptureMode::Relaxed;
 
@@ -20,14 +22,6 @@ fn impatient() -> Setup {
     set_patience(Duration::from_millis(100));
     assert_eq!(cuda_handles::patience(), Duration::from_millis(100));
     context
-}
-
-/// What `work` gives, on a thread of its own: without an end of its own, it fails the test.
-#[track_caller]
-fn soon<R: Send + 'static>(work: impl FnOnce() -> R + Send + 'static) -> R {
-    let (sender, receiver) = channel();
-    thread::spawn(move || sender.send(work()));
-    receiver.recv_timeout(SOON).expect("it ends")
 }
 
 /// An error that names what is in use and by whom.
@@ -64,7 +58,10 @@ fn who_has_a_turn_is_named() {
         let _stay = match who {
             "this thread" => {
                 let begins = stream.clone();
-                is_busy(soon(move || (take(), begins.begin_capture(MODE).map(drop)).1), &[who, "Enqueue"]);
+                is_busy(
+                    ends_soon(move || (take(), begins.begin_capture(MODE).map(drop)).1),
+                    &[who, "Enqueue"],
+                );
                 // That thread has ended as well.
                 is_busy(stream.begin_capture(MODE), &["a thread that has ended"]);
                 continue;
@@ -80,7 +77,10 @@ fn who_has_a_turn_is_named() {
         };
         told.recv().unwrap();
         let begins = stream.clone();
-        is_busy(soon(move || begins.begin_capture(MODE).map(drop)), &[who, "Enqueue", "the stream", "100ms"]);
+        is_busy(
+            ends_soon(move || begins.begin_capture(MODE).map(drop)),
+            &[who, "Enqueue", "the stream", "100ms"],
+        );
         // It is as useful as before.
         let buffer = stream.upload(&[1_u32; 8]).unwrap();
         assert_eq!(buffer.read_blocking(&stream).unwrap(), [1; 8]);
@@ -99,7 +99,7 @@ fn a_stream_that_is_waited_for_is_not_captured_before_and_says_so() {
         let refused = |stream: &Stream| stream.begin_capture(MODE).err();
         assert!(until(SOON, || refused(&stream).is_some()));
         let begins = stream.clone();
-        is_busy(soon(move || begins.begin_capture(MODE).map(drop)), &["the thread `waiter`"]);
+        is_busy(ends_soon(move || begins.begin_capture(MODE).map(drop)), &["the thread `waiter`"]);
         gate.open();
         waiter.join().unwrap().unwrap();
         stream.begin_capture(MODE).unwrap().end().unwrap();
@@ -116,9 +116,9 @@ fn no_stream_with_a_forgotten_turn_is_drawn_into_a_capture() {
     let capture = origin.begin_capture(MODE).unwrap();
     origin.record(&event).unwrap();
     let (joins, from, at) = (other.clone(), origin.clone(), event.clone());
-    let (waited, followed) = soon(move || (joins.wait(&at), joins.wait_for(&from)));
-    is_busy(waited, &["the thread `patience::", "Enqueue"]);
-    is_busy(followed, &["the thread `patience::", "Enqueue"]);
+    let (waited, followed) = ends_soon(move || (joins.wait(&at), joins.wait_for(&from)));
+    is_busy(waited, &["the thread `threads::", "Enqueue"]);
+    is_busy(followed, &["the thread `threads::", "Enqueue"]);
     capture.end().expect("nothing has harmed it");
 }
 
@@ -172,7 +172,7 @@ fn a_forgotten_capture_holds_nobody_up() {
             forgotten();
         }
         let other = context.stream().unwrap();
-        soon(move || {
+        ends_soon(move || {
             assert!(matches!(stream.begin_capture(MODE), Err(Error::Capturing { .. })));
             assert!(matches!(stream.synchronize_blocking(), Err(Error::Capturing { .. })));
             stream.fill(&buffer, 1).unwrap();
@@ -192,11 +192,11 @@ fn an_event_that_somebody_records_is_named() {
     let (stream, event) = (context.stream().unwrap(), context.event().unwrap());
     forget(Event::recording([&event]).unwrap());
     let (records, at) = (stream.clone(), event.clone());
-    let (recorded, asked, waited) = soon(move || (records.record(&at), at.query(), records.wait(&at)));
+    let (recorded, asked, waited) = ends_soon(move || (records.record(&at), at.query(), records.wait(&at)));
     is_busy(recorded, &["the event"]);
     is_busy(asked, &["the event"]);
     is_busy(waited, &["the event"]);
-    soon(move || drop((stream, event)));
+    ends_soon(move || drop((stream, event)));
 }
 
 /// While `call` of `first` does not return, `second` says so.
@@ -209,7 +209,7 @@ fn beside<R: Send + 'static>(
     let held = hold(call);
     let first = thread::spawn(first);
     assert!(until(SOON, || held.has_arrived()));
-    soon(second);
+    ends_soon(second);
     drop(held);
     first.join().unwrap()
 }
@@ -292,8 +292,8 @@ fn a_forgotten_lock_of_clones_is_named_and_drops_do_without_it() {
     let graph = cuda_handles::GraphHandle::create(&context).unwrap();
     forget(clones::alone(&context).unwrap());
     let own: Context = context.clone();
-    is_busy(soon(move || clones::alone(&own).map(drop)), &["clones::alone"]);
-    soon(move || drop(graph));
+    is_busy(ends_soon(move || clones::alone(&own).map(drop)), &["clones::alone"]);
+    ends_soon(move || drop(graph));
     assert!(reaper::pending() >= 1, "the reaper tries again");
 }
 
@@ -307,7 +307,7 @@ fn who_hands_owners_to_a_capture_may_call_the_library() {
         stream.synchronize_blocking().unwrap();
         let capture = stream.begin_capture(MODE).unwrap();
         let (keeps, inner) = (stream.clone(), buffer.clone());
-        soon(move || {
+        ends_soon(move || {
             let turn = keeps.enqueue().unwrap();
             turn.keep(Owner::from(&inner)).unwrap();
             let give = |keeper: &mut cuda_handles::capture::Keeper<'_>| {
@@ -343,5 +343,5 @@ fn a_turn_that_a_host_function_forgot_holds_nobody_up_for_ever() {
     });
     runs.synchronize_blocking().unwrap();
     let begins = stream.clone();
-    is_busy(soon(move || begins.begin_capture(MODE).map(drop)), &["thread", "Enqueue"]);
+    is_busy(ends_soon(move || begins.begin_capture(MODE).map(drop)), &["thread", "Enqueue"]);
 }

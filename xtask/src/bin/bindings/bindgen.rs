@@ -238,8 +238,7 @@ fn table(types: &[syn::Item], layouts: &Layouts) -> Result<String> {
     let mut text = head();
     writeln!(
         text,
-        "/// Passes the list of all driver calls to a macro: need, name, symbol, version of the layout,\n\
-         /// arguments."
+        "/// Hands the list of all driver calls to the macro named: need, name, symbol, version of the layout, arguments."
     )?;
     writeln!(
         text,
@@ -269,9 +268,9 @@ fn exports(layouts: &Layouts) -> Result<String> {
     let rows = layouts.iter().flat_map(|(symbol, versions)| versions.iter().map(move |one| (symbol, one)));
     macro_of(
         &mut text,
-        "/// Passes the list of all symbols that a driver library exports to a macro: the symbol, the\n\
-         /// name and the version by which `cuGetProcAddress` finds it, arguments.\n\
-         /// The oldest layout of a call has the plain symbol.",
+        "/// Hands the list of all symbols that a driver library exports to the macro named: the symbol, the name and the version that\n\
+         /// `cuGetProcAddress` finds it by, arguments. The oldest layout of a call has the plain
+         /// symbol.",
         "for_each_export",
         rows,
     )?;
@@ -281,8 +280,8 @@ fn exports(layouts: &Layouts) -> Result<String> {
     writeln!(text)?;
     macro_of(
         &mut text,
-        "/// Passes the layouts that are older than those of [`for_each_call!`](crate::for_each_call)\n\
-         /// to a macro, in the same form as [`for_each_export!`](crate::for_each_export).",
+        "/// Hands the layouts that are older than those of [`for_each_call!`](crate::for_each_call) to the macro named, in the same form as\n\
+         /// [`for_each_export!`](crate::for_each_export).",
         "for_each_old_layout",
         old,
     )?;

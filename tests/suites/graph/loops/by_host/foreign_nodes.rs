@@ -6,7 +6,7 @@ use cuda_sys::CUDA_KERNEL_NODE_PARAMS_v2;
 use cuda_tests::{SMALL, needs, no_leaks, raw, setup};
 
 use super::{By, Steps};
-use crate::interop::lent::other;
+use crate::common::other;
 
 const N: u32 = 8;
 

@@ -8,7 +8,7 @@ use cuda_sys::{CUresult, Call};
 use cuda_tests::{SOON, count, fail, needs, no_leaks, setup, until};
 
 use super::{By, Steps};
-use crate::interop::lent::other;
+use crate::common::other;
 
 #[test]
 fn a_run_waits_for_what_a_failed_one_left_on_another_stream() {

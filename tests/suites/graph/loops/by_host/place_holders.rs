@@ -10,7 +10,7 @@ use cuda_handles::Stream;
 use cuda_tests::{Kind, alone, count, live, needs, no_leaks, settle, setup};
 
 use super::{By, ONE_LESS, Steps};
-use crate::interop::lent::other;
+use crate::common::other;
 use crate::loops::ready_made::{each_call_fails, state};
 
 #[test]

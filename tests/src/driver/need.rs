@@ -3,7 +3,7 @@
 use cuda_handles::Device;
 use cuda_sys::Version;
 
-use crate::raw::driver;
+use super::raw::driver;
 
 /// Something that came with a version of the driver or with a generation of devices.
 /// [`needs!`](crate::needs) skips a test where it is lacking.

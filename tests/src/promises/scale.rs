@@ -7,7 +7,7 @@ use cuda_graph::{ContextExt, EdgeKind, Error, KernelNode, Node};
 use cuda_handles::Context;
 use cuda_launch::{params, per};
 
-use crate::kernels::kernel;
+use crate::things::kernel;
 
 /// Chains side by side that the nodes stand in: wide graphs are slow in the driver itself.
 const LANES: usize = 32;

@@ -8,8 +8,8 @@ use cuda_sys::{
     CUgraphNodeType, CUresult, Table,
 };
 
-use crate::graph_memory;
-use crate::live::{Kind, change_by};
+use super::graph_memory;
+use crate::record::live::{Kind, change_by};
 
 type Add = unsafe extern "C" fn(
     *mut CUgraphNode,

@@ -4,9 +4,9 @@ use cuda_handles::reaper;
 
 use cuda_sys::CUresult;
 
-use crate::inject::fail_any;
-use crate::live::{ends_something, live};
+use crate::faults::inject::fail_any;
 use crate::poll::{SOON, until};
+use crate::record::live::{ends_something, live};
 
 /// Lets the reaper finish what waits.
 ///

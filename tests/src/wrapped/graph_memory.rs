@@ -9,7 +9,7 @@ use cuda_sys::{
     CUresult, CUstream, Table,
 };
 
-use crate::live::{Kind, change_by};
+use crate::record::live::{Kind, change_by};
 
 type AddAlloc = unsafe extern "C" fn(
     *mut CUgraphNode,

@@ -4,9 +4,9 @@ use core::fmt;
 
 use cuda_sys::Call;
 
-use crate::heap;
-use crate::live::{Kind, Live, live};
-use crate::watch::{CALLS, calls};
+use super::heap;
+use super::live::{Kind, Live, live};
+use super::watch::{CALLS, calls};
 
 /// The cost of a section: driver calls of the thread that ran it, driver calls of other threads
 /// meanwhile, heap allocations of the thread (not those inside driver calls), and the objects that

@@ -6,10 +6,10 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use cuda_handles::{Context, Device, reaper};
 use cuda_sys::{Driver, Loader};
 
-use crate::live::{Kind, live};
 use crate::poll::{SOON, until};
-use crate::watch::Watch;
-use crate::{created, graph_memory, moved, user_object};
+use crate::record::live::{Kind, live};
+use crate::record::watch::Watch;
+use crate::wrapped::{created, graph_memory, moved, user_object};
 
 const VARIABLE: &str = "CUDA_TEST_DRIVER";
 

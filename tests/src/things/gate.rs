@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use cuda_handles::Stream;
 
-use crate::hold::in_host_function;
-use crate::raw::{driver, ok};
+use crate::driver::raw::{driver, ok};
+use crate::faults::hold::in_host_function;
 
 /// A test that forgot to open its gate must still end.
 const BOUND: Duration = Duration::from_secs(30);

@@ -3,13 +3,13 @@
 use cuda_handles::{Context, Image, Kernel, Library};
 
 /// Small kernels, each doing one thing that a test can see; described in the file.
-pub const SMALL: &str = include_str!("../suites/ptx/small.ptx");
+pub const SMALL: &str = include_str!("../../suites/ptx/small.ptx");
 
 /// An image with an instruction on line 10 that no driver knows.
-pub const UNKNOWN_INSTRUCTION: &str = include_str!("../suites/ptx/unknown_instruction.ptx");
+pub const UNKNOWN_INSTRUCTION: &str = include_str!("../../suites/ptx/unknown_instruction.ptx");
 
 /// Kernels with variables of every kind, from `tests/kernels/variables.cu`.
-pub const VARIABLES: &str = include_str!("../kernels/variables.ptx");
+pub const VARIABLES: &str = include_str!("../../kernels/variables.ptx");
 
 /// A kernel of [`SMALL`].
 ///

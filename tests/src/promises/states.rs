@@ -10,11 +10,11 @@ use std::sync::mpsc::channel;
 use cuda_handles::{Buffer, Context, Error, Event, Kernel, Stream};
 use cuda_sys::{CUcontext, CUresult, CUstream, CUstreamCaptureMode, CUstreamCaptureStatus};
 
-use crate::gate::in_callback;
-use crate::install::setup;
-use crate::kernels::kernel;
+use crate::driver::install::setup;
+use crate::driver::raw::{self, driver, ok};
 use crate::poll::SOON;
-use crate::raw::{self, driver, ok};
+use crate::things::in_callback;
+use crate::things::kernel;
 
 /// What an operation may meet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,7 +7,8 @@ use std::thread::ThreadId;
 
 use cuda_sys::{CUresult, Call, Interceptor, Observer};
 
-use crate::{heap, hold, inject, live};
+use super::{heap, live};
+use crate::faults::{hold, inject};
 
 pub(crate) const CALLS: usize = Call::ALL.len();
 

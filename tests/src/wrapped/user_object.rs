@@ -7,9 +7,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use cuda_sys::{CUhostFn, CUresult, CUuserObject, Table};
 
-use crate::heap;
-use crate::live::{Kind, change_by};
-use crate::watch::in_destructor;
+use crate::record::heap;
+use crate::record::live::{Kind, change_by};
+use crate::record::watch::in_destructor;
 
 type Create = unsafe extern "C" fn(*mut CUuserObject, *mut c_void, CUhostFn, c_uint, c_uint) -> CUresult;
 
@@ -26,6 +26,8 @@ unsafe extern "C" fn destroyed(data: *mut c_void) {
     let wrapped = unsafe { Box::from_raw(data.cast::<Wrapped>()) };
     let before = heap::allocations();
     let inside = heap::set_in_driver(false);
+    // Before the destructor: whoever waits for that may look at once.
+    change_by(Kind::UserObject, -1);
     in_destructor(|| {
         if let Some(destroy) = wrapped.destroy {
             // SAFETY: the destructor and its argument, as they were given.
@@ -34,7 +36,6 @@ unsafe extern "C" fn destroyed(data: *mut c_void) {
     });
     ALLOCATIONS.fetch_add(heap::allocations() - before, Ordering::SeqCst);
     heap::set_in_driver(inside);
-    change_by(Kind::UserObject, -1);
 }
 
 unsafe extern "C" fn create(

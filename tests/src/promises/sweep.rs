@@ -9,11 +9,11 @@ use cuda_handles::reaper::{self, DropFailure};
 use cuda_handles::{Context, Stream};
 use cuda_sys::{CUresult, Call};
 
-use crate::count::count;
-use crate::inject::fail;
-use crate::leaks::{no_leaks, settle};
-use crate::live::{Live, ends_something, live};
+use super::leaks::{no_leaks, settle};
+use crate::faults::inject::fail;
 use crate::poll::{SOON, until};
+use crate::record::count;
+use crate::record::live::{Live, ends_something, live};
 
 /// Failures of drops, as the hook has got them.
 static REPORTED: Mutex<Vec<String>> = Mutex::new(Vec::new());
