@@ -182,7 +182,7 @@ fn embedded_graphs_and_bodies_take_no_memory_nodes() {
             let error = inside.embedded().unwrap().root().alloc::<u32>(N).unwrap_err();
             assert_eq!(error, not_in_body(NodeKind::Alloc));
         }
-        if crate::children::moves() {
+        if crate::common::chains::moves() {
             let source = context.graph().unwrap();
             source.root().alloc::<u32>(N).unwrap();
             assert_eq!(body.root().child_moved(source).unwrap_err(), not_in_body(NodeKind::Alloc));
@@ -256,9 +256,9 @@ fn a_second_executable_is_refused_with_the_reason() {
         drop(exec);
         graph.instantiate().unwrap().launch(stream).unwrap();
         // One of other code.
-        let others = crate::interop::other::instantiate(context, graph.lend().unwrap());
+        let others = crate::common::other::instantiate(context, graph.lend().unwrap());
         assert_eq!(graph.instantiate().unwrap_err(), Error::OneExecutable { of: "allocation or free nodes" });
-        crate::interop::other::destroy_exec(others);
+        crate::common::other::destroy_exec(others);
         let error = graph.instantiate_with(InstantiateOptions::new().device_launch()).unwrap_err();
         assert!(matches!(error, Error::DeviceLaunch { .. }), "{error}");
     });
