@@ -64,7 +64,7 @@ pub fn scale(context: &Context, nodes: usize) -> Result<Scale, Error> {
     }
     clock.lap("add an edge", along.len());
     for (from, to) in &ends {
-        graph.remove_edge(from, to)?;
+        graph.remove_edges(&[(from, to)])?;
     }
     clock.lap("remove an edge", along.len());
     let chains: Vec<(&Node, &Node)> = edges.iter().map(|edge| (&edge.from, &edge.to)).collect();

@@ -208,7 +208,7 @@ fn kinds_of_edges_are_in_pictures() {
         let bench = Bench::new(&context);
         let graph = Drawn::new(&context);
         let first = bench.step(&graph.root());
-        let second = bench.step(&first.then_programmatic());
+        let second = bench.step(&first.then_with(cuda_graph::EdgeKind::Programmatic));
         bench.step(&second.then());
         let dot = graph.to_dot().unwrap();
         assert_eq!((dot.matches(" -> ").count(), dot.matches("style=dashed").count()), (2, 1), "{dot}");

@@ -101,7 +101,7 @@ planted! {
         let first = lab.write(&graph.root(), &lab.a, "first");
         let second = lab.change(&first.then(), &lab.a, "second");
         lab.change(&second.then(), &lab.a, "third");
-        graph.remove_edge(&first, &second).unwrap();
+        graph.remove_edges(&[(&first, &second)]).unwrap();
         race([["first", "second"]])
     };
     columns_with_one_in_common: |lab, graph| {

@@ -125,7 +125,7 @@ fn what_hangs_on_kernels_that_wait_is_a_note() {
     let lab = Lab::new(&context);
     let graph = lab.graph();
     let one = lab.write(&graph.root(), &lab.a, "one");
-    let two = lab.change(&one.then_programmatic(), &lab.a, "two");
+    let two = lab.change(&one.then_with(cuda_graph::EdgeKind::Programmatic), &lab.a, "two");
     let three = lab.change(&two.then_with(EdgeKind::ProgrammaticLaunchOrder), &lab.a, "three");
     let report = graph.check().unwrap();
     assert!(report.is_clean() && seen(&report).is_empty() && report.findings().len() == 2, "{report}");
@@ -417,7 +417,7 @@ fn a_pipeline_is_drawn_with_what_is_wrong() {
     let join = graph.after_all(steps.iter().map(|step| &**step)).unwrap();
     let inner = lab.graph();
     let norm = lab.add(&inner.root(), &lab.a, &lab.c, "norm");
-    lab.write(&norm.then_programmatic(), &lab.c, "reset");
+    lab.write(&norm.then_with(cuda_graph::EdgeKind::Programmatic), &lab.c, "reset");
     let child = join.child(&inner).unwrap().named("reduce");
     child.then().copy(&lab.c, &lab.b).unwrap().named("down");
     graph.root().fill(&lab.c, 0.0).unwrap().named("clear");

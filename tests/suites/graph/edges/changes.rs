@@ -67,7 +67,7 @@ fn edges_are_added_and_removed_and_seen_by_the_driver() {
         let edges = graph.edges().unwrap();
         assert!(edges.iter().any(|edge| edge.from == *d && edge.to == *c));
         assert_eq!(edges.len(), 4);
-        graph.remove_edge(&b, &c).unwrap();
+        graph.remove_edges(&[(&b, &c)]).unwrap();
         assert_eq!(graph.view().edges, [(0, 1), (0, 3), (3, 2)]);
         graph.add_edge(&b, &c).unwrap();
         assert_eq!(graph.view().edges.len(), 4);
@@ -145,7 +145,7 @@ fn nodes_of_another_graph_are_refused() {
         let error = graph.add_edge(&a, &stranger).unwrap_err();
         assert_eq!(error, Error::Foreign { node: "a".into() });
         assert!(matches!(graph.add_edge(&stranger, &a), Err(Error::Foreign { .. })));
-        assert!(matches!(graph.remove_edge(&stranger, &a), Err(Error::Foreign { .. })));
+        assert!(matches!(graph.remove_edges(&[(&stranger, &a)]), Err(Error::Foreign { .. })));
         assert!(matches!(graph.after([&a, &stranger]), Err(Error::Foreign { .. })));
         unchanged(&graph, &before);
         unchanged(&other, &other_before);
@@ -159,7 +159,7 @@ fn an_edge_that_is_not_there_cannot_be_removed() {
         let (graph, [a, b, c, d]) = chain(&context);
         let before = graph.view();
         for (from, to) in [(&a, &c), (&b, &a), (&a, &d), (&d, &d)] {
-            let error = graph.remove_edge(from, to).unwrap_err();
+            let error = graph.remove_edges(&[(from, to)]).unwrap_err();
             assert_eq!(error, Error::NoEdge { from: from.name().into(), to: to.name().into() });
         }
         unchanged(&graph, &before);
@@ -319,11 +319,11 @@ fn an_edge_of_a_kind_is_removed_like_a_full_one() {
             graph.add_edges(&[(&a, &b, kind)]).unwrap();
             let before = raw::edges_with_data(graph.raw);
             let failure = fail(Call::cuGraphRemoveDependencies, 1, CUresult::CUDA_ERROR_INVALID_VALUE);
-            let error = graph.remove_edge(&a, &b).unwrap_err();
+            let error = graph.remove_edges(&[(&a, &b)]).unwrap_err();
             assert!(failure.hit() && error.to_string().contains("cuGraphRemoveDependencies"), "{error}");
             drop(failure);
             assert_eq!(raw::edges_with_data(graph.raw), before);
-            let (removed, cost) = count(|| graph.remove_edge(&a, &b));
+            let (removed, cost) = count(|| graph.remove_edges(&[(&a, &b)]));
             removed.unwrap();
             cost.assert_calls(&[("cuGraphRemoveDependencies", 1)]);
             assert!(raw::edges_with_data(graph.raw).is_empty());
@@ -379,9 +379,9 @@ fn kinds_need_kernels_at_both_ends() {
             [
                 (graph.add_edges(&[(&b, &empty, Programmatic)]), "k1"),
                 (graph.add_edges(&[(&empty, &b, Programmatic)]), "empty"),
-                (empty.then_programmatic().empty().map(drop), "empty"),
-                (b.then_programmatic().empty().map(drop), "k1"),
-                (graph.after_edges([(&*empty, Programmatic)]).map(drop), "empty"),
+                (empty.then_with(cuda_graph::EdgeKind::Programmatic).empty().map(drop), "empty"),
+                (b.then_with(cuda_graph::EdgeKind::Programmatic).empty().map(drop), "k1"),
+                (graph.after_all([(&*empty, Programmatic)]).map(drop), "empty"),
             ]
         });
         cost.assert_calls(&[]);
@@ -412,8 +412,8 @@ fn a_driver_without_kinds_has_full_edges_and_says_so() {
         assert_eq!(names(&b.predecessors().unwrap()), ["k0", "k2"]);
         assert_eq!(c.out_edges().unwrap().len(), 2);
         let between = graph.between(&a, &b).unwrap().empty().unwrap();
-        graph.remove_edge(&c, &b).unwrap();
-        b.set_predecessors(&[&c, &a]).unwrap();
+        graph.remove_edges(&[(&c, &b)]).unwrap();
+        b.set_in_edges(&[(&c, cuda_graph::EdgeKind::Full), (&a, cuda_graph::EdgeKind::Full)]).unwrap();
         between.remove_bridging().unwrap();
         let before = graph.view();
         assert_eq!(before.edges, [(0, 1), (2, 0), (2, 1)]);
@@ -422,11 +422,11 @@ fn a_driver_without_kinds_has_full_edges_and_says_so() {
                 // SAFETY: the kernel has no parameters and does nothing.
                 unsafe { frontier.launch_untyped(&kernel(&context, "empty"), per(1, 1), params![]) }.map(drop)
             };
-            let at_a = graph.root().before_edges([(&*a, Programmatic)]).unwrap();
+            let at_a = graph.root().before_all([(&*a, Programmatic)]).unwrap();
             [
                 graph.set_edge_kind(&a, &b, Programmatic),
                 a.set_in_edges(&[(&c, LaunchOrder)]),
-                new(a.then_programmatic()),
+                new(a.then_with(cuda_graph::EdgeKind::Programmatic)),
                 new(at_a),
             ]
         });
@@ -511,8 +511,13 @@ fn an_edge_between_graphs_of_one_hierarchy_is_foreign() {
         foreign(graph.add_edge(&inside, &outside).unwrap_err(), "inside");
         foreign(embedded.add_edge(&child, &inside).unwrap_err(), "child");
         foreign(graph.add_edge(&inside, &second).unwrap_err(), "inside");
-        foreign(graph.remove_edge(&inside, &second).unwrap_err(), "inside");
-        foreign(outside.set_predecessors(&[&child, &inside]).unwrap_err(), "inside");
+        foreign(graph.remove_edges(&[(&inside, &second)]).unwrap_err(), "inside");
+        foreign(
+            outside
+                .set_in_edges(&[(&child, cuda_graph::EdgeKind::Full), (&inside, cuda_graph::EdgeKind::Full)])
+                .unwrap_err(),
+            "inside",
+        );
         foreign(graph.after([&outside, &inside]).unwrap_err(), "inside");
         foreign(outside.then().before([&inside]).unwrap_err(), "inside");
         foreign(outside.then().and(&second, Full).unwrap_err(), "second");
@@ -557,7 +562,7 @@ fn five_thousand_neighbours_are_complete() {
         removed.unwrap();
         cost.assert_calls(&[("cuGraphNodeGetDependencies", 3), ("cuGraphRemoveDependencies", 1)]);
         assert!(hub.predecessors().unwrap().is_empty());
-        let (set, cost) = count(|| hub.set_successors(&[]));
+        let (set, cost) = count(|| hub.set_out_edges(&[]));
         set.unwrap();
         cost.assert_calls(&[("cuGraphNodeGetDependentNodes", 3), ("cuGraphRemoveDependencies", 1)]);
         assert!(graph.edges().unwrap().len() < MANY);

@@ -118,8 +118,12 @@ fn frontiers_take_more_nodes_and_kinds() {
             // SAFETY: the kernel has no parameters and does nothing.
             unsafe { frontier.launch_untyped(&empty, per(1, 1), params![]) }
         };
-        let frontier =
-            a.then_programmatic().and(&b, LaunchOrder).unwrap().before_edges([(&*c, Programmatic)]).unwrap();
+        let frontier = a
+            .then_with(cuda_graph::EdgeKind::Programmatic)
+            .and(&b, LaunchOrder)
+            .unwrap()
+            .before_all([(&*c, Programmatic)])
+            .unwrap();
         let (added, cost) = count(|| launch(&frontier));
         added.unwrap();
         cost.assert_calls(&[("cuGraphAddNode", 1), ("cuGraphAddDependencies", 1)]);
@@ -129,11 +133,11 @@ fn frontiers_take_more_nodes_and_kinds() {
         cost.assert_calls(&[("cuGraphAddNode", 1)]);
         assert_eq!(raw::edges_with_data(graph.raw).len(), 4);
         let before = graph.view();
-        let error = a.then_programmatic().and(&a, Full).unwrap_err();
+        let error = a.then_with(cuda_graph::EdgeKind::Programmatic).and(&a, Full).unwrap_err();
         assert_eq!(error, Error::DuplicateEdge { from: "k0".into(), to: "the new node".into() });
-        let error = a.then().before([&*c]).unwrap().before_edges([(&*c, Programmatic)]).unwrap_err();
+        let error = a.then().before([&*c]).unwrap().before_all([(&*c, Programmatic)]).unwrap_err();
         assert_eq!(error, Error::DuplicateEdge { from: "the new node".into(), to: "k2".into() });
-        let error = a.then().before_edges([(&*c, Programmatic)]).unwrap().empty().unwrap_err();
+        let error = a.then().before_all([(&*c, Programmatic)]).unwrap().empty().unwrap_err();
         assert_eq!(error, Error::EdgeKind { kind: Programmatic, from: "the new node".into() });
         assert_eq!(graph.view(), before);
         graph.instantiate().unwrap();

@@ -392,8 +392,8 @@ fn add(
     let frontier = || {
         let waits: Vec<_> = waits.iter().map(by_ref).collect();
         let comes: Vec<_> = comes.iter().map(by_ref).collect();
-        let frontier = graph.after_edges(waits.iter().map(|(node, kind)| (node, *kind)))?;
-        things.add(number, what, &frontier.before_edges(comes.iter().map(|(node, kind)| (node, *kind)))?)
+        let frontier = graph.after_all(waits.iter().map(|(node, kind)| (node, *kind)))?;
+        things.add(number, what, &frontier.before_all(comes.iter().map(|(node, kind)| (node, *kind)))?)
     };
     let mut faults = model.gone(after.iter().chain(before).map(|(node, _)| *node));
     let mut edges = model.edges.clone();

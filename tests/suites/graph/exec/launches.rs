@@ -178,7 +178,7 @@ fn a_graph_that_cannot_be_instantiated_says_why_and_which_node() {
         assert_eq!(live().of(Kind::Exec), before.of(Kind::Exec));
         assert!(cuda_tests::until(cuda_tests::SOON, || live().of(Kind::UserObject)
             == before.of(Kind::UserObject)));
-        graph.remove_edge(&b, &a).unwrap();
+        graph.remove_edges(&[(&b, &a)]).unwrap();
         let stream = context.stream().unwrap();
         graph.instantiate().unwrap().launch(&stream).unwrap();
     });

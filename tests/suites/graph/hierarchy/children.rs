@@ -84,7 +84,7 @@ fn inside_nodes_are_added_removed_and_connected_as_anywhere() {
         assert_eq!(raw::nodes(raw).len(), 4);
         assert_eq!(raw::edges(raw), [(0, 1), (1, 2), (2, 3)]);
         assert!(matches!(inside.add_edge(&loose, &only), Err(Error::Cycle { .. })));
-        inside.remove_edge(&late, &loose).unwrap();
+        inside.remove_edges(&[(&late, &loose)]).unwrap();
         late.remove().unwrap();
         assert_eq!(inside.len().unwrap(), 3);
 

@@ -290,8 +290,8 @@ fn kernels_of_modules_in_an_adopted_graph_are_taken_for_kernels() {
     drop(graph.instantiate_with(InstantiateOptions::new().device_launch()).unwrap());
     graph.add_edges(&[(&nodes[0], &nodes[1], EdgeKind::Programmatic)]).unwrap();
     let empty = kernel(&context, "empty");
-    let after = graph.after_edges([(&nodes[0], EdgeKind::Programmatic)]).unwrap();
-    let before = graph.root().before_edges([(&nodes[1], EdgeKind::Programmatic)]).unwrap();
+    let after = graph.after_all([(&nodes[0], EdgeKind::Programmatic)]).unwrap();
+    let before = graph.root().before_all([(&nodes[1], EdgeKind::Programmatic)]).unwrap();
     // SAFETY: the kernel does nothing.
     unsafe {
         after.launch_untyped(&empty, per(1, 1), params![]).unwrap();

@@ -493,7 +493,8 @@ fn the_decision_waits_for_all_ends_of_the_body() {
             .while_nonzero(number, |body| {
                 let first = steps.add(&body.root(), 1, runs)?;
                 // Starts after the first one's trigger, and so may end before it.
-                let second = steps.add(&first.then_programmatic(), ONE_LESS, number)?;
+                let second =
+                    steps.add(&first.then_with(cuda_graph::EdgeKind::Programmatic), ONE_LESS, number)?;
                 let (empty, inner) = (second.then().empty()?, body.root().empty()?);
                 Ok::<_, Error>([first.into(), empty.into(), inner.into()])
             })
@@ -531,7 +532,8 @@ fn what_cannot_be_tested_is_refused_without_a_call() {
         });
         cost.assert_calls(&[]);
         let before = state(&graph);
-        let outcome = step.then_programmatic().while_nonzero(&number, |_| Ok::<_, Error>(()));
+        let outcome =
+            step.then_with(cuda_graph::EdgeKind::Programmatic).while_nonzero(&number, |_| Ok::<_, Error>(()));
         assert!(matches!(outcome.unwrap_err(), Error::EdgeKind { .. }));
         assert_eq!(state(&graph), before);
         drop(graph.instantiate().unwrap());

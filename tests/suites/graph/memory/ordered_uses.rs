@@ -121,8 +121,14 @@ fn a_trigger_does_not_say_that_the_memory_is_done_with() {
         let graph = context.graph().unwrap();
         let (alloc, memory) = graph.root().alloc::<u32>(N).unwrap();
         let first = alloc.then().launch(&kernel, per(N, 32), (&memory, COUNT)).unwrap();
-        let second = first.then_programmatic().launch(&kernel, per(N, 32), (&other, COUNT)).unwrap();
-        let third = second.then_programmatic().launch(&kernel, per(N, 32), (&memory, COUNT)).unwrap();
+        let second = first
+            .then_with(cuda_graph::EdgeKind::Programmatic)
+            .launch(&kernel, per(N, 32), (&other, COUNT))
+            .unwrap();
+        let third = second
+            .then_with(cuda_graph::EdgeKind::Programmatic)
+            .launch(&kernel, per(N, 32), (&memory, COUNT))
+            .unwrap();
         let free = third.then().free(&memory).unwrap();
         // The third starts after the allocation all the same.
         let orders = found(&graph);

@@ -231,8 +231,8 @@ fn nothing_is_taken_out_of_a_graph_with_memory() {
         }
         assert_eq!(graph.remove_nodes(&[&first, &second]).unwrap_err(), keeps("nodes"));
         assert_eq!(alloc.remove_bridging().unwrap_err(), keeps("edges"));
-        assert_eq!(graph.remove_edge(&second, &third).unwrap_err(), keeps("edges"));
-        assert_eq!(third.set_predecessors(&[]).unwrap_err(), keeps("edges"));
+        assert_eq!(graph.remove_edges(&[(&second, &third)]).unwrap_err(), keeps("edges"));
+        assert_eq!(third.set_in_edges(&[]).unwrap_err(), keeps("edges"));
         let between = graph.between(&second, &third).unwrap();
         assert_eq!(between.empty().unwrap_err(), keeps("edges"));
         assert_eq!(graph.len().unwrap(), 5);

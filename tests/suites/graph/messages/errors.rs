@@ -39,7 +39,7 @@ fn removed_nodes_keep_their_names_in_errors() {
         removed(graph.root().before([&node]));
         removed(graph.add_edge(&there, &node));
         removed(graph.add_edge(&node, &there));
-        removed(graph.remove_edge(&there, &node));
+        removed(graph.remove_edges(&[(&there, &node)]));
         removed(graph.edge_kind(&there, &node));
         removed(graph.between(&node, &there));
         removed(graph.remove_nodes(&[&there, &node]));
@@ -128,7 +128,7 @@ fn names_are_escaped_and_shortened_in_texts_and_pictures() {
         let second = graph.root().fill(&buffer, 2).unwrap().named(hostile.clone());
         assert_eq!(first.name(), hostile);
         let plain = |text: &str| text.chars().all(|one| !one.is_control() && one != '\u{202e}');
-        let Err(error) = graph.remove_edge(&first, &second) else { panic!("there is an edge") };
+        let Err(error) = graph.remove_edges(&[(&first, &second)]) else { panic!("there is an edge") };
         assert!(matches!(&error, Error::NoEdge { from, .. } if **from == *hostile));
         let text = error.to_string();
         assert!(plain(&text) && text.len() < 1_000, "{text}");

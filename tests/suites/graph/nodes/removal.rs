@@ -71,7 +71,12 @@ fn a_node_is_removed_and_the_others_keep_their_order() {
         let graph = Drawn::new(&context);
         let nodes = empties(&graph, 5);
         let middle = graph.after([&nodes[0], &nodes[1]]).unwrap().empty().unwrap();
-        middle.set_successors(&[&nodes[2], &nodes[3]]).unwrap();
+        middle
+            .set_out_edges(&[
+                (&nodes[2], cuda_graph::EdgeKind::Full),
+                (&nodes[3], cuda_graph::EdgeKind::Full),
+            ])
+            .unwrap();
         graph.add_edge(&nodes[0], &nodes[2]).unwrap();
         let (removed, cost) = count(|| middle.remove_bridging());
         removed.unwrap();
@@ -152,10 +157,10 @@ fn a_graph_with_memory_nodes_keeps_what_it_has() {
         let before = (graph.view(), raw::edges_with_data(graph.raw));
         let [a, b, c, d] = [&nodes[0], &nodes[1], &nodes[2], &nodes[3]];
         let refused = [
-            graph.remove_edge(a, b),
+            graph.remove_edges(&[(a, b)]),
             graph.remove_edges(&[(a, b), (b, c)]),
-            c.set_predecessors(&[a]),
-            a.set_successors(&[]),
+            c.set_in_edges(&[(a, cuda_graph::EdgeKind::Full)]),
+            a.set_out_edges(&[]),
             graph.between(a, b).unwrap().empty().map(drop),
             b.remove(),
             graph.remove_nodes(&[d, c]),
@@ -170,7 +175,12 @@ fn a_graph_with_memory_nodes_keeps_what_it_has() {
         }
         // Adding is fine.
         graph.add_edge(d, c).unwrap();
-        c.set_predecessors(&[a, b, d]).unwrap();
+        c.set_in_edges(&[
+            (a, cuda_graph::EdgeKind::Full),
+            (b, cuda_graph::EdgeKind::Full),
+            (d, cuda_graph::EdgeKind::Full),
+        ])
+        .unwrap();
         d.then().before([&**c]).unwrap().empty().unwrap();
         assert_eq!(graph.view().nodes.len(), before.0.nodes.len() + 1);
         assert_eq!(graph.view().edges.len(), before.0.edges.len() + 4);
@@ -230,7 +240,13 @@ fn what_a_driver_did_of_a_failing_batch_is_taken_back_or_told() {
         // Edges were taken away, others not added, and the first ones do not come back.
         let (first, second) =
             (fail(Call::cuGraphAddDependencies, 1, code), fail(Call::cuGraphAddDependencies, 1, code));
-        let error = nodes[1].set_predecessors(&[&nodes[0], &nodes[3], &nodes[4]]).unwrap_err();
+        let error = nodes[1]
+            .set_in_edges(&[
+                (&nodes[0], cuda_graph::EdgeKind::Full),
+                (&nodes[3], cuda_graph::EdgeKind::Full),
+                (&nodes[4], cuda_graph::EdgeKind::Full),
+            ])
+            .unwrap_err();
         assert!(first.hit() && second.hit());
         drop((first, second));
         let Error::HalfDone(half) = &error else { panic!("{error:?}") };

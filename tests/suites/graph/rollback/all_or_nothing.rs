@@ -19,13 +19,21 @@ const CHANGES: [(&str, Change); 18] = [
     ("add_edges", |graph, [a, b, _, d, e, f]| {
         graph.add_edges(&[(a, e, Full), (f, d, Programmatic), (f, b, LaunchOrder), (e, f, Full)])
     }),
-    ("remove_edge", |graph, [a, b, ..]| graph.remove_edge(a, b)),
-    ("remove_edge of a kind", |graph, [_, b, c, ..]| graph.remove_edge(b, c)),
+    ("remove_edge", |graph, [a, b, ..]| graph.remove_edges(&[(a, b)])),
+    ("remove_edge of a kind", |graph, [_, b, c, ..]| graph.remove_edges(&[(b, c)])),
     ("remove_edges", |graph, [a, b, c, d, ..]| graph.remove_edges(&[(a, b), (b, c), (c, d)])),
     ("set_edge_kind", |graph, [a, b, ..]| graph.set_edge_kind(a, b, Programmatic)),
     ("set_edge_kind to full", |graph, [_, b, c, ..]| graph.set_edge_kind(b, c, Full)),
-    ("set_predecessors", |_, [a, _, c, _, e, f]| c.set_predecessors(&[a, e, f])),
-    ("set_successors", |_, [_, b, _, _, e, f]| b.set_successors(&[e, f])),
+    ("set_predecessors", |_, [a, _, c, _, e, f]| {
+        c.set_in_edges(&[
+            (a, cuda_graph::EdgeKind::Full),
+            (e, cuda_graph::EdgeKind::Full),
+            (f, cuda_graph::EdgeKind::Full),
+        ])
+    }),
+    ("set_successors", |_, [_, b, _, _, e, f]| {
+        b.set_out_edges(&[(e, cuda_graph::EdgeKind::Full), (f, cuda_graph::EdgeKind::Full)])
+    }),
     ("set_in_edges", |_, [a, _, c, _, e, _]| c.set_in_edges(&[(a, Programmatic), (e, LaunchOrder)])),
     ("set_out_edges", |_, [_, b, c, _, e, _]| b.set_out_edges(&[(c, Full), (e, Programmatic)])),
     ("remove", |_, [_, b, ..]| b.remove()),
@@ -34,7 +42,7 @@ const CHANGES: [(&str, Change); 18] = [
     ("between", |graph, [a, b, ..]| launch(graph.between(a, b)?, a)),
     ("between, of a kind", |graph, [_, b, c, ..]| launch(graph.between(b, c)?, b)),
     ("before", |graph, [_, _, c, d, _, f]| {
-        let frontier = graph.after_edges([(&**c, LaunchOrder)])?.before_edges([(&**f, Programmatic)])?;
+        let frontier = graph.after_all([(&**c, LaunchOrder)])?.before_all([(&**f, Programmatic)])?;
         launch(frontier.before([&**d])?, c)
     }),
 ];

@@ -27,7 +27,7 @@ fn drawing_running_and_dropping() {
         let copy = launch.then().copy(&from, &to)?;
         let loose = graph.root().empty()?;
         graph.add_edge(&loose, &copy)?;
-        graph.remove_edge(&loose, &copy)?;
+        graph.remove_edges(&[(&loose, &copy)])?;
         loose.remove()?;
         let mut exec = graph.instantiate()?;
         exec.upload(&home)?;
@@ -236,7 +236,7 @@ fn changing_nodes_and_edges() {
         let between = launch(graph.between(&c, &b)?)?;
         let first = launch(graph.root().before([&*c])?)?;
         graph.set_edge_kind(&c, &between, other)?;
-        a.set_predecessors(&[&c, &between])?;
+        a.set_in_edges(&[(&c, cuda_graph::EdgeKind::Full), (&between, cuda_graph::EdgeKind::Full)])?;
         b.set_out_edges(&[(&a, other)])?;
         assert_eq!((graph.edges()?.len(), a.in_edges()?.len(), c.successors()?.len()), (6, 3, 2));
         between.remove_bridging()?;

@@ -54,10 +54,10 @@ fn edges() -> Vec<Row> {
 fn neighbours() -> Vec<Row> {
     vec![
         prepared("Node::set_predecessors", CALLS, chain, |_, (_, [first, _, third])| {
-            Ok(third.set_predecessors(&[&first])?)
+            Ok(third.set_in_edges(&[(&first, cuda_graph::EdgeKind::Full)])?)
         }),
         prepared("Node::set_successors", CALLS, chain, |_, (_, [first, _, third])| {
-            Ok(first.set_successors(&[&third])?)
+            Ok(first.set_out_edges(&[(&third, cuda_graph::EdgeKind::Full)])?)
         }),
         prepared("Node::set_in_edges", CALLS, chain, |_, (_, [first, _, third])| {
             Ok(third.set_in_edges(&[(&first, EdgeKind::Full)])?)
@@ -89,7 +89,7 @@ fn frontiers() -> Vec<Row> {
             |_, (graph, first, second)| {
                 let _ =
                     graph.root().and(&first, EdgeKind::Full)?.before([&*second])?.before_all([&*second])?;
-                done(graph.root().before_edges([(&*second, EdgeKind::Full)])?)
+                done(graph.root().before_all([(&*second, EdgeKind::Full)])?)
             },
         ),
         prepared("Graph::between", CALLS, chain, |_, (graph, [first, second, _])| {

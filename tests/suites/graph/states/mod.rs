@@ -135,7 +135,7 @@ fn drawing() -> Vec<Row> {
         ),
         prepared("Graph::after, after_all, after_edges", PURE, empty, |_, (graph, first, second)| {
             drop((graph.after([&first, &second])?, graph.after_all([&*first])?));
-            done(graph.after_edges([(&*first, EdgeKind::Full)])?)
+            done(graph.after_all([(&*first, EdgeKind::Full)])?)
         }),
         prepared("Graph::add_edge", PERMITTED, empty, |_, (graph, first, second)| {
             Ok(graph.add_edge(&first, &second)?)
@@ -148,7 +148,7 @@ fn drawing() -> Vec<Row> {
                 let last = first.then().empty()?;
                 Ok((graph, first, last))
             },
-            |_, (graph, first, last)| Ok(graph.remove_edge(&first, &last)?),
+            |_, (graph, first, last)| Ok(graph.remove_edges(&[(&first, &last)])?),
         ),
         prepared("Node::remove", CALLS, empty, |_, (_, first, _)| Ok(first.remove()?)),
     ]

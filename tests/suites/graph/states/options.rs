@@ -112,12 +112,23 @@ fn launches() -> Vec<Row> {
             |things| Ok((increment::load(&things.context)?, launchable(things)?.1)),
             |things, (increment, node)| Ok(node.set(&increment, per(LEN, 16), (&things.buffer, N))?),
         ),
-        prepared("Node::then_programmatic", CALLS, launchable, |things, (_graph, node)| {
-            let params = params![&things.buffer, N];
-            let config = LaunchConfig::new(2, 32);
-            // SAFETY: the graph is never launched.
-            done(unsafe { node.then_programmatic().launch_untyped(&things.increment, config, params) }?)
-        }),
+        prepared(
+            "|node| node.then_with(cuda_graph::EdgeKind::Programmatic)",
+            CALLS,
+            launchable,
+            |things, (_graph, node)| {
+                let params = params![&things.buffer, N];
+                let config = LaunchConfig::new(2, 32);
+                // SAFETY: the graph is never launched.
+                done(unsafe {
+                    node.then_with(cuda_graph::EdgeKind::Programmatic).launch_untyped(
+                        &things.increment,
+                        config,
+                        params,
+                    )
+                }?)
+            },
+        ),
         prepared("Frontier::copy_peer", CALLS, drawn, |things, graph| {
             done(graph.root().copy_peer(things.buffer.slice(..8)?, things.buffer.slice(8..16)?)?)
         }),
@@ -143,7 +154,7 @@ fn launches() -> Vec<Row> {
             CALLS,
             launchable,
             |things, (graph, node)| {
-                let at = graph.root().before_edges([(&*node, EdgeKind::Programmatic)])?;
+                let at = graph.root().before_all([(&*node, EdgeKind::Programmatic)])?;
                 let params = params![&things.buffer, N];
                 // SAFETY: the graph is never launched.
                 done(unsafe { at.launch_untyped(&things.increment, per(LEN, 32), params) }?)

@@ -79,9 +79,9 @@ fn edges_of_every_kind_are_those_of_the_graph() {
             let draw = |graph: &Graph| -> Result<(), Error> {
                 let first = steps.count(&graph.root(), 1)?;
                 let add = |at: cuda_graph::Frontier<'_>, to| at.launch(&steps.add, per(1, 1), (ONE_LESS, to));
-                let second = add(first.then_programmatic(), number.as_slice())?;
+                let second = add(first.then_with(cuda_graph::EdgeKind::Programmatic), number.as_slice())?;
                 let after =
-                    graph.after_edges([(&*second, EdgeKind::Full), (&*first, EdgeKind::LaunchOrder)])?;
+                    graph.after_all([(&*second, EdgeKind::Full), (&*first, EdgeKind::LaunchOrder)])?;
                 after.launch(&steps.add, per(1, 1), (10, &steps.runs)).map(drop)
             };
             let rounds = graph.root().while_loop(Test::nonzero(&number), |body| draw(body)).unwrap();
