@@ -118,9 +118,8 @@ fn frontiers_take_more_nodes_and_kinds() {
             // SAFETY: the kernel has no parameters and does nothing.
             unsafe { frontier.launch_untyped(&empty, per(1, 1), params![]) }
         };
-        let frontier = a
-            .then_with(cuda_graph::EdgeKind::Programmatic)
-            .and(&b, LaunchOrder)
+        let frontier = graph
+            .after_all([(&*a, Programmatic), (&*b, LaunchOrder)])
             .unwrap()
             .before_all([(&*c, Programmatic)])
             .unwrap();
@@ -128,12 +127,12 @@ fn frontiers_take_more_nodes_and_kinds() {
         added.unwrap();
         cost.assert_calls(&[("cuGraphAddNode", 1), ("cuGraphAddDependencies", 1)]);
         assert_eq!(raw::edges_with_data(graph.raw), [(0, 3, (1, 1)), (1, 3, (2, 0)), (3, 2, (1, 1))]);
-        let (added, cost) = count(|| launch(&a.then_with(Full).and(&a, Full).unwrap()));
+        let (added, cost) = count(|| launch(&graph.after([&a, &a]).unwrap()));
         added.unwrap();
         cost.assert_calls(&[("cuGraphAddNode", 1)]);
         assert_eq!(raw::edges_with_data(graph.raw).len(), 4);
         let before = graph.view();
-        let error = a.then_with(cuda_graph::EdgeKind::Programmatic).and(&a, Full).unwrap_err();
+        let error = graph.after_all([(&*a, Programmatic), (&*a, Full)]).unwrap_err();
         assert_eq!(error, Error::DuplicateEdge { from: "k0".into(), to: "the new node".into() });
         let error = a.then().before([&*c]).unwrap().before_all([(&*c, Programmatic)]).unwrap_err();
         assert_eq!(error, Error::DuplicateEdge { from: "the new node".into(), to: "k2".into() });

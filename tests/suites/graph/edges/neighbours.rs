@@ -26,12 +26,7 @@ fn predecessors_and_successors_are_replaced() {
         let nodes = empties(&graph, 6);
         let hub = graph.after([&nodes[0], &nodes[1], &nodes[2]]).unwrap().empty().unwrap().named("hub");
         let (set, cost) = count(|| {
-            hub.set_in_edges(&[
-                (&nodes[1], cuda_graph::EdgeKind::Full),
-                (&nodes[3], cuda_graph::EdgeKind::Full),
-                (&nodes[2], cuda_graph::EdgeKind::Full),
-                (&nodes[3], cuda_graph::EdgeKind::Full),
-            ])
+            hub.set_in_edges(&[(&nodes[1], Full), (&nodes[3], Full), (&nodes[2], Full), (&nodes[3], Full)])
         });
         set.unwrap();
         cost.assert_calls(&[
@@ -41,63 +36,27 @@ fn predecessors_and_successors_are_replaced() {
         ]);
         // A driver may put the last edge in the place of one that is removed.
         assert_eq!(sorted(&hub.predecessors().unwrap()), ["1", "2", "3"]);
-        let (same, cost) = count(|| {
-            hub.set_in_edges(&[
-                (&nodes[3], cuda_graph::EdgeKind::Full),
-                (&nodes[2], cuda_graph::EdgeKind::Full),
-                (&nodes[1], cuda_graph::EdgeKind::Full),
-            ])
-        });
+        let (same, cost) =
+            count(|| hub.set_in_edges(&[(&nodes[3], Full), (&nodes[2], Full), (&nodes[1], Full)]));
         same.unwrap();
         cost.assert_calls(&[("cuGraphNodeGetDependencies", 1)]);
         // A driver may put the last edge in the place of one that is removed.
         assert_eq!(sorted(&hub.predecessors().unwrap()), ["1", "2", "3"]);
-        let (only, cost) = count(|| hub.set_in_edges(&[(&nodes[1], cuda_graph::EdgeKind::Full)]));
+        let (only, cost) = count(|| hub.set_in_edges(&[(&nodes[1], Full)]));
         only.unwrap();
         cost.assert_calls(&[("cuGraphNodeGetDependencies", 1), ("cuGraphRemoveDependencies", 1)]);
         // Nodes that were there before.
-        let (set, cost) = count(|| {
-            hub.set_out_edges(&[
-                (&nodes[4], cuda_graph::EdgeKind::Full),
-                (&nodes[0], cuda_graph::EdgeKind::Full),
-            ])
-        });
+        let (set, cost) = count(|| hub.set_out_edges(&[(&nodes[4], Full), (&nodes[0], Full)]));
         set.unwrap();
         assert_eq!(cost.calls("cuGraphAddDependencies"), 1);
         assert_eq!(cost.calls("cuGraphRemoveDependencies"), 0);
         assert_eq!(graph.view().edges, [(1, 6), (6, 0), (6, 4)]);
-        hub.set_out_edges(&[(&nodes[5], cuda_graph::EdgeKind::Full)]).unwrap();
+        hub.set_out_edges(&[(&nodes[5], Full)]).unwrap();
         assert_eq!(graph.view().edges, [(1, 6), (6, 5)]);
         hub.set_in_edges(&[]).unwrap();
         hub.set_out_edges(&[]).unwrap();
         assert!(graph.view().edges.is_empty());
         graph.instantiate().unwrap();
-    });
-}
-
-#[test]
-fn neighbours_are_added_and_removed() {
-    let context = setup();
-    no_leaks(|| {
-        let graph = Drawn::new(&context);
-        let nodes = empties(&graph, 5);
-        let (added, cost) = count(|| nodes[4].add_predecessors(&refs(&nodes[..3])));
-        added.unwrap();
-        cost.assert_calls(&[("cuGraphNodeGetDependencies", 1), ("cuGraphAddDependencies", 1)]);
-        nodes[0].add_successors(&[&nodes[1], &nodes[3]]).unwrap();
-        assert_eq!(graph.view().edges, [(0, 1), (0, 3), (0, 4), (1, 4), (2, 4)]);
-        let (removed, cost) = count(|| nodes[4].remove_predecessors(&[&nodes[2], &nodes[0]]));
-        removed.unwrap();
-        cost.assert_calls(&[("cuGraphNodeGetDependencies", 1), ("cuGraphRemoveDependencies", 1)]);
-        nodes[0].remove_successors(&[&nodes[3]]).unwrap();
-        assert_eq!(graph.view().edges, [(0, 1), (1, 4)]);
-        let error = nodes[4].add_predecessors(&[&nodes[2], &nodes[1]]).unwrap_err();
-        assert_eq!(error, Error::DuplicateEdge { from: "1".into(), to: "4".into() });
-        let error = nodes[4].remove_predecessors(&[&nodes[1], &nodes[2]]).unwrap_err();
-        assert_eq!(error, Error::NoEdge { from: "2".into(), to: "4".into() });
-        let error = nodes[0].add_predecessors(&[&nodes[2], &nodes[4]]).unwrap_err();
-        assert_eq!(error, Error::Cycle { path: vec!["0".into(), "1".into(), "4".into()] });
-        assert_eq!(graph.view().edges, [(0, 1), (1, 4)]);
     });
 }
 
@@ -114,39 +73,21 @@ fn what_is_wrong_with_a_set_changes_nothing() {
         let before = graph.view();
         let refused = [
             (
-                nodes[1].set_in_edges(&[
-                    (&nodes[3], cuda_graph::EdgeKind::Full),
-                    (&stranger, cuda_graph::EdgeKind::Full),
-                ]),
+                nodes[1].set_in_edges(&[(&nodes[3], Full), (&stranger, Full)]),
                 Error::Foreign { node: "stranger".into() },
             ),
             (
-                nodes[1].set_in_edges(&[
-                    (&nodes[3], cuda_graph::EdgeKind::Full),
-                    (&gone, cuda_graph::EdgeKind::Full),
-                ]),
+                nodes[1].set_in_edges(&[(&nodes[3], Full), (&gone, Full)]),
                 Error::Removed { node: gone.name().into() },
             ),
+            (gone.set_in_edges(&[(&nodes[3], Full)]), Error::Removed { node: gone.name().into() }),
+            (nodes[1].set_in_edges(&[(&nodes[1], Full)]), Error::SelfEdge { node: "1".into() }),
             (
-                gone.set_in_edges(&[(&nodes[3], cuda_graph::EdgeKind::Full)]),
-                Error::Removed { node: gone.name().into() },
-            ),
-            (
-                nodes[1].set_in_edges(&[(&nodes[1], cuda_graph::EdgeKind::Full)]),
-                Error::SelfEdge { node: "1".into() },
-            ),
-            (
-                nodes[1].set_in_edges(&[
-                    (&nodes[3], cuda_graph::EdgeKind::Full),
-                    (&nodes[2], cuda_graph::EdgeKind::Full),
-                ]),
+                nodes[1].set_in_edges(&[(&nodes[3], Full), (&nodes[2], Full)]),
                 Error::Cycle { path: vec!["1".into(), "2".into()] },
             ),
             (
-                nodes[1].set_out_edges(&[
-                    (&nodes[3], cuda_graph::EdgeKind::Full),
-                    (&nodes[0], cuda_graph::EdgeKind::Full),
-                ]),
+                nodes[1].set_out_edges(&[(&nodes[3], Full), (&nodes[0], Full)]),
                 Error::Cycle { path: vec!["0".into(), "1".into()] },
             ),
             (
@@ -170,11 +111,11 @@ fn an_edge_that_goes_closes_no_cycle() {
         let nodes = empties(&graph, 3);
         graph.add_edges(&[(&nodes[0], &nodes[1], Full), (&nodes[1], &nodes[2], Full)]).unwrap();
         // 1 now after 2, and 2 after 0 alone.
-        nodes[2].set_in_edges(&[(&nodes[0], cuda_graph::EdgeKind::Full)]).unwrap();
-        nodes[1].set_in_edges(&[(&nodes[2], cuda_graph::EdgeKind::Full)]).unwrap();
+        nodes[2].set_in_edges(&[(&nodes[0], Full)]).unwrap();
+        nodes[1].set_in_edges(&[(&nodes[2], Full)]).unwrap();
         assert_eq!(graph.view().edges, [(0, 2), (2, 1)]);
         nodes[0].set_out_edges(&[]).unwrap();
-        nodes[0].set_in_edges(&[(&nodes[1], cuda_graph::EdgeKind::Full)]).unwrap();
+        nodes[0].set_in_edges(&[(&nodes[1], Full)]).unwrap();
         assert_eq!(graph.view().edges, [(1, 0), (2, 1)]);
         let error = graph.add_edge(&nodes[0], &nodes[2]).unwrap_err();
         assert_eq!(error, Error::Cycle { path: vec!["2".into(), "1".into(), "0".into()] });
@@ -191,7 +132,7 @@ fn kinds_stay_or_are_set() {
         d.set_in_edges(&[(&a, Programmatic), (&b, Full)]).unwrap();
         let seen = || raw::edges_with_data(graph.raw);
         assert_eq!(seen(), [(0, 3, (1, 1)), (1, 3, (0, 0))]);
-        d.set_in_edges(&[(&c, cuda_graph::EdgeKind::Full), (&a, cuda_graph::EdgeKind::Full)]).unwrap();
+        d.set_in_edges(&[(&c, Full), (&a, Programmatic)]).unwrap();
         assert_eq!(seen(), [(0, 3, (1, 1)), (2, 3, (0, 0))]);
         let (set, cost) = count(|| d.set_in_edges(&[(&a, Full), (&c, Full), (&b, Programmatic)]));
         set.unwrap();
@@ -219,12 +160,12 @@ fn a_replacement_that_fails_is_taken_back() {
         let before = raw::edges_with_data(graph.raw);
         for call in [Call::cuGraphAddDependencies, Call::cuGraphRemoveDependencies] {
             let failure = fail(call, 1, CUresult::CUDA_ERROR_OUT_OF_MEMORY);
-            let error = d.set_in_edges(&[(&c, cuda_graph::EdgeKind::Full)]).unwrap_err();
+            let error = d.set_in_edges(&[(&c, Full)]).unwrap_err();
             assert!(failure.hit(), "{call:?}");
             assert!(matches!(error, Error::Handles(_)), "{error:?}");
             assert_eq!(raw::edges_with_data(graph.raw), before);
         }
-        d.set_in_edges(&[(&c, cuda_graph::EdgeKind::Full)]).unwrap();
+        d.set_in_edges(&[(&c, Full)]).unwrap();
         assert_eq!(graph.view().edges, [(2, 3)]);
     });
 }

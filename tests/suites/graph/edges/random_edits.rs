@@ -300,17 +300,19 @@ fn apply(graph: &Drawn, model: &mut Model, things: &Things, edit: &Edit) {
         }
         Edit::SetPredecessors(node, nodes) if *node < count => {
             let others = in_reach(nodes);
-            let new: Vec<_> = others.iter().map(|other| (*other, *node, None)).collect();
+            let new: Vec<_> = others.iter().map(|other| (*other, *node, Some(EdgeKind::Full))).collect();
             let (remove, add) = replacement(model, |ends| ends.1 == *node, &new);
-            let nodes: Vec<&Node> = others.iter().map(|other| &model.nodes[*other]).collect();
-            set(model, model.nodes[*node].set_predecessors(&nodes), *node, &others, &remove, &add);
+            let nodes: Vec<(&Node, EdgeKind)> =
+                others.iter().map(|other| (&model.nodes[*other], EdgeKind::Full)).collect();
+            set(model, model.nodes[*node].set_in_edges(&nodes), *node, &others, &remove, &add);
         }
         Edit::SetSuccessors(node, nodes) if *node < count => {
             let others = in_reach(nodes);
-            let new: Vec<_> = others.iter().map(|other| (*node, *other, None)).collect();
+            let new: Vec<_> = others.iter().map(|other| (*node, *other, Some(EdgeKind::Full))).collect();
             let (remove, add) = replacement(model, |ends| ends.0 == *node, &new);
-            let nodes: Vec<&Node> = others.iter().map(|other| &model.nodes[*other]).collect();
-            set(model, model.nodes[*node].set_successors(&nodes), *node, &others, &remove, &add);
+            let nodes: Vec<(&Node, EdgeKind)> =
+                others.iter().map(|other| (&model.nodes[*other], EdgeKind::Full)).collect();
+            set(model, model.nodes[*node].set_out_edges(&nodes), *node, &others, &remove, &add);
         }
         Edit::SetInEdges(node, ends) if *node < count => {
             let ends = ends_in_reach(ends);

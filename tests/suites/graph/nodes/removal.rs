@@ -165,7 +165,6 @@ fn a_graph_with_memory_nodes_keeps_what_it_has() {
             b.remove(),
             graph.remove_nodes(&[d, c]),
             b.remove_bridging(),
-            b.remove_successors(&[c]),
         ];
         for (place, result) in refused.into_iter().enumerate() {
             let error = result.unwrap_err();

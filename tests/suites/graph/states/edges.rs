@@ -53,45 +53,22 @@ fn edges() -> Vec<Row> {
 
 fn neighbours() -> Vec<Row> {
     vec![
-        prepared("Node::set_predecessors", CALLS, chain, |_, (_, [first, _, third])| {
-            Ok(third.set_in_edges(&[(&first, cuda_graph::EdgeKind::Full)])?)
-        }),
-        prepared("Node::set_successors", CALLS, chain, |_, (_, [first, _, third])| {
-            Ok(first.set_out_edges(&[(&third, cuda_graph::EdgeKind::Full)])?)
-        }),
         prepared("Node::set_in_edges", CALLS, chain, |_, (_, [first, _, third])| {
             Ok(third.set_in_edges(&[(&first, EdgeKind::Full)])?)
         }),
         prepared("Node::set_out_edges", CALLS, chain, |_, (_, [first, _, third])| {
             Ok(first.set_out_edges(&[(&third, EdgeKind::Full)])?)
         }),
-        prepared("Node::add_predecessors", PERMITTED, chain, |_, (_, [first, _, third])| {
-            Ok(third.add_predecessors(&[&first])?)
-        }),
-        prepared("Node::add_successors", PERMITTED, chain, |_, (_, [first, _, third])| {
-            Ok(first.add_successors(&[&third])?)
-        }),
-        prepared("Node::remove_predecessors", PERMITTED, chain, |_, (_, [first, second, _])| {
-            Ok(second.remove_predecessors(&[&first])?)
-        }),
-        prepared("Node::remove_successors", PERMITTED, chain, |_, (_, [first, second, _])| {
-            Ok(first.remove_successors(&[&second])?)
-        }),
     ]
 }
 
 fn frontiers() -> Vec<Row> {
     vec![
-        prepared(
-            "Frontier::and, before, before_all, before_edges",
-            PURE,
-            empty,
-            |_, (graph, first, second)| {
-                let _ =
-                    graph.root().and(&first, EdgeKind::Full)?.before([&*second])?.before_all([&*second])?;
-                done(graph.root().before_all([(&*second, EdgeKind::Full)])?)
-            },
-        ),
+        prepared("Frontier::before, before_all", PURE, empty, |_, (graph, first, second)| {
+            let _ =
+                graph.after_all([(&*first, EdgeKind::Full)])?.before([&*second])?.before_all([&*second])?;
+            done(graph.root().before_all([(&*second, EdgeKind::Full)])?)
+        }),
         prepared("Graph::between", CALLS, chain, |_, (graph, [first, second, _])| {
             done(graph.between(&first, &second)?)
         }),
