@@ -107,5 +107,5 @@ fn a_holder_is_made_without_a_call_and_checks_without_one() {
     assert_eq!(cost.heap_allocations(), 0);
     let (owned, cost) = count(|| params![8_u32, 1.0_f32, &x, &x].into_owned());
     cost.assert_calls(&[]);
-    assert_eq!(owned.owners().len(), 2);
+    assert_eq!(owned.allocations().len(), 2);
 }

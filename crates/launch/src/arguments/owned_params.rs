@@ -5,7 +5,7 @@ use core::fmt;
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use cuda_handles::{Allocation, Kernel, Owner, Stream};
+use cuda_handles::{Allocation, Kernel, Stream};
 use smallvec::SmallVec;
 
 use crate::arguments::argument_order::ArgumentOrder;
@@ -25,7 +25,7 @@ use crate::error::Result;
 pub struct OwnedParams {
     values: Values,
     slots: Vec<ParameterSlot>,
-    owners: Vec<Owner>,
+    allocations: Vec<Arc<Allocation>>,
     order: ArgumentOrder,
     handles: Vec<ConditionalHandle>,
     last_launch: LastLaunch,
@@ -44,18 +44,10 @@ impl OwnedParams {
         self.slots.is_empty()
     }
 
-    /// The owners of the memory that the arguments use.
+    /// The allocations of the buffers among the arguments, in their order.
     #[must_use]
-    pub fn owners(&self) -> &[Owner] {
-        &self.owners
-    }
-
-    fn allocations(&self) -> impl Iterator<Item = &Arc<Allocation>> {
-        self.owners.iter().filter_map(|owner| match owner {
-            Owner::Allocation(allocation) => Some(allocation),
-            // `into_owned` makes no other owners.
-            _ => None,
-        })
+    pub fn allocations(&self) -> &[Arc<Allocation>] {
+        &self.allocations
     }
 }
 
@@ -89,11 +81,7 @@ impl Params<'_> {
     #[must_use]
     pub fn into_owned(self) -> OwnedParams {
         OwnedParams {
-            owners: self
-                .allocations
-                .iter()
-                .map(|&allocation| Owner::Allocation(Arc::clone(allocation)))
-                .collect(),
+            allocations: self.allocations.iter().map(|&allocation| Arc::clone(allocation)).collect(),
             order: self.order,
             values: Values::new(self.words[..self.end.div_ceil(WORD)].to_vec(), &self.slots),
             slots: self.slots.into_vec(),
@@ -118,7 +106,7 @@ impl Arguments for OwnedParams {
 
     #[inline]
     fn ready_on(&self, stream: &Stream) -> Result<()> {
-        self.last_launch.ready_on(stream, self.allocations())
+        self.last_launch.ready_on(stream, self.allocations.iter())
     }
 
     #[inline(always)]
@@ -129,7 +117,7 @@ impl Arguments for OwnedParams {
 
     #[inline]
     fn each_allocation<'s>(&'s self, each: impl FnMut(&'s Arc<Allocation>)) {
-        self.allocations().for_each(each);
+        self.allocations.iter().for_each(each);
     }
 
     fn name_of(&self, allocation: usize) -> Cow<'static, str> {
