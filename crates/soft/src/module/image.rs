@@ -66,7 +66,7 @@ fn check_head(text: &str) -> Result<(), RejectedImage> {
 }
 
 /// The errors of a text as a rejection.
-fn told<T>(parsed: Result<T, Vec<impl ToString>>) -> Result<T, RejectedImage> {
+fn reject_errors<T>(parsed: Result<T, Vec<impl ToString>>) -> Result<T, RejectedImage> {
     parsed.map_err(|errors| {
         let lines: Vec<String> = errors.iter().map(ToString::to_string).collect();
         refusal(INVALID_PTX, lines.join("\n"))
@@ -80,7 +80,7 @@ pub(crate) fn parse(image: &[u8]) -> Result<Image, RejectedImage> {
         Some(parts) => link_parts(&parts),
         None => {
             check_head(text)?;
-            told(Image::parse(text))
+            reject_errors(Image::parse(text))
         }
     }
 }
@@ -89,13 +89,13 @@ pub(crate) fn parse(image: &[u8]) -> Result<Image, RejectedImage> {
 pub(crate) fn check_part(image: &[u8]) -> Result<&str, RejectedImage> {
     let text = text_of(image)?;
     check_head(text)?;
-    told(Image::parse_part(text))?;
+    reject_errors(Image::parse_part(text))?;
     Ok(text)
 }
 
 fn link_parts(parts: &[&str]) -> Result<Image, RejectedImage> {
     parts.iter().try_for_each(|part| check_head(part))?;
-    told(Image::link(parts))
+    reject_errors(Image::link(parts))
 }
 
 /// Links texts to an image for [`parse`].

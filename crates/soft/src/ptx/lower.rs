@@ -17,6 +17,7 @@ mod opcodes;
 mod operand;
 mod reader;
 mod scope;
+mod symbol;
 mod symbols;
 mod variable;
 
@@ -27,7 +28,8 @@ use super::error::{MOST_ERRORS, PtxError};
 use super::image::Image;
 use super::parse;
 use super::syntax::Module;
-use symbols::{Defined, Missing, Symbols};
+use symbol::Defined;
+use symbols::{Missing, Symbols};
 
 impl Image {
     /// Parses, checks and lowers a PTX text.

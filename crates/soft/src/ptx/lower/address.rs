@@ -3,7 +3,7 @@
 use super::body::Body;
 use super::reader::{LowerError, Lowered};
 use super::scope::Name;
-use super::symbols::Symbol;
+use super::symbol::Symbol;
 use super::variable::function_address;
 use crate::ptx::code::{Inst, NONE, Reg, Space};
 use crate::ptx::math;

@@ -4,7 +4,8 @@ use std::collections::HashMap;
 
 use super::reader::{LowerError, Lowered};
 use super::scope::{Name, Scopes};
-use super::symbols::{Symbol, Symbols};
+use super::symbol::Symbol;
+use super::symbols::Symbols;
 use super::variable::layout;
 use crate::ptx::code::{Formal, Function, Inst, Place, Reg};
 use crate::ptx::error::PtxError;

@@ -4,7 +4,7 @@ use super::address::unresolved;
 use super::body::Body;
 use super::reader::{InstructionReader, LowerError, Lowered};
 use super::scope::Name;
-use super::symbols::Symbol;
+use super::symbol::Symbol;
 use crate::ptx::code::{BarrierOp, CallSite, Formal, Inst, Intrinsic, NONE, Place, Reg, Target, WarpOp};
 use crate::ptx::syntax::{Instruction, Operand};
 use crate::ptx::types::Type;

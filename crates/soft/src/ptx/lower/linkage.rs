@@ -2,7 +2,8 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::symbols::{Missing, Symbol, Symbols, signature_of};
+use super::symbol::{Symbol, signature_of};
+use super::symbols::{Missing, Symbols};
 use super::variable::global;
 use crate::ptx::code::Program;
 use crate::ptx::error::PtxError;

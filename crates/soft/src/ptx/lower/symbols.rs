@@ -1,44 +1,13 @@
-//! Symbols: the names of module scope.
+//! The tables of names of module scope, one a text.
 
 use std::collections::HashMap;
 
+use super::symbol::{Defined, Signature, Symbol, signature_of};
 use super::variable::{global, initialise};
 use crate::ptx::code::{Intrinsic, Program, SharedVariable};
 use crate::ptx::error::PtxError;
 use crate::ptx::global::Global;
 use crate::ptx::syntax::{Alias, Function, Linkage, Module, Space, Variable};
-
-/// The meaning of a name of module scope.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Symbol {
-    Global(u32),
-    Shared(u32),
-    /// A function with a body, by its index in the program.
-    Function(u32),
-    Intrinsic(Intrinsic),
-    /// Declared, but defined nowhere.
-    Unresolved,
-}
-
-/// The signature of a function.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Signature {
-    pub(super) is_kernel: bool,
-    /// Sizes in bytes.
-    pub(super) params: Vec<u32>,
-    pub(super) returns: Vec<u32>,
-}
-
-/// A function with a body.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Defined {
-    /// Index of the text.
-    pub(super) module: usize,
-    /// Index into that text's functions.
-    pub(super) function: usize,
-    /// A weak definition that another one replaces.
-    pub(super) is_replaced: bool,
-}
 
 /// How to treat a name that no text defines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,6 +34,7 @@ pub(super) struct Symbols<'t> {
 
 /// The largest shared variable; no GPU has as much shared memory.
 const MOST_SHARED: u64 = 1 << 20;
+
 impl<'t> Symbols<'t> {
     pub(super) fn collect(
         modules: &[Module<'t>],
@@ -251,13 +221,5 @@ impl<'t> Symbols<'t> {
 
     pub(super) fn take_shared(&mut self) -> Vec<SharedVariable> {
         std::mem::take(&mut self.shared)
-    }
-}
-
-pub(super) fn signature_of(function: &Function<'_>) -> Signature {
-    Signature {
-        is_kernel: function.is_kernel,
-        params: function.params.iter().map(|param| param.size).collect(),
-        returns: function.returns.iter().map(|value| value.size).collect(),
     }
 }

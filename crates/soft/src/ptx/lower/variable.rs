@@ -1,6 +1,6 @@
 //! Variables of module scope: their layout and initial contents.
 
-use super::symbols::Symbol;
+use super::symbol::Symbol;
 use crate::ptx::code::{Formal, Place};
 use crate::ptx::error::PtxError;
 use crate::ptx::global::{Global, Pointer};

@@ -42,7 +42,7 @@ pub(super) fn statements<'t>(
     if cursor.is_end() {
         return Err(PtxError::new(start, "this body has no end"));
     }
-    // There are too many errors to go on; those are told.
+    // Here also when there were too many errors to go on.
     Ok(all)
 }
 
