@@ -4,6 +4,7 @@ use std::sync::atomic::AtomicPtr;
 
 use super::kept::Kept;
 use super::list::{List, Node};
+use super::pending::expect_one;
 use super::queue;
 use crate::sync::process;
 
@@ -18,7 +19,7 @@ pub(crate) fn attempt(attempt: Attempt) {
     if !process::is_running() {
         return;
     }
-    queue::expect_one();
+    expect_one();
     ATTEMPTS.push(Node::new(attempt));
     queue::wake();
 }

@@ -1,39 +1,22 @@
 //! The queue of the reaper, and the first attempt, which mostly makes waiting unnecessary.
 
 use core::any::Any;
-use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
+use std::sync::atomic::AtomicPtr;
 use std::sync::{Arc, OnceLock, Weak};
 use std::thread::Thread;
 use std::time::Instant;
 
-use cuda_sys::{
-    CUevent_st, CUextSemaphore_st, CUgraph_st, CUgraphExec_st, CUlib_st, CUlinkState_st, CUmemPoolHandle_st,
-    CUresult, CUstream_st, CUuserObject_st, Call, Driver,
-};
+use cuda_sys::{CUlib_st, CUresult};
 
 use super::failure::report;
 use super::list::{List, Node};
-use super::{clones, failure};
-use crate::context::{Context, capture_mode, in_host_function};
+use super::object::{Object, call_destroy, what};
+use super::payload::Payload;
+use super::pending::{expect_one, one_done};
+use crate::context::{Context, in_host_function};
+use crate::error::Result;
 use crate::registry::Raw;
 use crate::sync::{Lock, Rank, process};
-
-/// A driver object that one call destroys.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Object {
-    Stream(Raw<CUstream_st>),
-    Event(Raw<CUevent_st>),
-    Graph(Raw<CUgraph_st>),
-    GraphExec(Raw<CUgraphExec_st>),
-    /// A pool whose memory is free, or was never freed: pending frees crash the driver.
-    Pool(Raw<CUmemPoolHandle_st>),
-    /// A reference to a user object.
-    Share(Raw<CUuserObject_st>),
-    /// A semaphore of another interface.
-    Semaphore(Raw<CUextSemaphore_st>),
-    /// A linker, with options that live as long.
-    Link(Raw<CUlinkState_st>),
-}
 
 /// An object whose destruction the driver refused where it was tried.
 #[derive(Debug)]
@@ -49,13 +32,6 @@ impl Destruction {
     pub(crate) fn keeps(&self, kept: &Weak<()>) -> bool {
         self.keep.as_ref().is_some_and(|keep| core::ptr::addr_eq(Arc::as_ptr(keep), kept.as_ptr()))
     }
-}
-
-/// The value of a user object, until its destructor or its last handle releases it.
-pub(crate) struct Payload {
-    value: Lock<Option<Box<dyn Send>>>,
-    /// Whether it is counted as a value that the driver has yet to give back.
-    owed: AtomicBool,
 }
 
 /// A library without handles, with the options that its driver object may point to.
@@ -74,32 +50,8 @@ pub(crate) static DEFERRED: List<Destruction> = List::starting_with(AtomicPtr::n
 
 /// When the driver last failed to end something that may have destructors.
 static LAST_FAILED_DESTROY: Lock<Option<Instant>> = Lock::new(Rank::LastFailedDestroy, None);
-static PENDING: AtomicUsize = AtomicUsize::new(0);
 static STARTER: OnceLock<fn() -> Option<Thread>> = OnceLock::new();
 static THREAD: OnceLock<Option<Thread>> = OnceLock::new();
-
-/// The number of objects that wait to be freed, destroyed, released or unloaded, including those in
-/// progress and those that the driver has yet to give back: an executable that was launched and
-/// dropped counts until the driver has released it, some 100 µs after its last run. At 0,
-/// everything that was dropped is released.
-///
-/// It does not count what the driver failed to destroy, which was reported to the
-/// [hook](crate::reaper::set_hook), nor what other code keeps: graphs and executables that it made
-/// from a lent graph.
-#[must_use]
-pub fn pending() -> usize {
-    PENDING.load(Ordering::Acquire)
-}
-
-/// One more thing waits.
-pub(crate) fn expect_one() {
-    PENDING.fetch_add(1, Ordering::AcqRel);
-}
-
-/// One thing waits no more.
-pub(crate) fn one_done() {
-    PENDING.fetch_sub(1, Ordering::AcqRel);
-}
 
 /// Says how the reaper's thread is started, when it comes to that.
 pub(crate) fn set_starter(starter: fn() -> Option<Thread>) {
@@ -183,113 +135,6 @@ pub(crate) fn try_destroy(destruction: Destruction) -> Result<(), Destruction> {
 /// When the driver last failed to end something that may have destructors: they never run.
 pub(crate) fn last_failed_destroy() -> Option<Instant> {
     *LAST_FAILED_DESTROY.lock()
-}
-
-impl Object {
-    /// Whether its destruction may run destructors of user objects. The driver permits that inside
-    /// a host function, but once it has run a destructor there, it permits every call on that
-    /// thread from then on, even calls that wait forever.
-    fn may_run_destructors(&self) -> bool {
-        match self {
-            Self::Graph(_) | Self::GraphExec(_) | Self::Share(_) => true,
-            Self::Stream(_) | Self::Event(_) | Self::Pool(_) | Self::Semaphore(_) | Self::Link(_) => false,
-        }
-    }
-
-    /// The lock that is held over its destruction; `None` if another thread has it for more than a
-    /// moment.
-    fn alone(&self) -> Option<Option<clones::Alone>> {
-        match self {
-            Self::Graph(_) => clones::alone_soon().map(Some),
-            Self::Stream(_)
-            | Self::Event(_)
-            | Self::GraphExec(_)
-            | Self::Pool(_)
-            | Self::Share(_)
-            | Self::Semaphore(_)
-            | Self::Link(_) => Some(None),
-        }
-    }
-}
-
-fn call_destroy(driver: &'static Driver, object: Object) -> (Call, CUresult) {
-    // SAFETY: the object is alive, it is ours, and this is the last use of it.
-    unsafe {
-        match object {
-            Object::Stream(raw) => (Call::cuStreamDestroy, driver.cuStreamDestroy(raw.get())),
-            Object::Event(raw) => (Call::cuEventDestroy, driver.cuEventDestroy(raw.get())),
-            Object::Graph(raw) => (Call::cuGraphDestroy, driver.cuGraphDestroy(raw.get())),
-            Object::GraphExec(raw) => {
-                let _mode = capture_mode::relaxed(driver);
-                (Call::cuGraphExecDestroy, driver.cuGraphExecDestroy(raw.get()))
-            }
-            Object::Pool(raw) => {
-                let _mode = capture_mode::relaxed(driver);
-                (Call::cuMemPoolDestroy, driver.cuMemPoolDestroy(raw.get()))
-            }
-            Object::Share(raw) => (Call::cuUserObjectRelease, driver.cuUserObjectRelease(raw.get(), 1)),
-            Object::Semaphore(raw) => {
-                let _mode = capture_mode::relaxed(driver);
-                (Call::cuDestroyExternalSemaphore, driver.cuDestroyExternalSemaphore(raw.get()))
-            }
-            Object::Link(raw) => {
-                let _mode = capture_mode::relaxed(driver);
-                (Call::cuLinkDestroy, driver.cuLinkDestroy(raw.get()))
-            }
-        }
-    }
-}
-
-fn what(object: Object) -> &'static str {
-    match object {
-        Object::Stream(_) => "destroying a stream",
-        Object::Event(_) => "destroying an event",
-        Object::Graph(_) => "destroying a graph",
-        Object::GraphExec(_) => "destroying an executable graph",
-        Object::Pool(_) => "destroying a memory pool",
-        Object::Share(_) => "releasing a user object",
-        Object::Semaphore(_) => "destroying an external semaphore",
-        Object::Link(_) => "destroying a linker",
-    }
-}
-
-impl Payload {
-    pub(crate) fn new(value: Box<dyn Send>) -> Self {
-        Self { value: Lock::new(Rank::Payload, Some(value)), owed: AtomicBool::new(false) }
-    }
-
-    /// Counts it until the driver's destructor has run, which it cannot have yet.
-    pub(crate) fn owe(&self) {
-        expect_one();
-        self.owed.store(true, Ordering::Release);
-    }
-
-    pub(crate) fn is_owed(&self) -> bool {
-        self.owed.load(Ordering::Acquire)
-    }
-
-    /// Whether it was owed. Its count is the caller's then.
-    pub(crate) fn stop_owing(&self) -> bool {
-        self.owed.swap(false, Ordering::AcqRel)
-    }
-
-    /// Whether it is not released yet; also true while another thread is releasing it.
-    pub(crate) fn is_held(&self) -> bool {
-        self.value.try_lock().is_none_or(|value| value.is_some())
-    }
-
-    /// Drops the value, unless that has happened. A panic in its drop is caught and reported.
-    pub(crate) fn release(&self) {
-        let value = self.value.lock().take();
-        failure::dropping("dropping what a user object has", || drop(value));
-    }
-}
-
-/// For a payload that no user object was made of.
-impl Drop for Payload {
-    fn drop(&mut self) {
-        self.release();
-    }
 }
 
 /// Retries everything in a list. What the driver does not permit now stays in the list.

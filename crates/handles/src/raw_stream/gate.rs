@@ -3,7 +3,7 @@
 
 use std::sync::atomic::Ordering;
 
-use super::owner::RawStream;
+use super::owner::{Gate, RawStream};
 use crate::context::{Busy, unless_inside};
 use crate::destroy;
 use crate::error::Result;
@@ -11,15 +11,6 @@ use crate::sync::{LockGuard, for_at_most, patience};
 
 /// The failed action where the end of an adopted stream's work cannot be marked.
 const UNMARKED: &str = "recording the last work of an adopted stream (what it used stays allocated)";
-
-#[derive(Debug, Default)]
-pub(crate) struct Gate {
-    /// No handle is left. The marker of a stream that is not ours was recorded then, and the stream
-    /// may be gone.
-    pub(crate) closed: bool,
-    /// The marker could not be recorded: whatever waits for this stream waits forever.
-    pub(super) unmarked: bool,
-}
 
 impl RawStream {
     pub(crate) fn gate(&self) -> LockGuard<'_, Gate> {

@@ -5,7 +5,6 @@ use std::sync::{Arc, OnceLock};
 
 use cuda_sys::{CUevent_st, CUstream, CUstream_st};
 
-use super::gate::Gate;
 use super::writers::Writers;
 use crate::access::StreamAccess;
 use crate::context::Context;
@@ -50,6 +49,15 @@ pub(crate) struct RawStream {
     pub(super) reached: Arc<AtomicU64>,
     /// No handle is left of a stream that is not ours, and the gate could not be had to note that.
     pub(super) lost: AtomicBool,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Gate {
+    /// No handle is left. The marker of a stream that is not ours was recorded then, and the stream
+    /// may be gone.
+    pub(crate) closed: bool,
+    /// The marker could not be recorded: whatever waits for this stream waits forever.
+    pub(super) unmarked: bool,
 }
 
 impl RawStream {

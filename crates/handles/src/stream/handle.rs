@@ -7,8 +7,7 @@ use std::sync::{Arc, LazyLock, OnceLock};
 use cuda_sys::CUstream;
 use smallvec::SmallVec;
 
-use super::create::StreamOptions;
-use super::weak::WeakStream;
+use super::options::StreamOptions;
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::raw_stream::{self, RawStream};
@@ -187,13 +186,6 @@ impl Stream {
     /// Pinned memory for small writes.
     pub(crate) fn staging(&self) -> &Staging {
         self.0.staging.get_or_init(|| Staging::new(&self.0.stream))
-    }
-
-    /// It, without keeping it.
-    #[doc(hidden)]
-    #[must_use]
-    pub fn downgrade(&self) -> WeakStream {
-        WeakStream(Arc::downgrade(&self.0))
     }
 
     /// The driver's stream behind it.

@@ -6,14 +6,15 @@ mod elapsed;
 mod event;
 mod handle;
 pub(crate) mod open_captures;
+mod options;
 mod order;
 mod recorded;
 mod synchronize;
 mod weak;
 
-pub use create::StreamOptions;
 pub use default_stream::DefaultStream;
 pub(crate) use event::WeakEvent;
 pub use event::{Event, EventOptions, Recording};
 pub use handle::{AsStream, Stream};
+pub use options::StreamOptions;
 pub use weak::WeakStream;

@@ -1,7 +1,7 @@
 //! Streams that may be gone.
 
 use core::fmt;
-use std::sync::Weak;
+use std::sync::{Arc, Weak};
 
 use super::handle::{Stream, StreamBox};
 
@@ -15,6 +15,15 @@ impl WeakStream {
     #[must_use]
     pub fn upgrade(&self) -> Option<Stream> {
         self.0.upgrade().map(Stream)
+    }
+}
+
+impl Stream {
+    /// It, without keeping it.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn downgrade(&self) -> WeakStream {
+        WeakStream(Arc::downgrade(&self.0))
     }
 }
 
