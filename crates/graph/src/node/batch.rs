@@ -21,6 +21,7 @@ typed! {
     /// kernel. The node keeps the memory of its batch alive.
     ///
     /// Add one with [`Frontier::batch`].
+    #[doc(alias = "CUDA_BATCH_MEM_OP_NODE_PARAMS")]
     BatchNode, Batch
 }
 

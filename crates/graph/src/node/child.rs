@@ -27,6 +27,9 @@ typed! {
     /// The embedded graph belongs to the node: a clone made when the node was added
     /// ([`Frontier::child`]), or a graph moved into the node ([`Frontier::child_moved`]). Its nodes
     /// can be listed, added, changed and removed like those of any other graph.
+    #[doc(alias = "CUDA_CHILD_GRAPH_NODE_PARAMS")]
+    #[doc(alias = "cudaChildGraphNodeParams")]
+    #[doc(alias = "cudaGraphNodeTypeGraph")]
     ChildGraphNode, ChildGraph
 }
 

@@ -29,6 +29,9 @@ typed! {
     ///
     /// Kernels set the condition while the graph runs; see [`Condition`]. Add one with
     /// [`Frontier::if_node`], or with [`Frontier::if_then`] for a test of a number in memory.
+    #[doc(alias = "CUDA_CONDITIONAL_NODE_PARAMS")]
+    #[doc(alias = "cudaConditionalNodeParams")]
+    #[doc(alias = "cudaGraphNodeTypeConditional")]
     IfNode, If
 }
 
@@ -39,6 +42,9 @@ typed! {
     /// Kernels set the condition while the graph runs; see [`Condition`]. Add one with
     /// [`Frontier::if_else_node`], or with [`Frontier::if_then_else`] for a test of a number in
     /// memory.
+    #[doc(alias = "CUDA_CONDITIONAL_NODE_PARAMS")]
+    #[doc(alias = "cudaConditionalNodeParams")]
+    #[doc(alias = "cudaGraphNodeTypeConditional")]
     IfElseNode, IfElse
 }
 
@@ -48,6 +54,9 @@ typed! {
     /// The condition is checked before each round, so there may be none. A kernel in the body sets
     /// the condition for the next round; see [`Condition`]. Add one with [`Frontier::while_node`],
     /// or with [`Frontier::while_loop`] for a test of a number in memory.
+    #[doc(alias = "CUDA_CONDITIONAL_NODE_PARAMS")]
+    #[doc(alias = "cudaConditionalNodeParams")]
+    #[doc(alias = "cudaGraphNodeTypeConditional")]
     WhileNode, While
 }
 
@@ -57,6 +66,9 @@ typed! {
     ///
     /// Kernels set the condition while the graph runs; see [`Condition`]. Add one with
     /// [`Frontier::switch_node`].
+    #[doc(alias = "CUDA_CONDITIONAL_NODE_PARAMS")]
+    #[doc(alias = "cudaConditionalNodeParams")]
+    #[doc(alias = "cudaGraphNodeTypeConditional")]
     SwitchNode, Switch
 }
 
@@ -183,7 +195,7 @@ impl Frontier<'_> {
     ///
     /// The condition is checked before each round. With a default of 0, there is no round unless a
     /// kernel sets the condition before the node. With another default there is a first round, and
-    /// a kernel in the body has to set the condition to 0 at last; see the example of
+    /// a kernel in the body eventually has to set the condition to 0; see the example of
     /// [`Condition`].
     ///
     /// Calls `cuGraphAddNode` with a conditional node (CUDA 12.3).

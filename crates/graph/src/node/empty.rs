@@ -22,6 +22,7 @@ typed! {
     /// # Ok(())
     /// # }
     /// ```
+    #[doc(alias = "cudaGraphNodeTypeEmpty")]
     EmptyNode, Empty
 }
 

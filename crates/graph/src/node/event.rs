@@ -19,6 +19,8 @@ typed! {
     /// graph. The node keeps the event alive.
     ///
     /// Add one with [`Frontier::record`].
+    #[doc(alias = "cudaEventRecordNodeParams")]
+    #[doc(alias = "cudaGraphNodeTypeEventRecord")]
     EventRecordNode, EventRecord
 }
 
@@ -28,6 +30,8 @@ typed! {
     /// The nodes after it run once the event has been reached. The node keeps the event alive.
     ///
     /// Add one with [`Frontier::wait`].
+    #[doc(alias = "cudaEventWaitNodeParams")]
+    #[doc(alias = "cudaGraphNodeTypeWaitEvent")]
     EventWaitNode, EventWait
 }
 

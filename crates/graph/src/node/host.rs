@@ -23,6 +23,9 @@ typed! {
     /// Add one with [`Frontier::host`], or with [`Frontier::host_with`] for a closure that reads
     /// and writes pinned memory. [`Frontier::host_function`] and [`Frontier::host_raw`] take C
     /// functions.
+    #[doc(alias = "CUDA_HOST_NODE_PARAMS")]
+    #[doc(alias = "cudaHostNodeParams")]
+    #[doc(alias = "cudaGraphNodeTypeHost")]
     HostCallbackNode, HostCallback
 }
 

@@ -26,6 +26,9 @@ typed! {
     /// Add one with [`Frontier::copy`], [`copy_2d`](Frontier::copy_2d),
     /// [`copy_3d`](Frontier::copy_3d), [`copy_peer`](Frontier::copy_peer) or, by addresses,
     /// [`copy_raw`](Frontier::copy_raw).
+    #[doc(alias = "CUDA_MEMCPY_NODE_PARAMS")]
+    #[doc(alias = "cudaMemcpyNodeParams")]
+    #[doc(alias = "cudaGraphNodeTypeMemcpy")]
     MemcpyNode, Memcpy
 }
 

@@ -19,6 +19,9 @@ typed! {
     ///
     /// Add one with [`Frontier::fill`], [`fill_2d`](Frontier::fill_2d), [`clear`](Frontier::clear)
     /// or, by an address, [`fill_raw`](Frontier::fill_raw).
+    #[doc(alias = "CUDA_MEMSET_NODE_PARAMS")]
+    #[doc(alias = "cudaMemsetParams")]
+    #[doc(alias = "cudaGraphNodeTypeMemset")]
     MemsetNode, Memset
 }
 

@@ -24,7 +24,7 @@ impl RawMemory {
         Self { address, steps: None, owner: None, is_pageable: false }
     }
 
-    /// Host memory at a pointer. Exposes the pointer's provenance.
+    /// Host memory at a pointer, whose provenance is exposed.
     #[must_use]
     pub fn at_host<T: ?Sized>(pointer: *const T) -> Self {
         Self::at(pointer.cast::<c_void>().expose_provenance() as CUdeviceptr)
@@ -85,6 +85,8 @@ impl RawMemory {
 
 /// A copy between addresses, in bytes: one row, or a [box](Self::extent). For
 /// [`Frontier::copy_raw`](crate::Frontier::copy_raw).
+#[doc(alias = "CUDA_MEMCPY3D")]
+#[doc(alias = "cudaMemcpy3DParms")]
 #[derive(Clone, Debug)]
 pub struct RawCopy {
     source: RawMemory,
@@ -130,6 +132,8 @@ impl RawCopy {
 
 /// A fill of memory at an address: one row of elements, or a [rectangle](Self::extent). For
 /// [`Frontier::fill_raw`](crate::Frontier::fill_raw).
+#[doc(alias = "CUDA_MEMSET_NODE_PARAMS")]
+#[doc(alias = "cudaMemsetParams")]
 #[derive(Clone, Debug)]
 pub struct RawFill {
     target: RawMemory,

@@ -21,6 +21,9 @@ typed! {
     /// Direct3D.
     ///
     /// The node keeps the semaphores alive. Add one with [`Frontier::signal`].
+    #[doc(alias = "CUDA_EXT_SEM_SIGNAL_NODE_PARAMS")]
+    #[doc(alias = "cudaExternalSemaphoreSignalNodeParams")]
+    #[doc(alias = "cudaGraphNodeTypeExtSemaphoreSignal")]
     SemaphoreSignalNode, SemaphoreSignal
 }
 
@@ -29,6 +32,9 @@ typed! {
     /// Direct3D.
     ///
     /// The node keeps the semaphores alive. Add one with [`Frontier::wait_semaphores`].
+    #[doc(alias = "CUDA_EXT_SEM_WAIT_NODE_PARAMS")]
+    #[doc(alias = "cudaExternalSemaphoreWaitNodeParams")]
+    #[doc(alias = "cudaGraphNodeTypeExtSemaphoreWait")]
     SemaphoreWaitNode, SemaphoreWait
 }
 

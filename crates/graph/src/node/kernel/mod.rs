@@ -22,6 +22,9 @@ typed! {
     /// [`Frontier::launch_untyped`](crate::Frontier::launch_untyped) for a kernel without a
     /// declaration. Replace its launch with [`set`](Self::set), or single attributes with
     /// [`set_attribute`](Self::set_attribute).
+    #[doc(alias = "CUDA_KERNEL_NODE_PARAMS")]
+    #[doc(alias = "cudaKernelNodeParams")]
+    #[doc(alias = "cudaGraphNodeTypeKernel")]
     KernelNode, Kernel
 }
 

@@ -26,6 +26,9 @@ typed! {
     /// ([`GraphExec::launch_with_outputs`](crate::GraphExec::launch_with_outputs)).
     ///
     /// Add one with [`Frontier::alloc`].
+    #[doc(alias = "CUDA_MEM_ALLOC_NODE_PARAMS")]
+    #[doc(alias = "cudaMemAllocNodeParams")]
+    #[doc(alias = "cudaGraphNodeTypeMemAlloc")]
     AllocNode, Alloc
 }
 

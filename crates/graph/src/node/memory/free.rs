@@ -24,6 +24,9 @@ typed! {
     ///
     /// All nodes that use the memory run before it. Add one with [`Graph::free`], which finds these
     /// nodes, or with [`Frontier::free`].
+    #[doc(alias = "CUDA_MEM_FREE_NODE_PARAMS")]
+    #[doc(alias = "cudaMemFreeNodeParams")]
+    #[doc(alias = "cudaGraphNodeTypeMemFree")]
     FreeNode, Free
 }
 
