@@ -248,28 +248,6 @@ impl Frontier<'_> {
         unsafe { self.launch_untyped(kernel.kernel(), config, prepared) }
     }
 
-    /// Adds a launch of `kernel`. The values are packed now; kernel and buffers are kept by the
-    /// node.
-    ///
-    /// Stands on `cuGraphAddNode`, CUDA 12.2, and, for each attribute of the configuration,
-    /// `cuGraphKernelNodeSetAttribute`, CUDA 11.0.
-    ///
-    /// # Safety
-    /// At every launch of an executable of the graph:
-    /// - The kernel's parameters mean what the arguments are: a number where it takes a number of
-    ///   that kind, an address where it takes an address. (Number and sizes are checked.)
-    /// - With these arguments and this configuration, and whatever the buffers hold then, the
-    ///   kernel accesses no memory but that of the buffers given, within their bounds.
-    /// - No other work that may run at the same time, in this graph or elsewhere, accesses the same
-    ///   memory in a way that makes a data race.
-    ///
-    /// # Errors
-    /// Configuration or arguments that the kernel does not take; a kernel of another context; a
-    /// node of the frontier was removed; or what the driver answers.
-    #[doc(alias = "cuGraphAddKernelNode")]
-    #[doc(alias = "cuGraphAddNode")]
-    // Inlined since configuration and arguments are large: copying them takes longer than using
-    // them, as for a launch on a stream.
     /// Adds a node that launches a kernel without a declaration.
     ///
     /// The arguments are packed now. The node keeps the kernel and the memory of the arguments
@@ -310,11 +288,15 @@ impl Frontier<'_> {
     ///   node of another graph, and [`Error::ForeignCondition`](crate::Error::ForeignCondition), if
     ///   a condition belongs to another graph.
     /// - [`Error::Removed`](crate::Error::Removed), if a node of the frontier was removed.
+    #[doc(alias = "cuGraphAddKernelNode")]
+    #[doc(alias = "cuGraphAddNode")]
     #[doc(alias = "cudaGraphAddKernelNode")]
     #[doc(alias = "cudaGraphAddNode")]
     #[doc(alias = "cudaLaunchKernel")]
     #[doc(alias = "cudaLaunchKernelExC")]
     #[doc(alias = "cuLaunchKernel")]
+    // Inlined since configuration and arguments are large: copying them takes longer than using
+    // them, as for a launch on a stream.
     #[inline(always)]
     pub unsafe fn launch_untyped(
         &self,
