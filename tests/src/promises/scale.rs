@@ -1,4 +1,4 @@
-//! What operations on large graphs cost for each node.
+//! The cost of operations on large graphs, for each node.
 
 use core::fmt;
 use std::time::Instant;
@@ -9,24 +9,23 @@ use cuda_launch::{params, per};
 
 use crate::things::kernel;
 
-/// Chains side by side that the nodes stand in: wide graphs are slow in the driver itself.
+/// The number of parallel chains: wide graphs are slow in the driver itself.
 const LANES: usize = 32;
 
-/// Nanoseconds for each node or edge that an operation was about.
+/// Nanoseconds for each node or edge of an operation.
 #[derive(Clone, Debug)]
 pub struct Scale {
     nodes: usize,
     figures: Vec<(&'static str, f64)>,
 }
 
-/// Builds, asks for, changes and drops a graph of `nodes` kernel nodes, and tells what each of that
-/// took.
+/// Builds, reads, changes and drops a graph of `nodes` kernel nodes, and measures each of these.
 ///
 /// # Errors
-/// What the graph or the driver answers.
+/// Errors of the graph and of the driver.
 ///
 /// # Panics
-/// Something is not there in the end, so that the figures mean nothing.
+/// The graph is not as it should be in the end, so the figures mean nothing.
 pub fn scale(context: &Context, nodes: usize) -> Result<Scale, Error> {
     let empty = kernel(context, "empty");
     let mut clock = Clock { figures: Vec::new(), last: Instant::now() };
@@ -112,7 +111,7 @@ impl Clock {
 }
 
 impl Scale {
-    /// What was measured, in nanoseconds for each node or edge.
+    /// The figures, in nanoseconds for each node or edge.
     pub fn figures(&self) -> impl Iterator<Item = (&'static str, f64)> {
         self.figures.iter().copied()
     }
