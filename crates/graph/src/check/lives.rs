@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use super::namer::Namer;
-use super::nest::Order;
-use super::reach::Budget;
+use super::order::Order;
+use super::reachability::Budget;
 use super::report::Finding;
 use super::subject::{Lives, Subject, Unordered};
 use crate::error::Result;

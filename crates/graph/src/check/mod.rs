@@ -9,11 +9,11 @@ mod history;
 mod json;
 mod lives;
 mod namer;
-mod nest;
 mod options;
+mod order;
 mod race;
 mod races;
-mod reach;
+mod reachability;
 mod region;
 mod report;
 mod structure;
@@ -33,7 +33,7 @@ pub use subject::Opaqueness;
 
 use collect::{Depth, collect};
 use namer::Namer;
-use nest::Order;
+use order::Order;
 use races::{Bounds, Left, Pair, races};
 use subject::Space;
 

@@ -4,8 +4,8 @@
 use std::collections::HashMap;
 
 use super::history::{Compare, Entry, Fate, History, New};
-use super::nest::{Order, Relation};
-use super::reach::Budget;
+use super::order::{Order, Relation};
+use super::reachability::Budget;
 use super::region::Stretch;
 use super::subject::{Space, Subject, Touch};
 

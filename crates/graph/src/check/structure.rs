@@ -2,7 +2,7 @@
 //! without nodes.
 
 use super::namer::Namer;
-use super::nest::cycle;
+use super::order::cycle;
 use super::report::Finding;
 use super::subject::Wrong;
 

@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use cuda_launch::Access;
 use proptest::prelude::*;
 
-use super::nest::Order;
+use super::order::Order;
 use super::races::{Bounds, Pair, races};
 use super::region::Region;
 use super::subject::{Inner, Item, Space, Subject, Tie, Touch};

@@ -3,7 +3,7 @@
 
 mod device_limits;
 mod ends_before;
-mod lives;
+mod lifetimes;
 mod outputs;
 mod rules;
 

@@ -1,11 +1,11 @@
 //! Graphs with ready-made loops and branches about which the host decides, for drivers without
 //! conditional nodes.
 
-mod flat;
+mod flattened;
+mod node_copy;
 mod plan;
 mod run;
-mod stretch;
-mod twin;
+mod segment;
 
 use core::fmt;
 use std::sync::Arc;
@@ -22,8 +22,8 @@ use crate::exec::{GraphExec, Source};
 use crate::graph::Graph;
 use crate::state::last_runs::LastRuns;
 use plan::Program;
-use run::{Run, State};
-use stretch::Making;
+use run::{ConditionalState, Run};
+use segment::SegmentOptions;
 
 /// What runs a graph where the driver has no conditional nodes for its ready-made loops and
 /// branches; see [`Graph::instantiate_with_fallback`].
@@ -62,19 +62,19 @@ pub struct HostCounts {
 /// [`Loop::rounds_done`](crate::Loop::rounds_done) finds them. Nodes that have no order but wait
 /// for each other by way of memory, which a graph does not promise to work, do not find together.
 pub struct HostLoopExec {
-    form: Form,
+    form: Executor,
     source: Source,
 }
 
-enum Form {
+enum Executor {
     Device(Box<GraphExec>),
-    Host(Box<Hosted>),
+    Host(Box<HostExec>),
 }
 
 /// Fields are dropped in this order: executables before what they use.
-struct Hosted {
+struct HostExec {
     program: Program,
-    states: Vec<State>,
+    states: Vec<ConditionalState>,
     counts: HostCounts,
     /// What runs wait for until one has come to its end: where memory comes from that was perhaps
     /// not yet allocated when the executable was made, where one before it ran, and where runs have
@@ -130,13 +130,13 @@ impl Graph {
             Fallback::HostLoopAlways => true,
         };
         let form = match on_host {
-            true => Form::Host(Box::new(unless_ended(self, || self.host(&options))?)),
-            false => Form::Device(Box::new(self.instantiate_with(options)?)),
+            true => Executor::Host(Box::new(unless_ended(self, || self.host(&options))?)),
+            false => Executor::Device(Box::new(self.instantiate_with(options)?)),
         };
         Ok(HostLoopExec { form, source: Source::of(self) })
     }
 
-    fn host(&self, options: &InstantiateOptions) -> Result<Hosted> {
+    fn host(&self, options: &InstantiateOptions) -> Result<HostExec> {
         // Declared before the lock, so that nothing is dropped under it where a call fails.
         let (shared, owners);
         if !self.subgraph().is_root() {
@@ -157,7 +157,7 @@ impl Graph {
         runs.iter().for_each(LastRuns::begin);
         shared = Arc::new(guard.owners());
         owners = UserObject::new(context, Box::new(Arc::clone(&shared)))?;
-        let making = Making { options, owners: &owners };
+        let making = SegmentOptions { options, owners: &owners };
         let program = {
             let _relaxed = relaxed(context.driver());
             context.with_current(|| Program::make(&mut guard, &making))
@@ -169,9 +169,9 @@ impl Graph {
         drop(guard);
         drop(turn);
         let owners = ExecResources::new(owners, None, false);
-        let states = vec![State::default(); program.chosen.len()];
+        let states = vec![ConditionalState::default(); program.conditionals.len()];
         let counts = HostCounts::default();
-        Ok(Hosted {
+        Ok(HostExec {
             program,
             states,
             counts,
@@ -209,33 +209,33 @@ impl HostLoopExec {
         stream.refuse_capture("running an executable graph to its end")?;
         context.refuse_in_callback()?;
         match &mut self.form {
-            Form::Device(exec) => {
+            Executor::Device(exec) => {
                 exec.launch(stream)?;
                 Ok(stream.synchronize_blocking()?)
             }
-            Form::Host(hosted) => hosted.run_blocking(stream),
+            Executor::Host(host) => host.run_blocking(stream),
         }
     }
 
     fn context(&self) -> &Context {
         match &self.form {
-            Form::Device(exec) => exec.context(),
-            Form::Host(hosted) => &hosted.context,
+            Executor::Device(exec) => exec.context(),
+            Executor::Host(host) => &host.context,
         }
     }
 
     /// Whether the host decides in it.
     #[must_use]
     pub fn is_on_host(&self) -> bool {
-        matches!(self.form, Form::Host(_))
+        matches!(self.form, Executor::Host(_))
     }
 
     /// What the host has done so far; nothing where the device decides.
     #[must_use]
     pub fn counts(&self) -> HostCounts {
         match &self.form {
-            Form::Device(_) => HostCounts::default(),
-            Form::Host(hosted) => hosted.counts,
+            Executor::Device(_) => HostCounts::default(),
+            Executor::Host(host) => host.counts,
         }
     }
 
@@ -246,7 +246,7 @@ impl HostLoopExec {
     }
 }
 
-impl Hosted {
+impl HostExec {
     fn run_blocking(&mut self, stream: &Stream) -> Result<()> {
         for other in self.awaited.iter().filter(|other| *other != stream) {
             stream.wait_for_uncaptured(other)?;

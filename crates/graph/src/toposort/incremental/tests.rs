@@ -1,8 +1,10 @@
+//! The incremental order against a naive search for cycles, and its costs.
+
 use core::convert::Infallible;
 
 use proptest::prelude::*;
 
-use super::view::Pair;
+use super::neighbours::Edge;
 use super::*;
 
 #[derive(Default)]
@@ -41,8 +43,8 @@ impl Model {
         }
     }
 
-    /// Adds edges if they fit, and tells the cycle otherwise.
-    fn add_all(&mut self, edges: &[Pair]) -> Option<Vec<Index>> {
+    /// Adds edges if they fit; returns the cycle otherwise.
+    fn add_all(&mut self, edges: &[Edge]) -> Option<Vec<Index>> {
         match admit(self, edges).unwrap() {
             Verdict::Cycle(path) => Some(path),
             Verdict::Fits(moved) => {
@@ -60,7 +62,7 @@ impl Model {
         self.add_all(&[(from, to)])
     }
 
-    fn edges(&self) -> Vec<Pair> {
+    fn edges(&self) -> Vec<Edge> {
         let of = |node: usize| self.successors[node].iter().map(move |to| (node as Index, *to));
         (0..self.labels.len()).flat_map(of).collect()
     }
@@ -80,7 +82,7 @@ impl Model {
     }
 }
 
-fn is_acyclic(nodes: usize, edges: &[Pair]) -> bool {
+fn is_acyclic(nodes: usize, edges: &[Edge]) -> bool {
     let mut left: Vec<usize> = (0..nodes).collect();
     loop {
         let before = left.len();
@@ -109,7 +111,7 @@ fn a_cycle_is_told_by_its_path() {
     assert_eq!(model.add(2, 4), None);
     assert_eq!(model.add(4, 1), Some(vec![1, 2, 4]));
     let path = model.add_all(&[(0, 3), (3, 1), (4, 0)]).unwrap();
-    // It has two new edges against the order, either of which may be told as the last.
+    // Either of the two new edges against the order may close the path.
     assert!([[0, 3, 1, 2, 4], [1, 2, 4, 0, 3]].contains(&path.try_into().unwrap()));
     assert_eq!(model.add_all(&[(0, 3), (3, 0)]), Some(vec![0, 3]));
 }
@@ -132,7 +134,7 @@ fn an_edge_against_the_order_costs_its_smaller_side() {
     let mut model = Model::with(1000);
     (500..999).for_each(|node| assert_eq!(model.add(node, node + 1), None));
     (0..499).for_each(|node| assert_eq!(model.add(node, node + 1), None));
-    // Behind the end of a long chain, before the start of another one.
+    // An edge from the end of one long chain to the start of another.
     model.searched = 0;
     assert_eq!(model.add(999, 0), None);
     assert!(model.searched <= 1000 && model.holds());
@@ -158,7 +160,7 @@ fn a_chain_built_in_reverse_is_linear() {
         assert!(model.holds() && model.searched <= 2 * NODES as usize, "{}", model.searched);
     }
     let mut model = Model::with(NODES.into());
-    let edges: Vec<Pair> = (1..NODES).map(|node| (node, node - 1)).collect();
+    let edges: Vec<Edge> = (1..NODES).map(|node| (node, node - 1)).collect();
     assert_eq!(model.add_all(&edges), None);
     assert!(model.holds() && model.searched <= 2 * NODES as usize, "{}", model.searched);
     assert_eq!(model.add(0, NODES - 1).map(|path| path.len()), Some(NODES as usize));
@@ -205,7 +207,7 @@ fn groups_that_do_not_touch_are_searched_apart() {
     let mut model = Model::with(10_000);
     (0..5_000).for_each(|node| assert_eq!(model.add(2 * node, 2 * node + 1), None));
     model.searched = 0;
-    let edges: Vec<Pair> = (0..100).map(|group| (100 * group + 10, 100 * group + 2)).collect();
+    let edges: Vec<Edge> = (0..100).map(|group| (100 * group + 10, 100 * group + 2)).collect();
     assert_eq!(model.add_all(&edges), None);
     assert!(model.holds() && model.searched <= 400, "{}", model.searched);
 }

@@ -8,7 +8,7 @@ use cuda_sys::CUgraphNode;
 use crate::edge_kind::EdgeKind;
 use crate::error::memory_order::{Disorder, MemoryOrder};
 use crate::error::{Error, Result};
-use crate::memory::ends_before::{Wait, ends_before};
+use crate::memory::ends_before::{Dependency, ends_before};
 use crate::state::guard::GraphGuard;
 use crate::state::ids::{NodeId, SubgraphId};
 
@@ -162,14 +162,18 @@ impl GraphGuard<'_> {
             let next = numbers.len() as u32;
             *numbers.entry(raw).or_insert(next)
         };
-        let waits: Vec<Wait> = edges
+        let edges: Vec<Dependency> = edges
             .into_iter()
-            .map(|(from, to, kind)| Wait { from: number(from), to: number(to), full: kind == EdgeKind::Full })
+            .map(|(from, to, kind)| Dependency {
+                from: number(from),
+                to: number(to),
+                full: kind == EdgeKind::Full,
+            })
             .collect();
         let mut ends = Vec::with_capacity(pairs.len());
         for &(first, second) in pairs {
             ends.push((number(self.raw_of(first)?), number(self.raw_of(second)?)));
         }
-        Ok(ends_before(numbers.len(), &waits, &ends))
+        Ok(ends_before(numbers.len(), &edges, &ends))
     }
 }

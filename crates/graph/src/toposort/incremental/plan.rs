@@ -1,12 +1,12 @@
-//! What is to become of the graph: the new edges looked at so far, and new labels.
+//! The graph with the new edges and labels decided so far.
 
 use std::collections::HashMap;
 
-use super::view::{Index, Neighbours, Pair};
+use super::neighbours::{Edge, Index, Neighbours};
 
 /// The direction of a search.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Way {
+pub(crate) enum Direction {
     Forwards = 0,
     Backwards = 1,
 }
@@ -24,22 +24,23 @@ impl<N: Neighbours> Plan<'_, N> {
         self.labels.get(&node).copied().unwrap_or_else(|| self.graph.label(node))
     }
 
-    pub(crate) fn is_along(&self, (from, to): Pair) -> bool {
+    /// Whether an edge goes up along the labels.
+    pub(crate) fn is_along(&self, (from, to): Edge) -> bool {
         self.label(from) < self.label(to)
     }
 
-    pub(crate) fn add(&mut self, (from, to): Pair) {
+    pub(crate) fn add(&mut self, (from, to): Edge) {
         self.added.entry(from).or_default()[0].push(to);
         self.added.entry(to).or_default()[1].push(from);
     }
 
-    pub(crate) fn neighbours(&mut self, node: Index, way: Way) -> Result<Vec<Index>, N::Error> {
-        let mut neighbours = match way {
-            Way::Forwards => self.graph.successors(node)?,
-            Way::Backwards => self.graph.predecessors(node)?,
+    pub(crate) fn neighbours(&mut self, node: Index, direction: Direction) -> Result<Vec<Index>, N::Error> {
+        let mut neighbours = match direction {
+            Direction::Forwards => self.graph.successors(node)?,
+            Direction::Backwards => self.graph.predecessors(node)?,
         };
         if let Some(added) = self.added.get(&node) {
-            neighbours.extend(&added[way as usize]);
+            neighbours.extend(&added[direction as usize]);
         }
         Ok(neighbours)
     }

@@ -1,31 +1,31 @@
-//! Whether new edges fit, group by group.
+//! Whether new edges fit the order, group by group.
 
 use std::collections::HashMap;
 
-use super::plan::{Plan, Way};
-use super::side::Side;
-use super::view::{Index, Neighbours, Pair};
+use super::neighbours::{Edge, Index, Neighbours};
+use super::plan::{Direction, Plan};
+use super::search::Search;
 
-/// What new edges mean for the order.
+/// How new edges change the order.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    /// They close no cycle. These nodes get new labels once the edges are there; none if all edges
-    /// go along the order.
+    /// They close no cycle. These nodes get new labels once the edges exist; none if all edges go
+    /// along the order.
     Fits(Vec<(Index, u64)>),
     /// They close this cycle: each node has an edge to the next, and the last one to the first by
     /// one of the new edges.
     Cycle(Vec<Index>),
 }
 
-/// What edges mean for the order, none of them from a node to itself.
-pub(crate) fn admit<N: Neighbours>(graph: &mut N, edges: &[Pair]) -> Result<Verdict, N::Error> {
+/// Decides about new edges, none of which leads from a node to itself.
+pub(crate) fn admit<N: Neighbours>(graph: &mut N, edges: &[Edge]) -> Result<Verdict, N::Error> {
     if edges.iter().all(|&(from, to)| graph.label(from) < graph.label(to)) {
         return Ok(Verdict::Fits(Vec::new()));
     }
     let mut plan = Plan { graph, labels: HashMap::new(), added: HashMap::new() };
     let mut waiting = edges.to_vec();
     loop {
-        // Those along the order, perhaps since others were moved.
+        // Edges along the order need no search. Moved nodes may have turned others along it.
         waiting.retain(|&edge| {
             let along = plan.is_along(edge);
             if along {
@@ -53,19 +53,19 @@ pub(crate) fn admit<N: Neighbours>(graph: &mut N, edges: &[Pair]) -> Result<Verd
     }
 }
 
-/// What became of a group of edges.
+/// The outcome for a group of edges.
 enum Settled {
-    /// Nodes of the group's range alone have new labels.
+    /// Only nodes within the group's range of labels moved.
     Within,
-    /// Others had to give way.
+    /// Nodes outside of it moved, too.
     Beyond,
     Cycle(Vec<Index>),
 }
 
 impl<N: Neighbours> Plan<'_, N> {
     /// Of edges against the order, sorted by the label of their ends: the first ones whose ranges
-    /// of labels hang together.
-    fn first_group<'e>(&self, edges: &'e [Pair]) -> &'e [Pair] {
+    /// of labels overlap.
+    fn first_group<'e>(&self, edges: &'e [Edge]) -> &'e [Edge] {
         let Some(first) = edges.first() else { return edges };
         let mut high = self.label(first.0);
         let mut length = 0;
@@ -79,20 +79,22 @@ impl<N: Neighbours> Plan<'_, N> {
         &edges[..length]
     }
 
-    /// Gives new labels for a group of edges, which are added.
-    fn settle(&mut self, group: &[Pair]) -> Result<Settled, N::Error> {
-        let mut sides = [Way::Backwards, Way::Forwards].map(|way| Side::new(self, way, group));
+    /// Finds new labels for a group of edges, which are in the plan.
+    fn settle(&mut self, group: &[Edge]) -> Result<Settled, N::Error> {
+        let mut searches =
+            [Direction::Backwards, Direction::Forwards].map(|direction| Search::new(self, direction, group));
         loop {
-            for side in &mut sides {
-                side.look(self)?;
-                if !side.waiting.is_empty() {
+            for search in &mut searches {
+                search.look(self)?;
+                if !search.waiting.is_empty() {
                     continue;
                 }
-                match side.order() {
-                    Err(cycle) => return Ok(Settled::Cycle(side.told(cycle, group))),
+                match search.order() {
+                    Err(cycle) => return Ok(Settled::Cycle(search.forwards(cycle, group))),
                     Ok(order) => {
-                        if side.place(self, &order) {
-                            return Ok(if side.is_wider { Settled::Beyond } else { Settled::Within });
+                        if search.relabel(self, &order) {
+                            let is_wider = search.is_wider;
+                            return Ok(if is_wider { Settled::Beyond } else { Settled::Within });
                         }
                     }
                 }

@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use cuda_handles::{Event, GraphExecHandle, GraphHandle, Stream, UserObject};
 use cuda_sys::{CUgraph, CUgraphEdgeData, CUgraphNode, CUgraphNodeParams, Call};
 
-use super::flat::{Act, Flat};
-use super::twin::Twin;
+use super::flattened::{Action, FlatGraph};
+use super::node_copy::NodeCopy;
 use crate::edge_kind::EdgeKind;
 use crate::error::Result;
 use crate::exec::enqueue;
@@ -16,8 +16,8 @@ use crate::state::guard::GraphGuard;
 use crate::state::ids::NodeId;
 use crate::state::params::NodeParams;
 
-/// What stretches are made with.
-pub(crate) struct Making<'m> {
+/// What segments are made with.
+pub(crate) struct SegmentOptions<'m> {
     pub(crate) options: &'m InstantiateOptions,
     /// What each executable keeps alive.
     pub(crate) owners: &'m UserObject,
@@ -25,21 +25,21 @@ pub(crate) struct Making<'m> {
 
 /// An executable of some nodes of a graph.
 #[derive(Debug)]
-pub(crate) struct Stretch {
+pub(crate) struct Segment {
     exec: GraphExecHandle,
     /// Those that each launch records.
     events: Vec<Event>,
 }
 
-impl Stretch {
+impl Segment {
     /// Makes the executable of some items, which are in an order that all edges go along. With the
     /// context current.
     pub(crate) fn make(
         guard: &GraphGuard<'_>,
-        flat: &Flat,
+        flat: &FlatGraph,
         items: &[usize],
         edges: &[(usize, usize, EdgeKind)],
-        making: &Making<'_>,
+        making: &SegmentOptions<'_>,
     ) -> Result<Self> {
         // It goes at the end. What it keeps alive is kept by the maker as well, so that nothing of
         // that goes under the lock.
@@ -52,7 +52,7 @@ impl Stretch {
         })?;
         // SAFETY: the driver has just made it, in this context, and nobody else knows it.
         let exec = unsafe { GraphExecHandle::from_raw_owned(guard.context(), raw) };
-        let event = |item: &usize| match &guard.record(flat.items[*item].id)?.node_params {
+        let event = |item: &usize| match &guard.record(flat.nodes[*item].id)?.node_params {
             NodeParams::EventRecord(event) => Some(event.clone()),
             _ => None,
         };
@@ -68,7 +68,7 @@ impl Stretch {
 /// Adds copies of items to a new graph; whose they are, by their addresses.
 fn copy(
     guard: &GraphGuard<'_>,
-    flat: &Flat,
+    flat: &FlatGraph,
     items: &[usize],
     edges: &[(usize, usize, EdgeKind)],
     graph: CUgraph,
@@ -83,14 +83,14 @@ fn copy(
         let waits = waits.remove(&item).unwrap_or_default();
         let after = waits.iter().filter_map(|(from, kind)| Some((*clone_map.get(from)?, *kind)));
         let after: Vec<(CUgraphNode, EdgeKind)> = after.collect();
-        let mut twin = match flat.items[item].act {
-            Act::Run(raw) => Twin::of(guard, raw, flat.items[item].id)?,
-            _ => Twin::empty(),
+        let mut copied = match flat.nodes[item].action {
+            Action::Run(raw) => NodeCopy::of(guard, raw, flat.nodes[item].id)?,
+            _ => NodeCopy::empty(),
         };
-        let new = add(guard, graph, &after, twin.params())?;
-        twin.finish(guard, new)?;
+        let new = add(guard, graph, &after, copied.params())?;
+        copied.finish(guard, new)?;
         clone_map.insert(item, new);
-        names.insert(new.addr(), flat.items[item].id);
+        names.insert(new.addr(), flat.nodes[item].id);
     }
     Ok(names)
 }

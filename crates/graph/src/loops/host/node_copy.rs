@@ -11,13 +11,13 @@ use crate::state::ids::NodeId;
 use crate::state::raw_params::blank;
 
 /// A node to be.
-pub(crate) struct Twin {
+pub(crate) struct NodeCopy {
     params: CUgraphNodeParams,
     /// The kernel node whose attributes it gets.
     kernel: Option<CUgraphNode>,
 }
 
-impl Twin {
+impl NodeCopy {
     /// A node that does nothing.
     pub(crate) fn empty() -> Self {
         Self { params: blank(T::CU_GRAPH_NODE_TYPE_EMPTY), kernel: None }
@@ -29,32 +29,32 @@ impl Twin {
         let Some(kind) = guard.record(id).map(|record| record.node_params.raw_kind()) else {
             return Err(Error::UnknownNode { raw: raw.addr() });
         };
-        let mut twin = Self { params: blank(kind), kernel: None };
+        let mut copied = Self { params: blank(kind), kernel: None };
         match kind {
             T::CU_GRAPH_NODE_TYPE_EMPTY => {}
             T::CU_GRAPH_NODE_TYPE_KERNEL => {
-                twin.read_kernel(guard, raw)?;
-                twin.kernel = Some(raw);
+                copied.read_kernel(guard, raw)?;
+                copied.kernel = Some(raw);
             }
-            T::CU_GRAPH_NODE_TYPE_MEMCPY => twin.read_copy(guard, raw)?,
-            T::CU_GRAPH_NODE_TYPE_MEMSET => twin.read_fill(guard, raw)?,
-            T::CU_GRAPH_NODE_TYPE_HOST => twin.read_host(guard, raw)?,
+            T::CU_GRAPH_NODE_TYPE_MEMCPY => copied.read_copy(guard, raw)?,
+            T::CU_GRAPH_NODE_TYPE_MEMSET => copied.read_fill(guard, raw)?,
+            T::CU_GRAPH_NODE_TYPE_HOST => copied.read_host(guard, raw)?,
             T::CU_GRAPH_NODE_TYPE_EVENT_RECORD => {
-                twin.params.__bindgen_anon_1.eventRecord.event = guard.recorded_event(raw)?;
+                copied.params.__bindgen_anon_1.eventRecord.event = guard.recorded_event(raw)?;
             }
             T::CU_GRAPH_NODE_TYPE_WAIT_EVENT => {
-                twin.params.__bindgen_anon_1.eventWait.event = guard.awaited_event(raw)?;
+                copied.params.__bindgen_anon_1.eventWait.event = guard.awaited_event(raw)?;
             }
-            T::CU_GRAPH_NODE_TYPE_BATCH_MEM_OP => twin.read_batch(guard, raw)?,
-            T::CU_GRAPH_NODE_TYPE_EXT_SEMAS_SIGNAL => twin.read_signal(guard, raw)?,
-            T::CU_GRAPH_NODE_TYPE_EXT_SEMAS_WAIT => twin.read_wait(guard, raw)?,
+            T::CU_GRAPH_NODE_TYPE_BATCH_MEM_OP => copied.read_batch(guard, raw)?,
+            T::CU_GRAPH_NODE_TYPE_EXT_SEMAS_SIGNAL => copied.read_signal(guard, raw)?,
+            T::CU_GRAPH_NODE_TYPE_EXT_SEMAS_WAIT => copied.read_wait(guard, raw)?,
             _ => {
                 let why = "between what the host decides there can be kernels, copies, fills, host functions, events, batches, semaphores, empty nodes, and child graphs \
                            of these: no memory nodes, and no conditional nodes of other code";
                 return Err(Error::NotOnHost { node: guard.name(id), why });
             }
         }
-        Ok(twin)
+        Ok(copied)
     }
 
     pub(crate) fn params(&mut self) -> &mut CUgraphNodeParams {

@@ -1,11 +1,11 @@
-//! The graph as the search sees it.
+//! The graph as the incremental order sees it.
 
-/// A node, as its place in the table.
+/// A node, as its index in the table of nodes.
 pub(crate) type Index = u32;
 
 /// The graph as the search sees it, without the new edges.
 pub(crate) trait Neighbours {
-    /// Why a neighbour cannot be told.
+    /// Why the neighbours of a node are unknown.
     type Error;
 
     fn label(&self, node: Index) -> u64;
@@ -13,4 +13,5 @@ pub(crate) trait Neighbours {
     fn predecessors(&mut self, node: Index) -> Result<Vec<Index>, Self::Error>;
 }
 
-pub(crate) type Pair = (Index, Index);
+/// An edge: the node it leaves, and the node it enters.
+pub(crate) type Edge = (Index, Index);

@@ -6,8 +6,9 @@
 
 use std::collections::HashSet;
 
-use super::reach::{Budget, Reach, Successors};
+use super::reachability::{Budget, Reachability, order};
 use super::subject::{Subject, Tie};
+use crate::toposort::{self, Successors};
 
 /// How two nodes stand to each other; the first stands in front of the second in the [`Order`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -48,11 +49,11 @@ struct Reaches {
 #[derive(Debug)]
 enum Ends {
     /// Where all edges wait for the end of a node.
-    Plain(Reach),
+    Plain(Reachability),
     /// Of what happens to nodes, one thing after the other: whatever an edge says, the second node
     /// does not start before the first. So what ends before a kernel starts also ends before those
     /// start that do not wait for its end.
-    Apart(Reach),
+    Apart(Reachability),
 }
 
 /// A node starts, touches memory, ends.
@@ -63,7 +64,7 @@ const END: u32 = 2;
 impl Ends {
     fn of(subject: &Subject, graph: usize, order: &[u32]) -> Self {
         match subject.graphs[graph].edges.iter().all(|(.., tie)| *tie == Tie::Order) {
-            true => Self::Plain(Reach::new(successors(subject, graph, |_| true), order)),
+            true => Self::Plain(Reachability::new(successors(subject, graph), order)),
             false => Self::apart(subject, graph, order, false),
         }
     }
@@ -90,7 +91,7 @@ impl Ends {
         let order: Vec<u32> =
             order.iter().flat_map(|node| (0..EVENTS).map(move |event| EVENTS * node + event)).collect();
         let successors = Successors::new(EVENTS as usize * inner.items.len(), edges.iter().copied());
-        Self::Apart(Reach::new(successors, &order))
+        Self::Apart(Reachability::new(successors, &order))
     }
 
     fn leads(&mut self, first: u32, second: u32, budget: &mut Budget) -> Option<bool> {
@@ -101,34 +102,26 @@ impl Ends {
     }
 }
 
-fn successors(subject: &Subject, graph: usize, with: impl Fn(Tie) -> bool) -> Successors {
+fn successors(subject: &Subject, graph: usize) -> Successors {
     let graph = &subject.graphs[graph];
     let first = graph.items.start;
-    let edges = graph.edges.iter().filter(|(.., tie)| with(*tie));
-    // Cloned by reference: the edges are gone through twice.
-    let edges: Vec<(u32, u32)> = edges.map(|(from, to, _)| (from - first, to - first)).collect();
-    Successors::new(graph.items.len(), edges.iter().copied())
+    let edges = graph.edges.iter().map(|(from, to, _)| (from - first, to - first));
+    Successors::new(graph.items.len(), edges)
 }
 
 /// The items of a cycle in a graph, in its order.
 pub(crate) fn cycle(subject: &Subject, graph: usize) -> Option<Vec<u32>> {
-    let successors = successors(subject, graph, |_| true);
-    // Most graphs have none, and an order is found faster.
-    if successors.in_order().is_some() {
-        return None;
-    }
     let first = subject.graphs[graph].items.start;
-    successors.cycle().map(|cycle| cycle.into_iter().map(|node| node + first).collect())
+    let cycle = toposort::cycle(&successors(subject, graph))?;
+    Some(cycle.into_iter().map(|node| node + first).collect())
 }
 
 impl<'s> Order<'s> {
     /// `None` if a graph has a cycle.
     pub(crate) fn of(subject: &'s Subject) -> Option<Self> {
         let graphs = 0..subject.graphs.len();
-        let orders: Vec<Vec<u32>> = graphs
-            .clone()
-            .map(|graph| successors(subject, graph, |_| true).in_order())
-            .collect::<Option<_>>()?;
+        let orders: Vec<Vec<u32>> =
+            graphs.clone().map(|graph| order(&successors(subject, graph))).collect::<Option<_>>()?;
         let mut places = vec![0; subject.items.len()];
         let mut next = 0;
         let mut path: Vec<(usize, usize)> = if graphs.is_empty() { Vec::new() } else { vec![(0, 0)] };
