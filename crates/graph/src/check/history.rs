@@ -8,10 +8,10 @@
 
 use smallvec::SmallVec;
 
-use super::region::Stretch;
+use super::region::ByteRange;
 
 /// What is kept of an access.
-pub(crate) type Entry = u32;
+pub(crate) type AccessNumber = u32;
 
 /// What becomes of an access that a new one was compared with.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -23,24 +23,24 @@ pub(crate) enum Fate {
 
 /// Compares a new access with one before. The flag says whether the new one has all the bytes of
 /// the place where they meet.
-pub(crate) trait Compare {
+pub(crate) trait CompareAccesses {
     /// `None` to stop.
-    fn compare(&mut self, before: Entry, covers: bool) -> Option<Fate>;
+    fn compare(&mut self, before: AccessNumber, covers: bool) -> Option<Fate>;
 }
 
 /// The accesses to a range of memory, as far as they still matter.
 #[derive(Debug)]
-pub(crate) struct History {
+pub(crate) struct AccessHistory {
     /// Where pieces begin.
     cuts: Vec<u64>,
-    nodes: Vec<Place>,
+    nodes: Vec<TreeNode>,
 }
 
 /// A node of the tree.
 #[derive(Clone, Debug, Default)]
-struct Place {
-    writes: SmallVec<[Entry; 2]>,
-    reads: SmallVec<[Entry; 2]>,
+struct TreeNode {
+    writes: SmallVec<[AccessNumber; 2]>,
+    reads: SmallVec<[AccessNumber; 2]>,
     /// Whether there are any below.
     writes_below: bool,
     reads_below: bool,
@@ -48,28 +48,28 @@ struct Place {
 
 /// A new access.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct New {
-    pub(crate) entry: Entry,
-    pub(crate) bounds: Stretch,
+pub(crate) struct NewAccess {
+    pub(crate) entry: AccessNumber,
+    pub(crate) bounds: ByteRange,
     pub(crate) writes: bool,
 }
 
 /// How many reads are looked at for those that a new read makes superfluous.
 const FEW: usize = 4;
 
-impl History {
+impl AccessHistory {
     /// For accesses within these bounds.
-    pub(crate) fn new(bounds: impl Iterator<Item = Stretch>) -> Self {
+    pub(crate) fn new(bounds: impl Iterator<Item = ByteRange>) -> Self {
         let mut cuts: Vec<u64> = bounds.flat_map(|(start, end)| [start, end]).collect();
         cuts.sort_unstable();
         cuts.dedup();
         let pieces = cuts.len().saturating_sub(1).max(1);
-        Self { cuts, nodes: vec![Place::default(); 2 * pieces.next_power_of_two()] }
+        Self { cuts, nodes: vec![TreeNode::default(); 2 * pieces.next_power_of_two()] }
     }
 
     /// Compares an access with all that share bytes with it and of which one writes, then enters
     /// it. `None` if the comparison stopped.
-    pub(crate) fn enter(&mut self, new: New, compare: &mut impl Compare) -> Option<()> {
+    pub(crate) fn enter(&mut self, new: NewAccess, compare: &mut impl CompareAccesses) -> Option<()> {
         let piece = |address| self.cuts.partition_point(|cut| *cut < address);
         let range = (piece(new.bounds.0), piece(new.bounds.1));
         self.visit(1, (0, self.nodes.len() / 2), range, new, compare)
@@ -80,8 +80,8 @@ impl History {
         node: usize,
         (first, end): (usize, usize),
         range: (usize, usize),
-        new: New,
-        compare: &mut impl Compare,
+        new: NewAccess,
+        compare: &mut impl CompareAccesses,
     ) -> Option<()> {
         if range.0 <= first && end <= range.1 {
             self.compare_all_below(node, new, compare)?;
@@ -109,7 +109,12 @@ impl History {
         (place.writes_below, place.reads_below) = (writes_below, reads_below);
     }
 
-    fn compare_all_below(&mut self, node: usize, new: New, compare: &mut impl Compare) -> Option<()> {
+    fn compare_all_below(
+        &mut self,
+        node: usize,
+        new: NewAccess,
+        compare: &mut impl CompareAccesses,
+    ) -> Option<()> {
         self.compare_at(node, true, new, compare)?;
         let place = &self.nodes[node];
         if place.writes_below || (new.writes && place.reads_below) {
@@ -120,7 +125,13 @@ impl History {
         Some(())
     }
 
-    fn compare_at(&mut self, node: usize, covers: bool, new: New, compare: &mut impl Compare) -> Option<()> {
+    fn compare_at(
+        &mut self,
+        node: usize,
+        covers: bool,
+        new: NewAccess,
+        compare: &mut impl CompareAccesses,
+    ) -> Option<()> {
         let place = &mut self.nodes[node];
         // A read does not say what comes after a write.
         let covers_writes = covers && new.writes;
@@ -138,9 +149,9 @@ impl History {
 
 /// Keeps those for which `stays` says so, from a place on.
 fn retain(
-    entries: &mut SmallVec<[Entry; 2]>,
+    entries: &mut SmallVec<[AccessNumber; 2]>,
     from: usize,
-    mut stays: impl FnMut(Entry) -> Option<bool>,
+    mut stays: impl FnMut(AccessNumber) -> Option<bool>,
 ) -> Option<()> {
     let mut kept = from;
     for at in from..entries.len() {

@@ -1,7 +1,7 @@
 //! From numbers in a subject to nodes with names.
 
-use super::found::FoundNode;
-use super::subject::Subject;
+use super::model::Model;
+use super::report::FoundNode;
 use crate::graph::Graph;
 use crate::graph::node::Node;
 
@@ -11,25 +11,25 @@ const DEEPEST: usize = 16;
 /// Names the items of a subject.
 pub(crate) struct Namer<'n> {
     pub(crate) graph: &'n Graph,
-    pub(crate) subject: &'n Subject,
+    pub(crate) model: &'n Model,
     /// The conditional node in whose body the whole subject is.
     pub(crate) around: Option<FoundNode>,
 }
 
 impl Namer<'_> {
     /// The node that an item is.
-    pub(crate) fn found(&self, item: u32) -> FoundNode {
-        let about = &self.subject.items[item as usize];
-        let subgraph = self.subject.graphs[about.graph as usize].subgraph;
-        let node = Node::new(self.graph.at(subgraph), about.id, about.kind);
-        FoundNode { node, name: about.name.to_string(), within: self.within(item) }
+    pub(crate) fn found(&self, node: u32) -> FoundNode {
+        let facts = &self.model.nodes[node as usize];
+        let subgraph = self.model.graphs[facts.graph as usize].subgraph;
+        let handle = Node::new(self.graph.at(subgraph), facts.id, facts.kind);
+        FoundNode { node: handle, name: facts.name.to_string(), within: self.within(node) }
     }
 
     /// The names of what an item is in, from the outside in, as far as they are near.
-    fn within(&self, item: u32) -> Vec<String> {
-        let mut outwards = self.outwards(item);
+    fn within(&self, node: u32) -> Vec<String> {
+        let mut outwards = self.outwards(node);
         let near = outwards.by_ref().take(DEEPEST).map(|(outer, body)| {
-            let name = &self.subject.items[outer as usize].name;
+            let name = &self.model.nodes[outer as usize].name;
             body.map_or_else(|| format!("`{name}`"), |body| format!("{body} of `{name}`"))
         });
         let mut within: Vec<String> = near.collect();
@@ -41,17 +41,17 @@ impl Namer<'_> {
     }
 
     /// The items that an item is in, from the inside out, each with what the graph is called there.
-    fn outwards(&self, item: u32) -> impl Iterator<Item = (u32, Option<&str>)> {
-        let outer = |item: u32| {
-            let graph = &self.subject.graphs[self.subject.items[item as usize].graph as usize];
+    fn outwards(&self, node: u32) -> impl Iterator<Item = (u32, Option<&str>)> {
+        let outer = |node: u32| {
+            let graph = &self.model.graphs[self.model.nodes[node as usize].graph as usize];
             graph.outer.map(|outer| (outer, graph.body.as_deref()))
         };
-        core::iter::successors(outer(item), move |(item, _)| outer(*item))
+        core::iter::successors(outer(node), move |(node, _)| outer(*node))
     }
 
     /// The conditional node in whose body an item is.
-    pub(crate) fn body_around(&self, item: u32) -> Option<FoundNode> {
-        let inside = self.outwards(item).find(|(_, body)| body.is_some());
+    pub(crate) fn body_around(&self, node: u32) -> Option<FoundNode> {
+        let inside = self.outwards(node).find(|(_, body)| body.is_some());
         inside.map(|(outer, _)| self.found(outer)).or_else(|| self.around.clone())
     }
 }

@@ -6,11 +6,11 @@
 
 use std::collections::HashSet;
 
+use super::model::{EdgeOrder, Model};
 use super::reachability::{Budget, Reachability, order};
-use super::subject::{Subject, Tie};
 use crate::toposort::{self, Successors};
 
-/// How two nodes stand to each other; the first stands in front of the second in the [`Order`].
+/// How two nodes stand to each other; the first stands in front of the second in the [`NodeOrder`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Relation {
     /// The second waits for the first's end.
@@ -18,15 +18,15 @@ pub(crate) enum Relation {
     /// It does if kernels wait that need not.
     IfWaitedFor,
     /// Only one of the two runs, or one is in the other.
-    Apart,
+    Exclusive,
     /// They may run at the same time.
-    Beside,
+    Concurrent,
 }
 
 /// An order of all nodes that goes along all edges.
 #[derive(Debug)]
-pub(crate) struct Order<'s> {
-    subject: &'s Subject,
+pub(crate) struct NodeOrder<'s> {
+    model: &'s Model,
     /// Where each item stands.
     pub(crate) places: Vec<u32>,
     /// The order of each graph's items, counted from its first.
@@ -34,26 +34,26 @@ pub(crate) struct Order<'s> {
     /// The ends of edges that do not order the nodes there, or do so only if kernels wait.
     weak: HashSet<(u32, u32)>,
     /// By graph; made when first asked for.
-    reaches: Vec<Option<Reaches>>,
+    paths: Vec<Option<GraphPaths>>,
 }
 
 /// Paths of one graph.
 #[derive(Debug)]
-struct Reaches {
-    ends: Ends,
+struct GraphPaths {
+    ends: Precedence,
     /// If kernels wait where they may; `None` where none may.
-    waited: Option<Ends>,
+    waited: Option<Precedence>,
 }
 
 /// Which nodes end before others touch memory.
 #[derive(Debug)]
-enum Ends {
+enum Precedence {
     /// Where all edges wait for the end of a node.
     Plain(Reachability),
     /// Of what happens to nodes, one thing after the other: whatever an edge says, the second node
     /// does not start before the first. So what ends before a kernel starts also ends before those
     /// start that do not wait for its end.
-    Apart(Reachability),
+    ByEvents(Reachability),
 }
 
 /// A node starts, touches memory, ends.
@@ -61,68 +61,68 @@ const EVENTS: u32 = 3;
 const TOUCH: u32 = 1;
 const END: u32 = 2;
 
-impl Ends {
-    fn of(subject: &Subject, graph: usize, order: &[u32]) -> Self {
-        match subject.graphs[graph].edges.iter().all(|(.., tie)| *tie == Tie::Order) {
-            true => Self::Plain(Reachability::new(successors(subject, graph), order)),
-            false => Self::apart(subject, graph, order, false),
+impl Precedence {
+    fn of(model: &Model, graph: usize, order: &[u32]) -> Self {
+        match model.graphs[graph].edges.iter().all(|(.., tie)| *tie == EdgeOrder::Always) {
+            true => Self::Plain(Reachability::new(successors(model, graph), order)),
+            false => Self::apart(model, graph, order, false),
         }
     }
 
     /// Event by event. If they are `waited` for, the end of a node comes before the touches of one
     /// that may wait for it.
-    fn apart(subject: &Subject, graph: usize, order: &[u32], waited: bool) -> Self {
-        let inner = &subject.graphs[graph];
-        let first = inner.items.start;
-        let event = |item: u32, event: u32| EVENTS * (item - first) + event;
-        let mut edges = Vec::with_capacity(2 * (inner.items.len() + inner.edges.len()));
-        for item in inner.items.clone() {
-            edges.extend([(event(item, 0), event(item, TOUCH)), (event(item, TOUCH), event(item, END))]);
+    fn apart(model: &Model, graph: usize, order: &[u32], waited: bool) -> Self {
+        let inner = &model.graphs[graph];
+        let first = inner.nodes.start;
+        let event = |node: u32, event: u32| EVENTS * (node - first) + event;
+        let mut edges = Vec::with_capacity(2 * (inner.nodes.len() + inner.edges.len()));
+        for node in inner.nodes.clone() {
+            edges.extend([(event(node, 0), event(node, TOUCH)), (event(node, TOUCH), event(node, END))]);
         }
         for &(from, to, tie) in &inner.edges {
             edges.push(match tie {
-                Tie::Order => (event(from, END), event(to, 0)),
-                Tie::IfWaitedFor | Tie::Nothing => (event(from, 0), event(to, 0)),
+                EdgeOrder::Always => (event(from, END), event(to, 0)),
+                EdgeOrder::IfWaitedFor | EdgeOrder::Never => (event(from, 0), event(to, 0)),
             });
-            if waited && tie == Tie::IfWaitedFor {
+            if waited && tie == EdgeOrder::IfWaitedFor {
                 edges.push((event(from, END), event(to, TOUCH)));
             }
         }
         let order: Vec<u32> =
             order.iter().flat_map(|node| (0..EVENTS).map(move |event| EVENTS * node + event)).collect();
-        let successors = Successors::new(EVENTS as usize * inner.items.len(), edges.iter().copied());
-        Self::Apart(Reachability::new(successors, &order))
+        let successors = Successors::new(EVENTS as usize * inner.nodes.len(), edges.iter().copied());
+        Self::ByEvents(Reachability::new(successors, &order))
     }
 
     fn leads(&mut self, first: u32, second: u32, budget: &mut Budget) -> Option<bool> {
         match self {
             Self::Plain(reach) => reach.leads(first, second, budget),
-            Self::Apart(reach) => reach.leads(EVENTS * first + END, EVENTS * second + TOUCH, budget),
+            Self::ByEvents(reach) => reach.leads(EVENTS * first + END, EVENTS * second + TOUCH, budget),
         }
     }
 }
 
-fn successors(subject: &Subject, graph: usize) -> Successors {
-    let graph = &subject.graphs[graph];
-    let first = graph.items.start;
+fn successors(model: &Model, graph: usize) -> Successors {
+    let graph = &model.graphs[graph];
+    let first = graph.nodes.start;
     let edges = graph.edges.iter().map(|(from, to, _)| (from - first, to - first));
-    Successors::new(graph.items.len(), edges)
+    Successors::new(graph.nodes.len(), edges)
 }
 
 /// The items of a cycle in a graph, in its order.
-pub(crate) fn cycle(subject: &Subject, graph: usize) -> Option<Vec<u32>> {
-    let first = subject.graphs[graph].items.start;
-    let cycle = toposort::cycle(&successors(subject, graph))?;
+pub(crate) fn cycle(model: &Model, graph: usize) -> Option<Vec<u32>> {
+    let first = model.graphs[graph].nodes.start;
+    let cycle = toposort::cycle(&successors(model, graph))?;
     Some(cycle.into_iter().map(|node| node + first).collect())
 }
 
-impl<'s> Order<'s> {
+impl<'s> NodeOrder<'s> {
     /// `None` if a graph has a cycle.
-    pub(crate) fn of(subject: &'s Subject) -> Option<Self> {
-        let graphs = 0..subject.graphs.len();
+    pub(crate) fn of(model: &'s Model) -> Option<Self> {
+        let graphs = 0..model.graphs.len();
         let orders: Vec<Vec<u32>> =
-            graphs.clone().map(|graph| order(&successors(subject, graph))).collect::<Option<_>>()?;
-        let mut places = vec![0; subject.items.len()];
+            graphs.clone().map(|graph| order(&successors(model, graph))).collect::<Option<_>>()?;
+        let mut places = vec![0; model.nodes.len()];
         let mut next = 0;
         let mut path: Vec<(usize, usize)> = if graphs.is_empty() { Vec::new() } else { vec![(0, 0)] };
         while let Some((graph, done)) = path.last_mut() {
@@ -131,23 +131,24 @@ impl<'s> Order<'s> {
                 continue;
             };
             *done += 1;
-            let item = subject.graphs[*graph].items.start + node;
-            places[item as usize] = next;
+            let node = model.graphs[*graph].nodes.start + node;
+            places[node as usize] = next;
             next += 1;
-            path.extend(subject.items[item as usize].inside.clone().rev().map(|inner| (inner as usize, 0)));
+            path.extend(model.nodes[node as usize].inside.clone().rev().map(|inner| (inner as usize, 0)));
         }
-        let edges = subject.graphs.iter().flat_map(|graph| &graph.edges);
-        let weak = edges.filter(|(.., tie)| *tie != Tie::Order).map(|&(from, to, _)| (from, to)).collect();
-        Some(Self { subject, places, orders, weak, reaches: graphs.map(|_| None).collect() })
+        let edges = model.graphs.iter().flat_map(|graph| &graph.edges);
+        let weak =
+            edges.filter(|(.., tie)| *tie != EdgeOrder::Always).map(|&(from, to, _)| (from, to)).collect();
+        Some(Self { model, places, orders, weak, paths: graphs.map(|_| None).collect() })
     }
 
     /// How a node stands to one that is not in front of it; `None` if the budget does not suffice.
     pub(crate) fn relate(&mut self, first: u32, second: u32, budget: &mut Budget) -> Option<Relation> {
         let Some((graph, first, second)) = self.meet(first, second, budget)? else {
-            return Some(Relation::Apart);
+            return Some(Relation::Exclusive);
         };
-        let base = self.subject.graphs[graph].items.start;
-        let Reaches { ends, waited } = self.reaches(graph);
+        let base = self.model.graphs[graph].nodes.start;
+        let GraphPaths { ends, waited } = self.paths(graph);
         if ends.leads(first - base, second - base, budget)? {
             return Some(Relation::Before);
         }
@@ -155,7 +156,7 @@ impl<'s> Order<'s> {
             Some(waited) => waited.leads(first - base, second - base, budget)?,
             None => false,
         };
-        Some(if may_wait { Relation::IfWaitedFor } else { Relation::Beside })
+        Some(if may_wait { Relation::IfWaitedFor } else { Relation::Concurrent })
     }
 
     /// Whether edges of any kind lead from one node of a graph to another one of it, or may do so,
@@ -164,12 +165,13 @@ impl<'s> Order<'s> {
         if self.places[from as usize] > self.places[to as usize] {
             return false;
         }
-        let edges = &self.subject.graphs[self.subject.items[from as usize].graph as usize].edges;
+        let edges = &self.model.graphs[self.model.nodes[from as usize].graph as usize].edges;
         // Those that say nothing about accesses are edges all the same.
-        if budget.take(edges.len() as u64).is_none() || edges.iter().any(|(.., tie)| *tie == Tie::Nothing) {
+        if budget.take(edges.len() as u64).is_none() || edges.iter().any(|(.., tie)| *tie == EdgeOrder::Never)
+        {
             return true;
         }
-        !matches!(self.relate(from, to, budget), Some(Relation::Beside | Relation::Apart))
+        !matches!(self.relate(from, to, budget), Some(Relation::Concurrent | Relation::Exclusive))
     }
 
     /// The innermost graph that both are in, and the items there that they are or are in; `None`
@@ -180,9 +182,9 @@ impl<'s> Order<'s> {
         mut second: u32,
         budget: &mut Budget,
     ) -> Option<Option<(usize, u32, u32)>> {
-        let graph = |item: u32| self.subject.items[item as usize].graph as usize;
-        let outer = |item: u32| self.subject.graphs[graph(item)].outer;
-        let depth = |item: u32| self.subject.graphs[graph(item)].depth;
+        let graph = |node: u32| self.model.nodes[node as usize].graph as usize;
+        let outer = |node: u32| self.model.graphs[graph(node)].outer;
+        let depth = |node: u32| self.model.graphs[graph(node)].depth;
         loop {
             if first == second {
                 return Some(None);
@@ -193,12 +195,12 @@ impl<'s> Order<'s> {
             budget.step()?;
             let (one, two) = (depth(first), depth(second));
             if one >= two {
-                let Some(item) = outer(first) else { return Some(None) };
-                first = item;
+                let Some(node) = outer(first) else { return Some(None) };
+                first = node;
             }
             if two >= one {
-                let Some(item) = outer(second) else { return Some(None) };
-                second = item;
+                let Some(node) = outer(second) else { return Some(None) };
+                second = node;
             }
         }
     }
@@ -214,12 +216,12 @@ impl<'s> Order<'s> {
         met.map_or((first, second), |(_, first, second)| (first, second))
     }
 
-    fn reaches(&mut self, graph: usize) -> &mut Reaches {
-        let (subject, order) = (self.subject, &self.orders[graph]);
-        self.reaches[graph].get_or_insert_with(|| {
-            let has = |wanted| subject.graphs[graph].edges.iter().any(|(.., tie)| *tie == wanted);
-            let waited = has(Tie::IfWaitedFor).then(|| Ends::apart(subject, graph, order, true));
-            Reaches { ends: Ends::of(subject, graph, order), waited }
+    fn paths(&mut self, graph: usize) -> &mut GraphPaths {
+        let (model, order) = (self.model, &self.orders[graph]);
+        self.paths[graph].get_or_insert_with(|| {
+            let has = |wanted| model.graphs[graph].edges.iter().any(|(.., tie)| *tie == wanted);
+            let waited = has(EdgeOrder::IfWaitedFor).then(|| Precedence::apart(model, graph, order, true));
+            GraphPaths { ends: Precedence::of(model, graph, order), waited }
         })
     }
 }

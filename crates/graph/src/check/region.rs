@@ -24,7 +24,7 @@ struct Rows {
 }
 
 /// A stretch of bytes: the first, and behind the last.
-pub(crate) type Stretch = (u64, u64);
+pub(crate) type ByteRange = (u64, u64);
 
 /// With more rows than this on both sides, rectangles with different steps, and boxes, are taken
 /// for all that lies between their first and last bytes.
@@ -67,7 +67,7 @@ impl Region {
     }
 
     /// The stretch from the first byte to the last one.
-    pub(crate) fn bounds(&self) -> Stretch {
+    pub(crate) fn bounds(&self) -> ByteRange {
         (self.start, self.end)
     }
 
@@ -81,7 +81,7 @@ impl Region {
     }
 
     /// The first bytes that are part of both, as far as they lie together.
-    pub(crate) fn overlap(&self, other: &Self) -> Option<Stretch> {
+    pub(crate) fn overlap(&self, other: &Self) -> Option<ByteRange> {
         let bounds = common(self.bounds(), other.bounds())?;
         match (self.rows, other.rows) {
             (None, None) => Some(bounds),
@@ -101,7 +101,7 @@ impl Region {
                 if few.rows.is_some_and(|rows| rows.count() > MOST_ROWS) {
                     return if self == other { self.first_in(bounds) } else { Some(bounds) };
                 }
-                few.stretches().find_map(|stretch| many.first_in(common(stretch, bounds)?))
+                few.ranges().find_map(|range| many.first_in(common(range, bounds)?))
             }
         }
     }
@@ -121,7 +121,7 @@ impl Region {
     }
 
     /// The first bytes in a stretch, which lies within the bounds.
-    fn first_in(&self, within: Stretch) -> Option<Stretch> {
+    fn first_in(&self, within: ByteRange) -> Option<ByteRange> {
         let Some(rows) = self.rows else { return common(self.bounds(), within) };
         let layer_bytes = (rows.height - 1).saturating_mul(rows.pitch).saturating_add(rows.width);
         // The first layer that ends in the stretch or behind it, and the one after: what lies in
@@ -140,7 +140,7 @@ impl Region {
     }
 
     /// All stretches, one by one.
-    fn stretches(&self) -> impl Iterator<Item = Stretch> {
+    fn ranges(&self) -> impl Iterator<Item = ByteRange> {
         let whole = Rows { width: self.end - self.start, pitch: 0, height: 1, step: 0, depth: 1 };
         let (start, rows) = (self.start, self.rows.unwrap_or(whole));
         (0..rows.depth).flat_map(move |layer| {
@@ -174,7 +174,7 @@ fn steps_before(distance: u64, length: u64, step: u64) -> u64 {
 }
 
 /// What two stretches have in common, if anything.
-fn common(one: Stretch, other: Stretch) -> Option<Stretch> {
+fn common(one: ByteRange, other: ByteRange) -> Option<ByteRange> {
     let (start, end) = (one.0.max(other.0), one.1.min(other.1));
     (start < end).then_some((start, end))
 }
@@ -196,7 +196,7 @@ mod tests {
         if region.is_empty() {
             Vec::new()
         } else {
-            region.stretches().flat_map(|(start, end)| start..end).collect()
+            region.ranges().flat_map(|(start, end)| start..end).collect()
         }
     }
 

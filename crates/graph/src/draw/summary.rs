@@ -148,7 +148,7 @@ mod tests {
     fn closures_are_called_by_their_functions() {
         assert_eq!(function_of("app::step::{{closure}}"), "app::step");
         assert_eq!(
-            function_of("app::heat::Plate::graph<app::run::{{closure}}>::{{closure}}::{{closure}}"),
+            function_of("app::heat::Plate::graph<app::chain::{{closure}}>::{{closure}}::{{closure}}"),
             "Plate::graph"
         );
         assert_eq!(function_of("<app::Plate<f32> as app::Draw>::draw::{{closure}}"), "draw");

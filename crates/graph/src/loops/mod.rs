@@ -1,20 +1,20 @@
 //! Loops and branches without device code of the user's: the library's own kernels look at a number
 //! in memory and decide.
 
-mod building;
-mod decide;
+mod builder;
+mod decider;
 mod handle;
 pub(crate) mod host;
-mod place_holder;
+mod placeholder;
 mod ready_made;
 mod test;
 
 pub use handle::{Branch, Loop, LoopBody};
 pub use test::{Repeat, Test, Testable};
 
-use building::{Building, Failed};
+use builder::{ConditionalBuilder, FillError};
 use cuda_handles::NodeMemory;
-use decide::{Decider, Rounds};
+use decider::{Decider, RoundCounter};
 
 use crate::build::frontier::Frontier;
 use crate::error::{Error, Result};
@@ -126,9 +126,9 @@ impl Frontier<'_> {
         test: Test<'_>,
         fill: impl FnOnce(&Graph) -> Result<R, E>,
     ) -> Result<Branch<IfNode, R>, E> {
-        let building = self.branch(ConditionalKind::If, test)?;
-        let filled = fill_body(&building, 0, fill);
-        let (node, deciders, inside) = building.end(filled)?;
+        let builder = self.branch(ConditionalKind::If, test)?;
+        let filled = fill_body(&builder, 0, fill);
+        let (node, deciders, inside) = builder.end(filled)?;
         Ok(Branch { node: IfNode::wrap(node), deciders, inside })
     }
 
@@ -159,10 +159,10 @@ impl Frontier<'_> {
         then: impl FnOnce(&Graph) -> Result<R, E>,
         otherwise: impl FnOnce(&Graph) -> Result<S, E>,
     ) -> Result<Branch<IfElseNode, (R, S)>, E> {
-        let building = self.branch(ConditionalKind::IfElse, test)?;
+        let builder = self.branch(ConditionalKind::IfElse, test)?;
         let filled =
-            fill_body(&building, 0, then).and_then(|first| Ok((first, fill_body(&building, 1, otherwise)?)));
-        let (node, deciders, inside) = building.end(filled)?;
+            fill_body(&builder, 0, then).and_then(|first| Ok((first, fill_body(&builder, 1, otherwise)?)));
+        let (node, deciders, inside) = builder.end(filled)?;
         Ok(Branch { node: IfElseNode::wrap(node), deciders, inside })
     }
 
@@ -202,9 +202,9 @@ impl Frontier<'_> {
         self.if_then(Test::nonzero(found), fill)
     }
 
-    fn branch(&self, class: ConditionalKind, test: Test<'_>) -> Result<Building<'_>> {
+    fn branch(&self, class: ConditionalKind, test: Test<'_>) -> Result<ConditionalBuilder<'_>> {
         let decider = Decider::of(self.graph(), test, self.needs_place_holder(class)?)?;
-        Building::begin(self, class, &decider, DecisionPoint::Branch)
+        ConditionalBuilder::begin(self, class, &decider, DecisionPoint::Branch)
     }
 
     fn repeat<R, E: From<Error>>(
@@ -218,30 +218,30 @@ impl Frontier<'_> {
         }
         let decider = Decider::of(self.graph(), test, self.needs_place_holder(ConditionalKind::While)?)?;
         let rounds = self.graph().context().alloc_blocking::<u64>(1).map_err(Error::from)?;
-        let decider = decider.counting(Rounds { count: rounds.clone(), limit });
-        let mut building = Building::begin(self, ConditionalKind::While, &decider, stand)?;
-        let filled = fill_loop(&mut building, &decider, &rounds, fill);
-        let (node, deciders, inside) = building.end(filled)?;
+        let decider = decider.counting(RoundCounter { count: rounds.clone(), limit });
+        let mut builder = ConditionalBuilder::begin(self, ConditionalKind::While, &decider, stand)?;
+        let filled = fill_loop(&mut builder, &decider, &rounds, fill);
+        let (node, deciders, inside) = builder.end(filled)?;
         Ok(Loop { node: WhileNode::wrap(node), deciders, rounds, inside })
     }
 }
 
 fn fill_body<R, E>(
-    building: &Building<'_>,
+    builder: &ConditionalBuilder<'_>,
     index: usize,
     fill: impl FnOnce(&Graph) -> Result<R, E>,
-) -> Result<R, Failed<E>> {
-    fill(&building.body(index)?).map_err(Failed::Closure)
+) -> Result<R, FillError<E>> {
+    fill(&builder.body(index)?).map_err(FillError::Closure)
 }
 
 fn fill_loop<R, E>(
-    building: &mut Building<'_>,
+    builder: &mut ConditionalBuilder<'_>,
     decider: &Decider<'_>,
     rounds: &cuda_handles::Buffer<u64>,
     fill: impl FnOnce(&LoopBody) -> Result<R, E>,
-) -> Result<R, Failed<E>> {
-    let body = LoopBody { graph: building.body(0)?, rounds: rounds.clone() };
-    let inside = fill(&body).map_err(Failed::Closure)?;
-    building.decide_after(&body, decider)?;
+) -> Result<R, FillError<E>> {
+    let body = LoopBody { graph: builder.body(0)?, rounds: rounds.clone() };
+    let inside = fill(&body).map_err(FillError::Closure)?;
+    builder.decide_after(&body, decider)?;
     Ok(inside)
 }

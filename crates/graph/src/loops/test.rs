@@ -31,11 +31,11 @@ macro_rules! testable {
 
         /// The same, kept alive.
         #[derive(Debug)]
-        enum Kept {
+        enum OwnedOperands {
             $($variant(Buffer<$number>, $number)),*
         }
 
-        impl Kept {
+        impl OwnedOperands {
             fn memory(&self) -> Memory<'_> {
                 match self { $(Self::$variant(memory, _) => Memory {
                     allocation: memory.allocation(),
@@ -83,9 +83,9 @@ macro_rules! testable {
                 match self { $(Self::$variant(found, _) => found.allocation().context()),* }
             }
 
-            fn keep(&self) -> Result<Kept> {
+            fn keep(&self) -> Result<OwnedOperands> {
                 Ok(match *self {
-                    $(Self::$variant(found, value) => Kept::$variant(found.slice(..1)?.to_buffer(), value)),*
+                    $(Self::$variant(found, value) => OwnedOperands::$variant(found.slice(..1)?.to_buffer(), value)),*
                 })
             }
 
@@ -145,12 +145,12 @@ impl Comparison {
 
 /// A test with its memory kept alive, for the host to make.
 #[derive(Debug)]
-pub(super) struct Held {
-    memory: Kept,
+pub(super) struct OwnedTest {
+    memory: OwnedOperands,
     comparison: Comparison,
 }
 
-impl HostPredicate for Held {
+impl HostPredicate for OwnedTest {
     fn ask_blocking(&self, stream: &Stream) -> Result<bool> {
         self.memory.compare_blocking(self.comparison, stream)
     }
@@ -251,8 +251,8 @@ impl<'m> Test<'m> {
     }
 
     /// The same with its memory kept alive.
-    pub(super) fn held(&self) -> Result<Held> {
-        Ok(Held { memory: self.operands.keep()?, comparison: self.comparison })
+    pub(super) fn to_owned_test(&self) -> Result<OwnedTest> {
+        Ok(OwnedTest { memory: self.operands.keep()?, comparison: self.comparison })
     }
 
     /// The memory that the kernel reads.

@@ -2,9 +2,9 @@
 
 use core::fmt::{self, Write};
 
-use super::found::FoundNode;
+use super::node::FoundNode;
 use super::race::{Race, RacingAccess, RacingMemory};
-use super::report::{Finding, NotCompared, Report, Stopped};
+use super::{Finding, NotCompared, Report, Stopped};
 
 impl Report {
     /// The report as one line of JSON, for programs.

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use crate::draw::drawing::{Drawing, DrawnEdgeKind, DrawnKind};
-use crate::draw::layout::Sheet;
-use crate::draw::overlay::Overlay;
-use crate::draw::text::{shortened, width};
+use crate::draw::svg::layout::Sheet;
+use crate::draw::svg::overlay::Overlay;
+use crate::draw::svg::text::{shortened, width};
 
 pub(crate) const LEGEND_SIZE: f64 = 11.0;
 /// Of the sample before the words.
@@ -31,7 +31,7 @@ pub(crate) enum Sample {
 
 /// A sample with its words.
 #[derive(Clone, PartialEq, Debug)]
-pub(crate) struct Item {
+pub(crate) struct LegendEntry {
     pub(crate) sample: Sample,
     pub(crate) words: String,
     /// The sample's left and top, from those of the legend.
@@ -39,7 +39,7 @@ pub(crate) struct Item {
     pub(crate) y: f64,
 }
 
-impl Item {
+impl LegendEntry {
     /// Where the words begin.
     pub(crate) fn words_x(&self) -> f64 {
         self.x + SAMPLE_WIDTH + SAMPLE_GAP
@@ -49,7 +49,7 @@ impl Item {
 /// The legend of a picture.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub(crate) struct Legend {
-    pub(crate) items: Vec<Item>,
+    pub(crate) items: Vec<LegendEntry>,
     pub(crate) width: f64,
     pub(crate) height: f64,
 }
@@ -61,13 +61,13 @@ struct Counts {
     edges: BTreeMap<DrawnEdgeKind, usize>,
     /// Around alike branches.
     has_branches: bool,
-    has_runs: bool,
+    has_chains: bool,
 }
 
 impl Counts {
     fn add(&mut self, drawing: &Drawing, sheet: &Sheet) {
-        self.has_branches |= sheet.frames.iter().any(|frame| !frame.is_run);
-        self.has_runs |= sheet.frames.iter().any(|frame| frame.is_run);
+        self.has_branches |= sheet.frames.iter().any(|frame| !frame.is_chain);
+        self.has_chains |= sheet.frames.iter().any(|frame| frame.is_chain);
         for route in &sheet.routes {
             *self.edges.entry(route.kind.clone()).or_default() += route.count;
         }
@@ -95,7 +95,7 @@ impl Legend {
             let words = format!("{kind} {plural} × {count}");
             (Sample::Edge(kind), words)
         });
-        let words = match (counts.has_branches, counts.has_runs) {
+        let words = match (counts.has_branches, counts.has_chains) {
             (true, false) => Some("an edge here stands for one per branch"),
             (false, true) => Some("an edge here is one of the first or the last"),
             (true, true) => Some("an edge here is one per branch or end"),
@@ -118,7 +118,7 @@ impl Legend {
             if x > 0.0 && x + item_width > widest {
                 (x, y) = (0.0, y + ROW);
             }
-            legend.items.push(Item { sample, words, x, y });
+            legend.items.push(LegendEntry { sample, words, x, y });
             legend.width = legend.width.max(x + item_width);
             legend.height = y + ROW;
             x += item_width + ITEM_GAP;

@@ -1,10 +1,10 @@
 //! Where everything of a drawing goes.
 
 use crate::draw::drawing::{Drawing, DrawnEdgeKind, DrawnNode};
-use crate::draw::face::{BAR, Face, PAD};
-use crate::draw::fold::{Block, Folded, Run, Unit, fold};
-use crate::draw::place::{ASPECT, GAP, Input, place};
-use crate::draw::text::{shortened, width};
+use crate::draw::svg::engine::{ASPECT, GAP, LayoutInput, place};
+use crate::draw::svg::fold::{Branches, Chain, Folded, Unit, fold};
+use crate::draw::svg::node_text::{BAR, NodeText, PAD};
+use crate::draw::svg::text::{shortened, width};
 
 /// Between boxes of a branch in a block.
 const STEP: f64 = 30.0;
@@ -47,7 +47,7 @@ pub(crate) struct Sheet {
     pub(crate) boxes: Vec<NodeBox>,
     pub(crate) frames: Vec<Frame>,
     pub(crate) routes: Vec<Route>,
-    /// Said in place of nodes.
+    /// Remarks in place of nodes.
     pub(crate) note: Option<String>,
 }
 
@@ -56,7 +56,7 @@ pub(crate) struct Sheet {
 pub(crate) struct NodeBox {
     /// Its position in the drawing.
     pub(crate) node: usize,
-    pub(crate) face: Face,
+    pub(crate) text: NodeText,
     pub(crate) rect: Rect,
     pub(crate) children: Vec<ChildBox>,
 }
@@ -79,7 +79,7 @@ pub(crate) struct ChildBox {
 pub(crate) struct Frame {
     pub(crate) rect: Rect,
     pub(crate) caption: String,
-    pub(crate) is_run: bool,
+    pub(crate) is_chain: bool,
 }
 
 /// An edge, on its way from the first node's or frame's border to the second's.
@@ -104,7 +104,7 @@ pub(crate) fn lay_out(drawing: &Drawing) -> Result<Sheet, TooLarge> {
     let pieces: Vec<Piece> = folded.units.iter().map(|unit| Piece::of(unit, &boxes, &folded)).collect();
     let sizes = pieces.iter().map(|piece| (piece.width, piece.height)).collect();
     let edges = folded.edges.iter().map(|edge| (edge.from, edge.to)).collect();
-    let Some(laid) = place(&Input { sizes, edges }) else {
+    let Some(laid) = place(&LayoutInput { sizes, edges }) else {
         return Err(TooLarge { nodes: drawing.nodes.len(), edges: drawing.edges.len() });
     };
     let (left, top) = (laid.bounds.min.x, laid.bounds.min.y);
@@ -135,7 +135,7 @@ struct Piece {
     inside: Vec<(usize, Rect)>,
     routes: Vec<Route>,
     caption: Option<String>,
-    is_run: bool,
+    is_chain: bool,
 }
 
 impl Piece {
@@ -146,32 +146,32 @@ impl Piece {
                 let (width, height) = (rect.width, rect.height);
                 Self { width, height, inside: vec![(*node, rect)], ..Self::default() }
             }
-            Unit::Block(block) => Self::of_block(block, boxes, folded),
-            Unit::Run(run) => Self::of_run(run, boxes, folded),
+            Unit::Branches(group) => Self::of_branches(group, boxes, folded),
+            Unit::Chain(chain) => Self::of_chain(chain, boxes, folded),
         }
     }
 
     /// From the top down in columns, so many that it comes to the shape that pictures have.
-    fn of_run(run: &Run, boxes: &[NodeBox], folded: &Folded) -> Self {
+    fn of_chain(chain: &Chain, boxes: &[NodeBox], folded: &Folded) -> Self {
         let rect = |node: usize| boxes[node].rect;
         let area: f64 =
-            run.nodes.iter().map(|&node| (rect(node).width + GAP) * (rect(node).height + STEP)).sum();
+            chain.nodes.iter().map(|&node| (rect(node).width + GAP) * (rect(node).height + STEP)).sum();
         let target = (area / ASPECT).sqrt();
-        let caption = run.is_tied.then(|| format!("{} nodes, one after the other", run.nodes.len()));
-        let (pad, head) = if run.is_tied { (FRAME_PAD, CAPTION) } else { (0.0, 0.0) };
-        let mut piece = Self { caption, is_run: true, ..Self::default() };
+        let caption = chain.has_edges.then(|| format!("{} nodes, one after the other", chain.nodes.len()));
+        let (pad, head) = if chain.has_edges { (FRAME_PAD, CAPTION) } else { (0.0, 0.0) };
+        let mut piece = Self { caption, is_chain: true, ..Self::default() };
         // Above the columns and below each is room for an edge to the next column.
         let top = pad + head + STEP / 2.0;
         let (mut left, mut start) = (pad, 0);
         let mut before = None;
-        while start < run.nodes.len() {
+        while start < chain.nodes.len() {
             let mut height = 0.0;
             let fits = |&node: &usize| {
                 let is_first = height == 0.0;
                 height += rect(node).height + STEP;
                 is_first || height - STEP <= target
             };
-            let column: Vec<usize> = run.nodes[start..].iter().copied().take_while(fits).collect();
+            let column: Vec<usize> = chain.nodes[start..].iter().copied().take_while(fits).collect();
             start += column.len();
             let width = column.iter().map(|&node| rect(node).width).fold(0.0, f64::max);
             let bottom =
@@ -206,14 +206,14 @@ impl Piece {
     }
 
     /// Branches in rows from left to right.
-    fn of_block(block: &Block, boxes: &[NodeBox], folded: &Folded) -> Self {
+    fn of_branches(group: &Branches, boxes: &[NodeBox], folded: &Folded) -> Self {
         let rect = |node: &usize| boxes[*node].rect;
-        let widths: Vec<f64> = block
+        let widths: Vec<f64> = group
             .branches
             .iter()
             .map(|branch| branch.iter().map(|node| rect(node).width).fold(0.0, f64::max))
             .collect();
-        let heights: Vec<f64> = block
+        let heights: Vec<f64> = group
             .branches
             .iter()
             .map(|branch| branch.iter().map(|node| rect(node).height + STEP).sum::<f64>() - STEP)
@@ -227,15 +227,15 @@ impl Piece {
         let per_row = widths.len().div_ceil(widths.len().div_ceil(per_row));
         let column = |place: usize| widths.iter().skip(place).step_by(per_row).copied().fold(0.0, f64::max);
         let columns: Vec<f64> = (0..per_row).map(column).collect();
-        let are_single = block.branches.iter().all(|branch| branch.len() == 1);
+        let are_single = group.branches.iter().all(|branch| branch.len() == 1);
         let (kind, row_gap) = if are_single { ("nodes", GAP) } else { ("branches", ROW_GAP) };
         let caption =
-            block.is_tied.then(|| format!("{} {kind}, each between the same nodes", block.branches.len()));
-        let (pad, head) = if block.is_tied { (FRAME_PAD, CAPTION) } else { (0.0, 0.0) };
+            group.has_edges.then(|| format!("{} {kind}, each between the same nodes", group.branches.len()));
+        let (pad, head) = if group.has_edges { (FRAME_PAD, CAPTION) } else { (0.0, 0.0) };
 
         let mut piece = Self { caption, ..Self::default() };
         let mut top = pad + head;
-        let rows = block.branches.chunks(per_row).zip(heights.chunks(per_row));
+        let rows = group.branches.chunks(per_row).zip(heights.chunks(per_row));
         for (row, heights) in rows {
             let mut left = pad;
             for (branch, width) in row.iter().zip(&columns) {
@@ -285,7 +285,7 @@ impl Piece {
         }
         if let Some(caption) = self.caption {
             let rect = Rect { x: corner.x, y: corner.y, width: self.width, height: self.height };
-            sheet.frames.push(Frame { rect, caption, is_run: self.is_run });
+            sheet.frames.push(Frame { rect, caption, is_chain: self.is_chain });
         }
     }
 }
@@ -312,8 +312,8 @@ impl NodeBox {
 
 /// A node with the graphs in it, its corner at the origin.
 fn node_box(position: usize, node: &DrawnNode) -> Result<NodeBox, TooLarge> {
-    let face = Face::of(node);
-    let mut rect = Rect { width: face.width, height: face.height, ..Rect::default() };
+    let text = NodeText::of(node);
+    let mut rect = Rect { width: text.width, height: text.height, ..Rect::default() };
     let mut children = Vec::with_capacity(node.children.len());
     let mut left = BAR + PAD;
     for (number, (label, drawing)) in node.children.iter().enumerate() {
@@ -323,15 +323,15 @@ fn node_box(position: usize, node: &DrawnNode) -> Result<NodeBox, TooLarge> {
         let inner = sheet.width.max(width(&caption, CAPTION_SIZE));
         let child = Rect {
             x: left,
-            y: face.height,
+            y: text.height,
             width: inner + 2.0 * FRAME_PAD,
             height: head + sheet.height + FRAME_PAD,
         };
         let origin = Point { x: child.x + (child.width - sheet.width) / 2.0, y: child.y + head };
         left += child.width + PAD;
-        rect.height = rect.height.max(face.height + child.height + PAD);
+        rect.height = rect.height.max(text.height + child.height + PAD);
         children.push(ChildBox { number, caption, rect: child, origin, sheet });
     }
-    rect.width = rect.width.max(left.max(face.width));
-    Ok(NodeBox { node: position, face, rect, children })
+    rect.width = rect.width.max(left.max(text.width));
+    Ok(NodeBox { node: position, text, rect, children })
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::decide::Decider;
+use super::decider::Decider;
 use super::handle::{Deciders, name_deciders};
 use crate::build::frontier::Frontier;
 use crate::condition::Condition;
@@ -14,14 +14,14 @@ use crate::state::loop_control::{DecisionPoint, LoopControl};
 use crate::state::params::ConditionalKind;
 
 /// Why a body was not filled.
-pub(super) enum Failed<E> {
+pub(super) enum FillError<E> {
     /// By something here.
     Here(Error),
     /// By the closure.
     Closure(E),
 }
 
-impl<E> From<Error> for Failed<E> {
+impl<E> From<Error> for FillError<E> {
     fn from(error: Error) -> Self {
         Self::Here(error)
     }
@@ -29,7 +29,7 @@ impl<E> From<Error> for Failed<E> {
 
 /// What was added so far. Dropped before its end, as by a closure that panics, it takes that out
 /// again.
-pub(super) struct Building<'g> {
+pub(super) struct ConditionalBuilder<'g> {
     graph: &'g Graph,
     /// `None` where the host decides.
     condition: Option<Condition>,
@@ -39,11 +39,11 @@ pub(super) struct Building<'g> {
     deciders: Deciders,
     node: Option<Node>,
     /// The edge that the node took the place of.
-    cut: Option<(Node, Node, EdgeKind)>,
+    replaced_edge: Option<(Node, Node, EdgeKind)>,
     is_done: bool,
 }
 
-impl<'g> Building<'g> {
+impl<'g> ConditionalBuilder<'g> {
     /// Adds a conditional node at a frontier, and before it the kernel that decides.
     pub(super) fn begin(
         at: &Frontier<'g>,
@@ -53,23 +53,24 @@ impl<'g> Building<'g> {
     ) -> Result<Self> {
         at.ensure_full()?;
         let graph = at.graph();
-        let cut = at.standing_cut()?;
+        let replaced_edge = at.standing_cut()?;
         let ready = decider.ready()?;
         let condition = if decider.is_for_host() { None } else { Some(graph.condition()?) };
         let first = decider.add(&at.without_before(), condition.as_ref(), stand)?;
         let deciders = Deciders::from_iter([first.clone()]);
-        let mut building = Self { graph, condition, ready, stand, deciders, node: None, cut, is_done: false };
+        let mut builder =
+            Self { graph, condition, ready, stand, deciders, node: None, replaced_edge, is_done: false };
         let bodies = if class == ConditionalKind::IfElse { 2 } else { 1 };
         let behind = at.moved_behind(&first);
-        let added = match &building.condition {
+        let added = match &builder.condition {
             Some(condition) => behind.conditional(class, condition, bodies),
             None => behind.place_holder(class, bodies),
         };
         match added {
-            Ok(node) => building.node = Some(node),
-            Err(error) => return Err(building.give_up(error)),
+            Ok(node) => builder.node = Some(node),
+            Err(error) => return Err(builder.give_up(error)),
         }
-        Ok(building)
+        Ok(builder)
     }
 
     /// A body of the node.
@@ -100,7 +101,7 @@ impl<'g> Building<'g> {
     /// The node with its deciding kernels, if all went well; else all is taken out again.
     pub(super) fn end<R, E: From<Error>>(
         mut self,
-        filled: Result<R, Failed<E>>,
+        filled: Result<R, FillError<E>>,
     ) -> Result<(Node, Deciders, R), E> {
         match filled.and_then(|inside| Ok((self.finished()?, inside))) {
             Ok((node, inside)) => {
@@ -109,13 +110,13 @@ impl<'g> Building<'g> {
                 name_deciders(&deciders, &node);
                 Ok((node, deciders, inside))
             }
-            Err(Failed::Here(error)) => Err(match self.take_out() {
+            Err(FillError::Here(error)) => Err(match self.take_out() {
                 // What stayed in the body has gone with the node.
                 Ok(()) => error.whole(),
                 Err(undo) => self.left(error, undo),
             }
             .into()),
-            Err(Failed::Closure(error)) => match self.take_out() {
+            Err(FillError::Closure(error)) => match self.take_out() {
                 Ok(()) => Err(error),
                 Err(undo) => Err(self.left(Error::NotFilled, undo).into()),
             },
@@ -139,7 +140,7 @@ impl<'g> Building<'g> {
     }
 
     fn left(&self, cause: Error, undo: Error) -> Error {
-        let gone = self.cut.as_ref().filter(|(from, to, _)| {
+        let gone = self.replaced_edge.as_ref().filter(|(from, to, _)| {
             let is_there = !from.is_removed() && !to.is_removed();
             // What cannot be asked any more may be so.
             is_there && !matches!(self.graph.edge_kind(from, to), Ok(Some(_)))
@@ -184,7 +185,7 @@ impl<'g> Building<'g> {
     }
 
     fn put_edge_back(&self) -> Result<()> {
-        match &self.cut {
+        match &self.replaced_edge {
             // The closure may have removed its ends, or have put it back itself.
             Some((from, to, kind))
                 if !from.is_removed() && !to.is_removed() && self.graph.edge_kind(from, to)?.is_none() =>
@@ -196,7 +197,7 @@ impl<'g> Building<'g> {
     }
 }
 
-impl Drop for Building<'_> {
+impl Drop for ConditionalBuilder<'_> {
     fn drop(&mut self) {
         if !self.is_done {
             // The panic of the closure goes on; a driver that fails besides has nobody to tell.

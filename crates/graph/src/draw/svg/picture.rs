@@ -4,14 +4,16 @@ use core::fmt::{self, Write};
 use std::collections::BTreeMap;
 
 use crate::draw::drawing::{Drawing, DrawnEdgeKind, DrawnNode};
-use crate::draw::face::{BAR, Line, MARK_PAD};
-use crate::draw::layout::{CAPTION_SIZE, FRAME_PAD, NodeBox, Point, Rect, Route, Sheet, TooLarge, lay_out};
-use crate::draw::legend::{Item, LEGEND_SIZE, Legend, SAMPLE_HEIGHT, SAMPLE_WIDTH, Sample};
-use crate::draw::overlay::{AMBER, Overlay, RED, STYLE};
-use crate::draw::place::LANE;
 use crate::draw::style::{box_style, edge_style};
-use crate::draw::text::{shortened, width};
-use crate::draw::xml::{Escaped, Number};
+use crate::draw::svg::engine::LANE;
+use crate::draw::svg::layout::{
+    CAPTION_SIZE, FRAME_PAD, NodeBox, Point, Rect, Route, Sheet, TooLarge, lay_out,
+};
+use crate::draw::svg::legend::{LEGEND_SIZE, Legend, LegendEntry, SAMPLE_HEIGHT, SAMPLE_WIDTH, Sample};
+use crate::draw::svg::node_text::{BAR, Line, MARK_PAD};
+use crate::draw::svg::overlay::{AMBER, Overlay, RED, STYLE};
+use crate::draw::svg::text::{shortened, width};
+use crate::draw::svg::xml::{Escaped, Number};
 
 /// Around everything.
 const MARGIN: f64 = 28.0;
@@ -256,11 +258,11 @@ fn write_box(out: &mut String, node: &DrawnNode, node_box: &NodeBox, overlay: &O
     let bar = Rect { width: BAR, height, x, y };
     writeln!(out, "<rect {} rx=\"2\" fill=\"{strong}\"/>", Placed(bar))?;
     for (line, class) in
-        node_box.face.lines().iter().zip(["kind", "name"].into_iter().chain(core::iter::repeat("detail")))
+        node_box.text.lines().iter().zip(["kind", "name"].into_iter().chain(core::iter::repeat("detail")))
     {
         write_line(out, line, class, x, y)?;
     }
-    for mark in node_box.face.marks() {
+    for mark in node_box.text.marks() {
         let pill = Rect {
             x: x + mark.x - MARK_PAD,
             y: y + mark.base - mark.size - 1.0,
@@ -314,7 +316,7 @@ fn write_legend(out: &mut String, legend: &Legend, origin: Point, scale: f64) ->
     writeln!(out, "</g>")
 }
 
-fn write_sample(out: &mut String, item: &Item) -> fmt::Result {
+fn write_sample(out: &mut String, item: &LegendEntry) -> fmt::Result {
     let rect = Rect { x: item.x, y: item.y, width: SAMPLE_WIDTH, height: SAMPLE_HEIGHT };
     match &item.sample {
         Sample::Kind(kind) => {

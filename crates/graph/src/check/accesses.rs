@@ -11,8 +11,8 @@ use cuda_handles::{Allocation, BatchOperation, Kernel};
 use cuda_launch::{Access, AccessRanges, Accesses, MemoryParameter};
 use cuda_sys::{CUdeviceptr, CUgraphNode};
 
+use super::model::{AddressSpace, MemoryAccess, Opaqueness};
 use super::region::Region;
-use super::subject::{Opaqueness, Space, Touch};
 use crate::error::Result;
 use crate::node_kind::NodeKind;
 use crate::state::guard::GraphGuard;
@@ -20,18 +20,18 @@ use crate::state::loop_control::LoopControl;
 use crate::state::params::{ConditionSource, NodeParams};
 
 /// Collects what one node touches.
-pub(super) struct Touching<'t, 'o> {
-    pub(super) item: u32,
+pub(super) struct AccessCollector<'t, 'o> {
+    pub(super) node: u32,
     /// The memory that the node keeps.
     pub(super) used: Vec<&'t Arc<Allocation>>,
     /// Where its arguments are, if that is not kept otherwise.
     pub(super) ranges: Option<&'t AccessRanges>,
-    pub(super) touches: &'o mut Vec<Touch>,
+    pub(super) accesses: &'o mut Vec<MemoryAccess>,
     /// The touches whose allocation is known.
     pub(super) found: Vec<(usize, &'t Arc<Allocation>)>,
 }
 
-impl<'t> Touching<'t, '_> {
+impl<'t> AccessCollector<'t, '_> {
     pub(super) fn node(
         &mut self,
         guard: &GraphGuard<'_>,
@@ -96,16 +96,16 @@ impl<'t> Touching<'t, '_> {
     fn conditions(&mut self, numbers: &[u64]) {
         for &number in numbers {
             self.condition(number, Access::Write);
-            if let Some(touch) = self.touches.last_mut() {
-                touch.synchronizes = true;
+            if let Some(access) = self.accesses.last_mut() {
+                access.synchronizes = true;
             }
         }
     }
 
     fn condition(&mut self, number: u64, access: Access) {
         self.push(Region::linear(0, 1), access, "condition", false);
-        if let Some(touch) = self.touches.last_mut() {
-            touch.space = Space::Condition(number);
+        if let Some(access) = self.accesses.last_mut() {
+            access.space = AddressSpace::Condition(number);
         }
     }
 
@@ -126,7 +126,7 @@ impl<'t> Touching<'t, '_> {
         if params.kern != kernel.as_raw() || params.kernelParams.is_null() || !is_kept {
             return Ok(Some(Opaqueness::Changed));
         }
-        let before = self.touches.len();
+        let before = self.accesses.len();
         for (position, parameter) in declaration.each() {
             // SAFETY: the driver gives a pointer to each parameter of the kernel, in the node's own
             // block, which nobody changes while the lock is held; the declaration promises that
@@ -143,8 +143,8 @@ impl<'t> Touching<'t, '_> {
             let is_known = known.is_none_or(|(known, _)| start == Some(known))
                 && start.is_some_and(|start| self.argument(start, bytes, parameter, name));
             if !is_known {
-                self.touches.truncate(before);
-                self.found.retain(|(touch, _)| *touch < before);
+                self.accesses.truncate(before);
+                self.found.retain(|(access, _)| *access < before);
                 return Ok(Some(Opaqueness::Changed));
             }
         }
@@ -185,8 +185,8 @@ impl<'t> Touching<'t, '_> {
             _ => return,
         };
         self.push(Region::linear(address, if wide { 8 } else { 4 }), access, "number", false);
-        if let Some(touch) = self.touches.last_mut() {
-            touch.synchronizes = true;
+        if let Some(access) = self.accesses.last_mut() {
+            access.synchronizes = true;
         }
     }
 
@@ -195,15 +195,15 @@ impl<'t> Touching<'t, '_> {
             return;
         }
         let (start, end) = region.bounds();
-        self.found.extend(self.allocation(start, end).map(|allocation| (self.touches.len(), allocation)));
-        let item = self.item;
-        self.touches.push(Touch {
-            item,
+        self.found.extend(self.allocation(start, end).map(|allocation| (self.accesses.len(), allocation)));
+        let node = self.node;
+        self.accesses.push(MemoryAccess {
+            node,
             region,
-            access,
+            kind: access,
             role,
             is_argument,
-            space: Space::Common,
+            space: AddressSpace::Memory,
             memory: None,
             synchronizes: false,
         });

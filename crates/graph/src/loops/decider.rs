@@ -16,7 +16,7 @@ use crate::state::loop_control::{DecisionPoint, LoopControl};
 
 /// The count of a loop's rounds, and how many there may be.
 #[derive(Debug)]
-pub(super) struct Rounds {
+pub(super) struct RoundCounter {
     pub(super) count: Buffer<u64>,
     pub(super) limit: u64,
 }
@@ -48,7 +48,7 @@ pub(super) struct Decider<'m> {
     /// `None` where the host decides.
     kernel: Option<(Arc<Own>, Kernel)>,
     test: Test<'m>,
-    rounds: Option<Rounds>,
+    rounds: Option<RoundCounter>,
 }
 
 impl<'m> Decider<'m> {
@@ -64,7 +64,7 @@ impl<'m> Decider<'m> {
     }
 
     /// For a loop.
-    pub(super) fn counting(self, rounds: Rounds) -> Self {
+    pub(super) fn counting(self, rounds: RoundCounter) -> Self {
         Self { rounds: Some(rounds), ..self }
     }
 
@@ -75,7 +75,7 @@ impl<'m> Decider<'m> {
     /// What it goes by.
     pub(super) fn ready(&self) -> Result<Arc<LoopControl>> {
         let rounds = self.rounds.as_ref().map(|rounds| (&rounds.count, rounds.limit));
-        LoopControl::new(Box::new(self.test.held()?), rounds).map(Arc::new)
+        LoopControl::new(Box::new(self.test.to_owned_test()?), rounds).map(Arc::new)
     }
 
     /// What the kernel does with memory.

@@ -21,27 +21,27 @@ const LONGEST_CHAIN: usize = 100;
 pub(crate) enum Unit {
     /// A node, by its position in the drawing.
     Node(usize),
-    Block(Block),
-    Run(Run),
+    Branches(Branches),
+    Chain(Chain),
 }
 
 /// Nodes one after the other, each with an edge to the next and no others; nodes at the ends that
 /// have others are not among them.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Run {
+pub(crate) struct Chain {
     /// By their positions in the drawing.
     pub(crate) nodes: Vec<usize>,
     /// Whether any edge leads to it or away from it.
-    pub(crate) is_tied: bool,
+    pub(crate) has_edges: bool,
 }
 
 /// Branches between the same nodes.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Block {
+pub(crate) struct Branches {
     /// Each a chain of nodes, by their positions in the drawing.
     pub(crate) branches: Vec<Vec<usize>>,
     /// Whether any edge leads to it or away from it.
-    pub(crate) is_tied: bool,
+    pub(crate) has_edges: bool,
 }
 
 /// An edge between units, for some edges of the drawing of one kind.
@@ -118,14 +118,14 @@ impl<'d> Neighbours<'d> {
     }
 
     /// The inside of a long chain.
-    fn run(&self, chain: &[usize]) -> Option<Run> {
+    fn chain(&self, chain: &[usize]) -> Option<Chain> {
         let (head, tail) = (*chain.first()?, *chain.last()?);
         if chain.len() <= LONGEST_CHAIN {
             return None;
         }
         let (has_before, has_after) = (!self.into[head].is_empty(), !self.out[tail].is_empty());
         let nodes = chain.get(usize::from(has_before)..chain.len() - usize::from(has_after))?;
-        Some(Run { nodes: nodes.to_vec(), is_tied: has_before || has_after })
+        Some(Chain { nodes: nodes.to_vec(), has_edges: has_before || has_after })
     }
 }
 
@@ -140,20 +140,23 @@ pub(crate) fn fold(drawing: &Drawing, width: impl Fn(usize) -> f64, widest: f64)
         }
     }
     let mut block_of: Vec<Option<usize>> = vec![None; drawing.nodes.len()];
-    let mut blocks = Vec::new();
+    let mut groups = Vec::new();
     for ((into, out), branches) in alike {
         let wide = |branch: &Vec<usize>| branch.iter().map(|node| width(*node)).fold(0.0, f64::max);
         if branches.len() < FEWEST || branches.iter().map(wide).sum::<f64>() <= widest {
-            for run in branches.iter().filter_map(|chain| neighbours.run(chain)) {
-                run.nodes.iter().for_each(|node| block_of[*node] = Some(blocks.len()));
-                blocks.push(Some(Unit::Run(run)));
+            for chain in branches.iter().filter_map(|chain| neighbours.chain(chain)) {
+                chain.nodes.iter().for_each(|node| block_of[*node] = Some(groups.len()));
+                groups.push(Some(Unit::Chain(chain)));
             }
             continue;
         }
-        branches.iter().flatten().for_each(|node| block_of[*node] = Some(blocks.len()));
-        blocks.push(Some(Unit::Block(Block { branches, is_tied: !(into.is_empty() && out.is_empty()) })));
+        branches.iter().flatten().for_each(|node| block_of[*node] = Some(groups.len()));
+        groups.push(Some(Unit::Branches(Branches {
+            branches,
+            has_edges: !(into.is_empty() && out.is_empty()),
+        })));
     }
-    Folded::from_blocks(&neighbours, &block_of, blocks)
+    Folded::from_blocks(&neighbours, &block_of, groups)
 }
 
 impl Folded {
@@ -161,22 +164,22 @@ impl Folded {
     fn from_blocks(
         neighbours: &Neighbours<'_>,
         block_of: &[Option<usize>],
-        mut blocks: Vec<Option<Unit>>,
+        mut groups: Vec<Option<Unit>>,
     ) -> Self {
         let mut folded = Self::default();
-        let mut units_of_blocks = vec![0; blocks.len()];
+        let mut units_of_blocks = vec![0; groups.len()];
         let mut unit_of = Vec::with_capacity(block_of.len());
-        for (node, block) in block_of.iter().enumerate() {
-            let Some(block) = *block else {
+        for (node, group) in block_of.iter().enumerate() {
+            let Some(group) = *group else {
                 unit_of.push(folded.units.len());
                 folded.units.push(Unit::Node(node));
                 continue;
             };
-            if let Some(first_seen) = blocks[block].take() {
-                units_of_blocks[block] = folded.units.len();
+            if let Some(first_seen) = groups[group].take() {
+                units_of_blocks[group] = folded.units.len();
                 folded.units.push(first_seen);
             }
-            unit_of.push(units_of_blocks[block]);
+            unit_of.push(units_of_blocks[group]);
         }
         let mut places: HashMap<(usize, usize, &DrawnEdgeKind), usize> = HashMap::new();
         for &(from, to, kind) in &neighbours.edges {

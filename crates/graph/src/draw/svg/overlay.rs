@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 
 use crate::check::{Finding, FoundNode, Report, Severity};
 use crate::draw::drawing::{Drawing, DrawnNode};
-use crate::draw::layout::{NodeBox, Point, Rect, Sheet};
-use crate::draw::xml::{Escaped, Number};
+use crate::draw::svg::layout::{NodeBox, Point, Rect, Sheet};
+use crate::draw::svg::xml::{Escaped, Number};
 use crate::state::guard::GraphGuard;
 
 /// The colour of what is wrong.
@@ -33,14 +33,14 @@ pub(crate) const STYLE: &str = "\
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Overlay {
     /// What is said about a node.
-    nodes: BTreeMap<u32, Said>,
-    pub(crate) pairs: Vec<RacingPair>,
+    nodes: BTreeMap<u32, Remarks>,
+    pub(crate) pairs: Vec<MarkedPair>,
     /// The findings, counted.
     pub(crate) summary: String,
 }
 
 #[derive(Clone, Debug)]
-struct Said {
+struct Remarks {
     severity: Severity,
     marks: Vec<&'static str>,
     lines: Vec<String>,
@@ -48,7 +48,7 @@ struct Said {
 
 /// Two nodes of one drawing that lack an order, or in which nodes do.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct RacingPair {
+pub(crate) struct MarkedPair {
     pub(crate) first: u32,
     pub(crate) second: u32,
     pub(crate) is_certain: bool,
@@ -87,43 +87,43 @@ impl Overlay {
                 if [first, second].iter().all(is_there) {
                     let [first, second] = [first, second].map(|found| found.node().id().index);
                     let is_certain = !may_wait;
-                    overlay.pairs.push(RacingPair { first, second, is_certain, words, text });
+                    overlay.pairs.push(MarkedPair { first, second, is_certain, words, text });
                 }
             }
         }
         for opaque in report.opaque() {
             if is_there(&&opaque.node) {
-                let said = overlay.said(opaque.node.node().id().index);
-                said.marks.push("opaque");
-                said.lines.push(opaque.to_string());
+                let remarks = overlay.remarks(opaque.node.node().id().index);
+                remarks.marks.push("opaque");
+                remarks.lines.push(opaque.to_string());
             }
         }
         overlay
     }
 
-    fn said(&mut self, node: u32) -> &mut Said {
-        let nothing = || Said { severity: Severity::Note, marks: Vec::new(), lines: Vec::new() };
+    fn remarks(&mut self, node: u32) -> &mut Remarks {
+        let nothing = || Remarks { severity: Severity::Note, marks: Vec::new(), lines: Vec::new() };
         self.nodes.entry(node).or_insert_with(nothing)
     }
 
     fn say(&mut self, found: &FoundNode, finding: &Finding, text: &str) {
-        let said = self.said(found.node().id().index);
-        said.severity = said.severity.max(finding.severity());
+        let remarks = self.remarks(found.node().id().index);
+        remarks.severity = remarks.severity.max(finding.severity());
         let mark = match finding {
             Finding::Race(race) if race.may_wait => "may race",
             other => other.class(),
         };
-        if !said.marks.contains(&mark) {
-            said.marks.push(mark);
+        if !remarks.marks.contains(&mark) {
+            remarks.marks.push(mark);
         }
-        said.lines.push(text.to_owned());
+        remarks.lines.push(text.to_owned());
     }
 
     /// Gives nodes their marks.
     pub(crate) fn mark(&self, drawing: &mut Drawing) {
         for node in &mut drawing.nodes {
-            if let Some(said) = self.nodes.get(&node.id) {
-                node.marks.extend(said.marks.iter().map(|mark| (*mark).to_owned()));
+            if let Some(remarks) = self.nodes.get(&node.id) {
+                node.marks.extend(remarks.marks.iter().map(|mark| (*mark).to_owned()));
             }
             node.children.iter_mut().for_each(|(_, child)| self.mark(child));
         }
@@ -133,15 +133,15 @@ impl Overlay {
     pub(crate) fn class(&self, node: &DrawnNode) -> &'static str {
         match self.nodes.get(&node.id) {
             None => "",
-            Some(said) if said.severity > Severity::Note => " faulty",
-            Some(said) if said.marks == ["opaque"] => "",
+            Some(remarks) if remarks.severity > Severity::Note => " faulty",
+            Some(remarks) if remarks.marks == ["opaque"] => "",
             Some(_) => " doubtful",
         }
     }
 
     /// What is said about a node.
     pub(crate) fn lines(&self, node: &DrawnNode) -> &[String] {
-        self.nodes.get(&node.id).map_or(&[], |said| &said.lines)
+        self.nodes.get(&node.id).map_or(&[], |remarks| &remarks.lines)
     }
 
     /// Draws lines between racing nodes of a sheet.
@@ -160,7 +160,7 @@ impl Overlay {
     }
 }
 
-fn write_pair(out: &mut String, pair: &RacingPair, one: Rect, two: Rect) -> fmt::Result {
+fn write_pair(out: &mut String, pair: &MarkedPair, one: Rect, two: Rect) -> fmt::Result {
     let (start, enter, leave, end) = curve(one, two);
     let colour = if pair.is_certain { RED } else { AMBER };
     write!(out, "<g class=\"race\"><title>{}</title><path d=\"", Escaped(&pair.text))?;

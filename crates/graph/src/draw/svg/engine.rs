@@ -18,23 +18,23 @@ const MOST_EDGES: usize = 40_000;
 
 /// What the library spends on a layout.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Care {
-    Fine,
+enum Quality {
+    Best,
     /// Without the repair of routes, whose time grows with the square of the edges at a node.
-    Swift,
+    Fast,
     /// Without all that is slow on dense graphs.
-    Rough,
+    Coarse,
 }
 
 /// Boxes by their sizes and edges by the positions of their ends.
-pub(crate) struct Input {
+pub(crate) struct LayoutInput {
     pub(crate) sizes: Vec<(f64, f64)>,
     pub(crate) edges: Vec<(usize, usize)>,
 }
 
 /// Lays out from the top down or, where that gets much too wide, from left to right; `None` if
 /// there is too much of it.
-pub(crate) fn place(input: &Input) -> Option<Layout> {
+pub(crate) fn place(input: &LayoutInput) -> Option<Layout> {
     let graph = input.graph();
     let down = input.place(&graph, Direction::TopBottom)?;
     let (width, height) = (down.bounds.width(), down.bounds.height());
@@ -46,7 +46,7 @@ pub(crate) fn place(input: &Input) -> Option<Layout> {
     Some(if longer(&right) < longer(&down) { right } else { down })
 }
 
-impl Input {
+impl LayoutInput {
     fn graph(&self) -> Graph {
         let mut builder = GraphBuilder::new();
         for &(width, height) in &self.sizes {
@@ -62,14 +62,19 @@ impl Input {
     /// above all on how many layers edges pass, which the library finds out first.
     fn place(&self, graph: &Graph, direction: Direction) -> Option<Layout> {
         let boxes = self.sizes.len();
-        let cares = [(Care::Fine, 600), (Care::Swift, boxes.max(1000)), (Care::Rough, 60_000)];
+        let qualities = [(Quality::Best, 600), (Quality::Fast, boxes.max(1000)), (Quality::Coarse, 60_000)];
         let is_large = boxes > 400 || self.most_neighbours() > 48;
-        cares.into_iter().filter(|(care, _)| !(is_large && *care == Care::Fine)).find_map(|(care, most)| {
-            let mut options = self.options(care, direction);
-            options.limits =
-                Limits { max_nodes: Some(MOST_NODES), max_edges: Some(MOST_EDGES), max_dummies: Some(most) };
-            graphlay::layout(graph, &options).ok()
-        })
+        qualities.into_iter().filter(|(quality, _)| !(is_large && *quality == Quality::Best)).find_map(
+            |(quality, most)| {
+                let mut options = self.options(quality, direction);
+                options.limits = Limits {
+                    max_nodes: Some(MOST_NODES),
+                    max_edges: Some(MOST_EDGES),
+                    max_dummies: Some(most),
+                };
+                graphlay::layout(graph, &options).ok()
+            },
+        )
     }
 
     fn most_neighbours(&self) -> usize {
@@ -78,7 +83,7 @@ impl Input {
         neighbours.into_iter().max().unwrap_or(0)
     }
 
-    fn options(&self, care: Care, direction: Direction) -> LayoutOptions {
+    fn options(&self, quality: Quality, direction: Direction) -> LayoutOptions {
         let mut options = LayoutOptions::layered_default();
         options.direction = direction;
         options.spacing.layer_gap = 44.0;
@@ -97,13 +102,13 @@ impl Input {
         if self.sizes.len() > 120 {
             tuning.order.kick_rounds = 0;
         }
-        if care != Care::Fine {
+        if quality != Quality::Best {
             options.effort = Effort::Fast;
             options.coords.branch_bands = false;
             tuning.routing.overlap_repair_rounds = 0;
             tuning.routing.port_relax_rounds = 0;
         }
-        if care == Care::Rough {
+        if quality == Quality::Coarse {
             options.coords.placement = CrossPlacement::BrandesKoepf;
             tuning.routing.step_flatten = 0.0;
             tuning.order.chain_lane_rounds = 0;

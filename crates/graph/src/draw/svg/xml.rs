@@ -2,7 +2,7 @@
 
 use core::fmt::{self, Write};
 
-use crate::draw::text::is_xml;
+use crate::draw::svg::text::is_xml;
 
 /// Text between tags or in a quoted attribute.
 pub(crate) struct Escaped<'a>(pub(crate) &'a str);

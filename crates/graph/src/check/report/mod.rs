@@ -1,10 +1,15 @@
 //! What a check found, for people.
 
+mod json;
+mod node;
+mod race;
+
 use core::fmt;
 
-use super::found::FoundNode;
-use super::race::{Race, RacingMemory};
-use super::subject::Opaqueness;
+use super::model::Opaqueness;
+pub use node::FoundNode;
+pub use race::{Race, RacingAccess, RacingMemory};
+
 use crate::error::memory_order::Disorder;
 use crate::node_kind::NodeKind;
 use crate::wording::{A, Count, Names};
@@ -379,10 +384,10 @@ pub enum Stopped {
     /// The graph has a cycle, so that nothing can be said about order.
     Cycle,
     /// Comparing took as many steps as were allowed; see
-    /// [`CheckOptions::steps`](super::CheckOptions::steps).
+    /// [`CheckOptions::steps`](crate::CheckOptions::steps).
     Steps(NotCompared),
     /// As many races were found as were asked for; see
-    /// [`CheckOptions::races`](super::CheckOptions::races).
+    /// [`CheckOptions::races`](crate::CheckOptions::races).
     Races(NotCompared),
 }
 

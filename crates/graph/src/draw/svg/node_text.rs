@@ -1,7 +1,7 @@
 //! The text in a node's box, and the room that it takes.
 
 use crate::draw::drawing::DrawnNode;
-use crate::draw::text::{columns, shortened, width, wrapped};
+use crate::draw::svg::text::{columns, shortened, width, wrapped};
 
 /// The bar at the left of a box, in the strong colour of its kind.
 pub(crate) const BAR: f64 = 6.0;
@@ -32,7 +32,7 @@ const WIDTH_STEP: f64 = 12.0;
 
 /// The text of a box, cut to what is shown, with the box's size without children.
 #[derive(Clone, PartialEq, Debug)]
-pub(crate) struct Face {
+pub(crate) struct NodeText {
     pub(crate) kind: String,
     pub(crate) name: String,
     pub(crate) details: Vec<String>,
@@ -54,7 +54,7 @@ pub(crate) struct Line<'f> {
     pub(crate) width: f64,
 }
 
-impl Face {
+impl NodeText {
     pub(crate) fn of(node: &DrawnNode) -> Self {
         let mut details: Vec<String> =
             node.details.iter().flat_map(|line| wrapped(line, LONGEST_DETAIL)).collect();
@@ -62,7 +62,7 @@ impl Face {
             let more = details.split_off(MOST_DETAILS - 1).len();
             details.push(format!("{more} more lines"));
         }
-        let mut face = Self {
+        let mut text = Self {
             kind: shortened(&node.kind.label, LONGEST_NAME).to_uppercase(),
             name: shortened(&node.name, LONGEST_NAME),
             details,
@@ -70,12 +70,12 @@ impl Face {
             width: 0.0,
             height: KIND_BASE + NAME_STEP + FOOT,
         };
-        face.height += DETAIL_STEP * face.details.len() as f64;
+        text.height += DETAIL_STEP * text.details.len() as f64;
         let right = |line: &Line<'_>| line.x + line.width;
-        let text = face.lines().iter().map(right).fold(0.0, f64::max) + PAD;
-        let marks = face.marks().iter().map(|line| right(line) + MARK_PAD + PAD).fold(0.0, f64::max);
-        face.width = (text.max(marks).max(NARROWEST) / WIDTH_STEP).ceil() * WIDTH_STEP;
-        face
+        let lines = text.lines().iter().map(right).fold(0.0, f64::max) + PAD;
+        let marks = text.marks().iter().map(|line| right(line) + MARK_PAD + PAD).fold(0.0, f64::max);
+        text.width = (lines.max(marks).max(NARROWEST) / WIDTH_STEP).ceil() * WIDTH_STEP;
+        text
     }
 
     /// The kind, the name and the details.

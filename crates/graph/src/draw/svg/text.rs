@@ -113,9 +113,9 @@ mod tests {
 
     #[test]
     fn lists_are_wrapped() {
-        let text = "grid 128, block 256, 4096 bytes of shared memory";
-        assert_eq!(wrapped(text, 30), ["grid 128, block 256,", "4096 bytes of shared memory"]);
-        assert_eq!(wrapped("grid 128, block 256", 19), ["grid 128, block 256"]);
+        let text = "grid 128, group 256, 4096 bytes of shared memory";
+        assert_eq!(wrapped(text, 30), ["grid 128, group 256,", "4096 bytes of shared memory"]);
+        assert_eq!(wrapped("grid 128, group 256", 19), ["grid 128, group 256"]);
         assert!(wrapped("", 19).is_empty());
     }
 

@@ -4,16 +4,16 @@ use std::collections::BTreeSet;
 
 use proptest::prelude::*;
 
-use super::drawing::{Drawing, DrawnEdge, DrawnEdgeKind, DrawnKind, DrawnNode, Family};
 use super::fold::fold;
 use super::layout::{NodeBox, Point, Rect, Sheet, TooLarge, lay_out};
 use super::overlay::Overlay;
+use crate::draw::drawing::{Drawing, DrawnEdge, DrawnEdgeKind, DrawnKind, DrawnNode, Family};
 
 /// Of rounding.
 const SLACK: f64 = 1e-6;
 
 fn svg(drawing: &Drawing) -> Result<String, TooLarge> {
-    super::svg::svg(drawing, &Overlay::default())
+    super::picture::svg(drawing, &Overlay::default())
 }
 
 fn node(id: u32, family: Family, label: &str, name: &str) -> DrawnNode {
@@ -110,13 +110,13 @@ fn check(drawing: &Drawing, sheet: &Sheet) {
 }
 
 fn check_box(node: &DrawnNode, node_box: &NodeBox) {
-    let face = &node_box.face;
-    let top = Rect { height: face.height, ..node_box.rect };
-    for line in face.lines().iter().chain(&face.marks()) {
-        assert!(line.x >= 0.0 && line.x + line.width <= face.width, "{line:?} leaves {face:?}");
-        assert!(line.base >= line.size && line.base < face.height, "{line:?} leaves {face:?}");
+    let text = &node_box.text;
+    let top = Rect { height: text.height, ..node_box.rect };
+    for line in text.lines().iter().chain(&text.marks()) {
+        assert!(line.x >= 0.0 && line.x + line.width <= text.width, "{line:?} leaves {text:?}");
+        assert!(line.base >= line.size && line.base < text.height, "{line:?} leaves {text:?}");
     }
-    assert!(face.width <= node_box.rect.width + SLACK);
+    assert!(text.width <= node_box.rect.width + SLACK);
     assert_eq!(node_box.children.len(), node.children.len());
     for (number, child) in node_box.children.iter().enumerate() {
         assert!(contains(&node_box.rect, &child.rect) && are_apart(&top, &child.rect));

@@ -6,7 +6,7 @@ use core::ops::Range;
 use cuda_handles::MemoryKind;
 use cuda_launch::Access;
 
-use super::found::FoundNode;
+use super::node::FoundNode;
 
 /// Two nodes that touch the same bytes in no order.
 #[derive(Clone, PartialEq, Eq, Debug)]

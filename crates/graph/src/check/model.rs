@@ -12,19 +12,19 @@ use crate::state::ids::{NodeId, SubgraphId};
 
 /// A graph with those in its nodes.
 #[derive(Debug, Default)]
-pub(crate) struct Subject {
+pub(crate) struct Model {
     /// The outer before the inner; the first is the one that is checked.
-    pub(crate) graphs: Vec<Inner>,
-    pub(crate) items: Vec<Item>,
-    pub(crate) touches: Vec<Touch>,
-    pub(crate) memories: Vec<Memory>,
-    pub(crate) conditions: Vec<Unused>,
-    pub(crate) lives: Lives,
+    pub(crate) graphs: Vec<Subgraph>,
+    pub(crate) nodes: Vec<ModelNode>,
+    pub(crate) accesses: Vec<MemoryAccess>,
+    pub(crate) allocations: Vec<AllocationInfo>,
+    pub(crate) conditions: Vec<UnusedCondition>,
+    pub(crate) lifetimes: Lifetimes,
 }
 
 /// One graph of a subject.
 #[derive(Debug)]
-pub(crate) struct Inner {
+pub(crate) struct Subgraph {
     pub(crate) subgraph: SubgraphId,
     /// The item that it is in.
     pub(crate) outer: Option<u32>,
@@ -33,27 +33,27 @@ pub(crate) struct Inner {
     /// How many graphs are around it.
     pub(crate) depth: u32,
     /// Its items, in the order of their creation.
-    pub(crate) items: core::ops::Range<u32>,
+    pub(crate) nodes: core::ops::Range<u32>,
     /// Edges by the items at their ends.
-    pub(crate) edges: Vec<(u32, u32, Tie)>,
+    pub(crate) edges: Vec<(u32, u32, EdgeOrder)>,
 }
 
 /// What an edge says about the accesses of the nodes at its ends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Tie {
+pub(crate) enum EdgeOrder {
     /// The second comes after the first.
-    Order,
+    Always,
     /// It does if the second kernel waits for that.
     IfWaitedFor,
     /// Nothing.
-    Nothing,
+    Never,
 }
 
-impl From<EdgeKind> for Tie {
+impl From<EdgeKind> for EdgeOrder {
     fn from(kind: EdgeKind) -> Self {
         match kind {
-            EdgeKind::Full => Self::Order,
-            EdgeKind::LaunchOrder => Self::Nothing,
+            EdgeKind::Full => Self::Always,
+            EdgeKind::LaunchOrder => Self::Never,
             EdgeKind::Programmatic | EdgeKind::ProgrammaticLaunchOrder | EdgeKind::Other { .. } => {
                 Self::IfWaitedFor
             }
@@ -63,7 +63,7 @@ impl From<EdgeKind> for Tie {
 
 /// A node.
 #[derive(Debug)]
-pub(crate) struct Item {
+pub(crate) struct ModelNode {
     /// Which graph it is in.
     pub(crate) graph: u32,
     pub(crate) id: NodeId,
@@ -74,7 +74,7 @@ pub(crate) struct Item {
     /// Why it is not known what memory it touches.
     pub(crate) opaque: Option<Opaqueness>,
     /// What is wrong with it by itself, where it is.
-    pub(crate) wrong: Option<Wrong>,
+    pub(crate) fault: Option<NodeFault>,
 }
 
 /// Why the accesses of a node are not known.
@@ -93,7 +93,7 @@ pub enum Opaqueness {
 
 /// What is wrong with a node where it is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Wrong {
+pub(crate) enum NodeFault {
     /// Nodes like it cannot be in a body.
     NotInBody,
     /// It reads or writes pageable memory of the host, in a body.
@@ -107,24 +107,24 @@ pub(crate) enum Wrong {
 
 /// What addresses are of: those of different spaces are of different memory, whatever they are.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub(crate) enum Space {
+pub(crate) enum AddressSpace {
     /// Memory that all have in common.
-    Common,
+    Memory,
     /// A condition, by its number, as if it were a byte.
     Condition(u64),
 }
 
 /// An access.
 #[derive(Clone, Debug)]
-pub(crate) struct Touch {
-    pub(crate) item: u32,
+pub(crate) struct MemoryAccess {
+    pub(crate) node: u32,
     pub(crate) region: Region,
-    pub(crate) access: Access,
+    pub(crate) kind: Access,
     /// What the memory is to the node.
     pub(crate) role: &'static str,
     /// Whether the role is a parameter of a kernel.
     pub(crate) is_argument: bool,
-    pub(crate) space: Space,
+    pub(crate) space: AddressSpace,
     /// The allocation, if it is known.
     pub(crate) memory: Option<u32>,
     /// Whether it is made for being concurrent with others of its kind.
@@ -133,7 +133,7 @@ pub(crate) struct Touch {
 
 /// An allocation.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub(crate) struct Memory {
+pub(crate) struct AllocationInfo {
     pub(crate) address: u64,
     pub(crate) bytes: u64,
     pub(crate) kind: MemoryKind,
@@ -141,7 +141,7 @@ pub(crate) struct Memory {
 
 /// A condition without a node.
 #[derive(Debug)]
-pub(crate) struct Unused {
+pub(crate) struct UnusedCondition {
     pub(crate) number: u64,
     pub(crate) default: Option<u32>,
     pub(crate) setters: Vec<String>,
@@ -149,15 +149,15 @@ pub(crate) struct Unused {
 
 /// The memory nodes of a subject, as far as something is to be said of them.
 #[derive(Debug, Default)]
-pub(crate) struct Lives {
+pub(crate) struct Lifetimes {
     /// Allocation nodes whose memory no node frees, with its size.
     pub(crate) unfreed: Vec<(u32, u64)>,
-    pub(crate) disorders: Vec<Unordered>,
+    pub(crate) disorders: Vec<MissingOrder>,
 }
 
 /// Nodes of which the first has to end before the second starts, and no edges say so.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Unordered {
+pub(crate) struct MissingOrder {
     pub(crate) what: Disorder,
     pub(crate) alloc: u32,
     pub(crate) first: u32,
