@@ -4,8 +4,9 @@
 mod device_limits;
 mod ends_before;
 mod lifetimes;
+mod output_memory;
 mod outputs;
 mod rules;
 
-pub(crate) use outputs::Outlet;
+pub(crate) use output_memory::OutputMemory;
 pub use outputs::{OutputBuffer, Outputs};

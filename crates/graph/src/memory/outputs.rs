@@ -5,85 +5,12 @@ use core::marker::PhantomData;
 use core::ops::RangeBounds;
 use std::sync::Arc;
 
-use cuda_handles::{Allocation, Buffer, Element, GraphBuffer, Slice, Stream, graph_memory};
+use cuda_handles::{Allocation, Buffer, Element, GraphBuffer, Slice, Stream};
 use cuda_launch::{Argument, In, InOut, KernelArg, Out, Params, PlainArgument};
 use cuda_sys::CUdeviceptr;
 
 use crate::error::{Error, Result};
-use crate::state::guard::GraphGuard;
-use crate::state::params::NodeParams;
-
-/// The memory that a launch of an executable leaves.
-pub(crate) struct Outlet {
-    /// That which each launch leaves. Before the first launch, behind that also what the executable
-    /// frees and one before it has left.
-    memory: Vec<Arc<Allocation>>,
-    /// The names of the allocation nodes.
-    names: Vec<String>,
-    /// How much of it each launch leaves.
-    leaves: usize,
-    /// Whether a launch frees what the one before left.
-    frees: bool,
-    /// What the last launch left and nobody asked for, if the next one frees it.
-    left: Vec<Buffer<u8>>,
-}
-
-impl Outlet {
-    /// That of an executable made now; `None` if it frees all memory that it allocates, and nothing
-    /// was left of that before.
-    pub(crate) fn of(guard: &GraphGuard<'_>, frees: bool) -> Option<Box<Self>> {
-        let (mut memory, mut names, mut leaves) = (Vec::new(), Vec::new(), 0);
-        let mut lives = guard.memory.lives();
-        lives.sort_by_key(|life| life.free.is_some());
-        for life in lives {
-            if let Some(record) = guard.record(life.alloc)
-                && let NodeParams::Alloc { memory: one, .. } = &record.node_params
-                && (life.free.is_none() || graph_memory::was_left(one))
-            {
-                memory.push(Arc::clone(one));
-                names.push(record.display_name(life.alloc));
-                leaves += usize::from(life.free.is_none());
-            }
-        }
-        (!memory.is_empty()).then(|| Box::new(Self { memory, names, leaves, frees, left: Vec::new() }))
-    }
-
-    /// Whether there is nothing to be done about further launches.
-    pub(crate) fn is_spent(&self) -> bool {
-        self.memory.is_empty()
-    }
-
-    /// Before a launch on `stream`: what the last one left is freed, and `stream` waits for that.
-    pub(crate) fn make_ready(&self, stream: &Stream) -> Result<()> {
-        let memory: Vec<&Arc<Allocation>> = self.memory.iter().collect();
-        match graph_memory::make_ready(&memory, stream, self.frees)? {
-            None => Ok(()),
-            Some(place) => Err(Error::OutputInUse { node: self.names[place].as_str().into() }),
-        }
-    }
-
-    /// After a launch on `stream`: what it left, if somebody `asks`. Else that goes: an executable
-    /// that frees by itself keeps it for the next launch.
-    pub(crate) fn launched(&mut self, stream: &Stream, asks: bool) -> Vec<Buffer<u8>> {
-        // The next launches come after this one, which has waited for it.
-        self.memory.truncate(self.leaves);
-        self.names.truncate(self.leaves);
-        // The launch has freed it.
-        self.left.drain(..).for_each(graph_memory::forget);
-        let keeps = self.frees && !asks;
-        // SAFETY: the launch has just been enqueued; the graph does not free this memory. The next
-        // launch frees what is kept here, and that alone, since it is not made while somebody else
-        // has some.
-        let output = |memory: &Arc<Allocation>| unsafe { graph_memory::output(memory, stream, keeps) };
-        let outputs: Vec<Buffer<u8>> = self.memory.iter().filter_map(output).collect();
-        match (keeps, asks) {
-            (true, _) => self.left = outputs,
-            (false, true) => return outputs,
-            (false, false) => {}
-        }
-        Vec::new()
-    }
-}
+use crate::memory::output_memory::OutputMemory;
 
 /// The memory that a launch left: what the allocation nodes of its graph have brought and no free
 /// node has freed.
@@ -122,8 +49,8 @@ pub struct Outputs<'e> {
 }
 
 impl<'e> Outputs<'e> {
-    pub(crate) fn new(outlet: Option<&'e Outlet>, buffers: Vec<Buffer<u8>>) -> Self {
-        let memory = outlet.into_iter().flat_map(|outlet| outlet.memory.iter().cloned());
+    pub(crate) fn new(memory: Option<&'e OutputMemory>, buffers: Vec<Buffer<u8>>) -> Self {
+        let memory = memory.into_iter().flat_map(|memory| memory.allocations().iter().cloned());
         Self { outputs: memory.zip(buffers.into_iter().map(Some)).collect(), _exec: PhantomData }
     }
 

@@ -69,7 +69,10 @@ fn finding(out: &mut String, finding: &Finding) -> fmt::Result {
             }
         }
         Finding::NeverFreed { bytes, .. } => write!(out, ",\"bytes\":{bytes}")?,
-        _ => {}
+        Finding::Cycle { .. }
+        | Finding::NotInBody { .. }
+        | Finding::MixedContexts { .. }
+        | Finding::Incomplete { .. } => {}
     }
     out.write_char('}')
 }
@@ -124,11 +127,13 @@ fn memory(out: &mut String, memory: Option<&RacingMemory>) -> fmt::Result {
 
 fn stop(out: &mut String, stopped: &Stopped) -> fmt::Result {
     write!(out, "{{\"text\":{}", Text(&stopped.to_string()))?;
-    if let Stopped::Steps(NotCompared { of, ranges, first })
-    | Stopped::Races(NotCompared { of, ranges, first }) = stopped
-    {
-        write!(out, ",\"ranges\":{ranges},\"of\":{of},\"first\":")?;
-        memory(out, first.as_ref())?;
+    match stopped {
+        Stopped::Cycle => {}
+        Stopped::Steps(NotCompared { of, ranges, first })
+        | Stopped::Races(NotCompared { of, ranges, first }) => {
+            write!(out, ",\"ranges\":{ranges},\"of\":{of},\"first\":")?;
+            memory(out, first.as_ref())?;
+        }
     }
     out.write_char('}')
 }

@@ -69,10 +69,10 @@ impl fmt::Display for RacingMemory {
 
 impl fmt::Display for RacingAccess {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let what = if self.is_argument { "argument" } else { "its" };
-        match self.is_argument {
-            true => write!(formatter, "{} {} it ({what} `{}`)", self.node, self.access, self.role),
-            false => write!(formatter, "{} {} it ({what} {})", self.node, self.access, self.role),
+        let Self { node, access, role, is_argument } = self;
+        match is_argument {
+            true => write!(formatter, "{node} {access} it (argument `{role}`)"),
+            false => write!(formatter, "{node} {access} it (its {role})"),
         }
     }
 }
@@ -85,13 +85,13 @@ impl Race {
                 format!("have the kernel wait, or make the order certain by a full edge from {from} to {to}")
             }
             (true, true) => format!(
-                "have the kernel wait, or make the edge from {from} to {to} a full one (Graph::set_edge_kind)"
+                "have the kernel wait, or make the edge from {from} to {to} a full one \
+                 (Graph::set_edge_kind)"
             ),
-            (false, true) => {
-                format!(
-                    "make the edge from {from} to {to}, which does not put them in order, a full one (Graph::set_edge_kind)"
-                )
-            }
+            (false, true) => format!(
+                "make the edge from {from} to {to}, which does not put them in order, a full one \
+                 (Graph::set_edge_kind)"
+            ),
             (false, false) => {
                 format!("an edge from {from} to {to}, or the other way round, puts them in order")
             }
@@ -115,7 +115,10 @@ impl fmt::Display for Race {
             write!(formatter, " ({} more of their accesses overlap)", self.more)?;
         }
         formatter.write_str(match self.may_wait {
-            true => ", and the path between them does not wait for the end of each kernel on it, unless the kernels do (griddepcontrol.wait)",
+            true => {
+                ", and the path between them does not wait for the end of each kernel on it, unless the \
+                 kernels do (griddepcontrol.wait)"
+            }
             false => ", and there is no path between them",
         })
     }

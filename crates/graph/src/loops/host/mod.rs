@@ -15,7 +15,8 @@ use cuda_handles::{AsStream, Context, Stream, UserObject, WrongContext};
 
 use crate::error::wrong_context::ensure;
 use crate::error::{Error, Result};
-use crate::exec::instantiate::{awaited, unless_ended};
+use crate::exec::destroy::after_deferred;
+use crate::exec::instantiate::awaited_streams;
 use crate::exec::options::InstantiateOptions;
 use crate::exec::resources::ExecResources;
 use crate::exec::{GraphExec, Source};
@@ -130,7 +131,7 @@ impl Graph {
             Fallback::HostLoopAlways => true,
         };
         let form = match on_host {
-            true => Executor::Host(Box::new(unless_ended(self, || self.host(&options))?)),
+            true => Executor::Host(Box::new(after_deferred(self, || self.host(&options))?)),
             false => Executor::Device(Box::new(self.instantiate_with(options)?)),
         };
         Ok(HostLoopExec { form, source: Source::of(self) })
@@ -152,7 +153,7 @@ impl Graph {
         guard.ensure_complete()?;
         guard.ensure_conditions_used()?;
         let single = guard.single()?;
-        let awaited = awaited(&guard);
+        let awaited = awaited_streams(&guard);
         let runs = single.as_ref().map(|_| guard.last_runs.clone());
         runs.iter().for_each(LastRuns::begin);
         shared = Arc::new(guard.owners());
