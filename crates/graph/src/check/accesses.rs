@@ -1,9 +1,9 @@
-//! What memory a node touches.
+//! The memory accesses of a node.
 //!
-//! Copies, fills and batches say it themselves. Of a typed kernel, the declaration says which
-//! parameters lead to memory and what for, the row how much memory that is where it is no whole
-//! allocation, and the driver where it is: so a kernel that other code gave other arguments is
-//! found out.
+//! Copies, fills and batches state them. For a typed kernel three sources come together: the
+//! declaration says which parameters lead to memory, and whether they read or write; the node's
+//! record says how much memory that is, if not a whole allocation; and the driver says where it is.
+//! So arguments that other code has changed are noticed.
 
 use std::sync::Arc;
 
@@ -19,15 +19,15 @@ use crate::state::guard::GraphGuard;
 use crate::state::loop_control::LoopControl;
 use crate::state::params::{ConditionSource, NodeParams};
 
-/// Collects what one node touches.
+/// Collects the accesses of one node.
 pub(super) struct AccessCollector<'t, 'o> {
     pub(super) node: u32,
-    /// The memory that the node keeps.
+    /// The memory that the node keeps alive.
     pub(super) used: Vec<&'t Arc<Allocation>>,
-    /// Where its arguments are, if that is not kept otherwise.
+    /// The ranges of its arguments, if they are kept apart from the declaration.
     pub(super) ranges: Option<&'t AccessRanges>,
     pub(super) accesses: &'o mut Vec<MemoryAccess>,
-    /// The touches whose allocation is known.
+    /// The accesses whose allocation is known.
     pub(super) found: Vec<(usize, &'t Arc<Allocation>)>,
 }
 
@@ -41,7 +41,7 @@ impl<'t> AccessCollector<'t, '_> {
     ) -> Result<Option<Opaqueness>> {
         let now;
         let node_params = match node_params {
-            // Other code may have changed it.
+            // Other code may have changed the node.
             NodeParams::Memcpy(_) | NodeParams::Memset(_) if guard.is_shared() => {
                 now = guard.read(node_params.kind().raw(), raw)?;
                 &now
@@ -76,14 +76,14 @@ impl<'t> AccessCollector<'t, '_> {
                 ConditionSource::Condition(number) | ConditionSource::Foreign(number) => {
                     self.condition(number, Access::Read)
                 }
-                // What the host goes by is looked at by the nodes that decide.
+                // The nodes at which the host decides have the accesses.
                 ConditionSource::Host => {}
             },
         }
         Ok(None)
     }
 
-    /// What the host looks at and writes where it decides in place of a kernel.
+    /// The accesses of the host, where it decides in place of a kernel.
     pub(super) fn decision(&mut self, ready: &LoopControl) {
         let tested = ready.tested();
         self.push(Region::linear(tested.start, tested.bytes), Access::Read, "tested number", false);
@@ -92,7 +92,7 @@ impl<'t> AccessCollector<'t, '_> {
         }
     }
 
-    /// The conditions that a kernel may set. Several may set one at once.
+    /// The conditions that a kernel may set. Several kernels may set one concurrently.
     fn conditions(&mut self, numbers: &[u64]) {
         for &number in numbers {
             self.condition(number, Access::Write);
@@ -151,8 +151,8 @@ impl<'t> AccessCollector<'t, '_> {
         Ok(None)
     }
 
-    /// Enters the memory given for a parameter, of which the bytes are known if it is no whole
-    /// allocation. False if it is not what was given here.
+    /// Adds the access by a parameter; `bytes` is `None` for a whole allocation. Returns false if
+    /// the memory is not what was given here.
     fn argument(
         &mut self,
         start: u64,
@@ -163,7 +163,7 @@ impl<'t> AccessCollector<'t, '_> {
         let bytes = match bytes {
             Some(0) => return true,
             Some(bytes) => bytes,
-            // Of two owners of the same memory, it may be either.
+            // Two owners may have the same address.
             None => {
                 match self.used.iter().filter(|used| used.address() == start).map(|used| used.bytes()).max() {
                     Some(bytes) => bytes as u64,
@@ -209,7 +209,7 @@ impl<'t> AccessCollector<'t, '_> {
         });
     }
 
-    /// The memory that the node keeps which has these bytes.
+    /// The memory, among what the node keeps alive, that contains these bytes.
     fn allocation(&self, start: u64, end: u64) -> Option<&'t Arc<Allocation>> {
         let has = |used: &Allocation| {
             used.address() <= start && end <= used.address().saturating_add(used.bytes() as u64)
@@ -218,7 +218,7 @@ impl<'t> AccessCollector<'t, '_> {
     }
 }
 
-/// Of a node that other code made, of which nothing but the kind is known.
+/// Why the accesses of a node of other code are unknown, if its type can have any.
 fn opaqueness_of(kind: NodeKind) -> Option<Opaqueness> {
     match kind {
         NodeKind::Kernel => Some(Opaqueness::Kernel),
@@ -226,6 +226,17 @@ fn opaqueness_of(kind: NodeKind) -> Option<Opaqueness> {
         NodeKind::Memcpy | NodeKind::Memset | NodeKind::Batch | NodeKind::Other(_) => {
             Some(Opaqueness::Foreign)
         }
-        _ => None,
+        NodeKind::Empty
+        | NodeKind::ChildGraph
+        | NodeKind::If
+        | NodeKind::IfElse
+        | NodeKind::While
+        | NodeKind::Switch
+        | NodeKind::EventRecord
+        | NodeKind::EventWait
+        | NodeKind::Alloc
+        | NodeKind::Free
+        | NodeKind::SemaphoreSignal
+        | NodeKind::SemaphoreWait => None,
     }
 }

@@ -1,4 +1,4 @@
-//! From a graph to what is checked, in one look at it.
+//! Reads a graph into a model, in one go under its lock.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -17,16 +17,16 @@ use crate::state::guard::GraphGuard;
 use crate::state::ids::{NodeId, SubgraphId};
 use crate::state::params::{Conditional, NodeParams};
 
-/// How much is asked for.
+/// How much the model contains.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Depth {
     /// Nodes, edges and conditions.
     Structure,
-    /// Also what memory nodes touch.
+    /// Also the memory accesses of nodes.
     Accesses,
 }
 
-/// The locked graph with all that is in its nodes.
+/// The model of the locked graph with all graphs in its nodes.
 pub(crate) fn collect(guard: &mut GraphGuard<'_>, depth: Depth) -> Result<Model> {
     let subgraph = guard.subgraph();
     let is_body = guard.body_around(subgraph).is_some();
@@ -72,7 +72,7 @@ struct Collector {
 }
 
 impl Collector {
-    /// Enters the items and edges of a graph, and the graphs in them as such to be filled.
+    /// Adds the nodes and edges of a graph, and the graphs in it, which are filled later.
     fn fill(&mut self, guard: &mut GraphGuard<'_>, graph: usize, in_body: &mut Vec<bool>) -> Result<()> {
         let subgraph = self.model.graphs[graph].subgraph;
         let raw = guard.graph_at(subgraph)?;
@@ -106,15 +106,12 @@ impl Collector {
         let number = self.model.nodes.len() as u32;
         let fault = match guard.incomplete.contains(&id.index) {
             true => Some(NodeFault::Incomplete),
-            false if in_body[graph] => wrong_in_body(guard, &record.node_params, raw)?,
+            false if in_body[graph] => fault_in_body(guard, &record.node_params, raw)?,
             false => None,
         };
         let first = self.model.graphs.len() as u32;
         for (body, inner) in record.node_params.inside().iter().enumerate() {
-            let name = match &record.node_params {
-                NodeParams::Conditional(Conditional { class, .. }) => Some(class.body_name(body)),
-                _ => None,
-            };
+            let name = body_name(&record.node_params, body);
             in_body.push(in_body[graph] || name.is_some());
             let depth = self.model.graphs[graph].depth + 1;
             self.model.graphs.push(self::graph(*inner, Some(number), name, depth));
@@ -135,7 +132,7 @@ impl Collector {
         Ok(())
     }
 
-    /// Enters what a node touches, or says why that is not known.
+    /// Adds the accesses of a node, or returns why they are unknown.
     fn access(
         &mut self,
         guard: &GraphGuard<'_>,
@@ -153,7 +150,7 @@ impl Collector {
                 _ => {}
             }
         }
-        // A place holder for the host has no memory of its own.
+        // An empty node at which the host decides accesses the memory of the decision.
         let ready = guard.deciding.get(&id.index).map(|decision| &*decision.ready);
         let ready = ready.filter(|_| matches!(record.node_params, NodeParams::Empty));
         if let Some(ready) = ready {
@@ -176,6 +173,15 @@ impl Collector {
     }
 }
 
+/// The name of a graph in a node, if it is a body.
+fn body_name(node_params: &NodeParams, index: usize) -> Option<String> {
+    if let NodeParams::Conditional(Conditional { class, .. }) = node_params {
+        Some(class.body_name(index))
+    } else {
+        None
+    }
+}
+
 /// The number of an allocation.
 fn number_of(
     numbers: &mut HashMap<*const Allocation, u32>,
@@ -189,28 +195,57 @@ fn number_of(
     })
 }
 
-/// What is wrong with a node in a body.
-fn wrong_in_body(
+/// The fault of a node in a body, if it has one.
+fn fault_in_body(
     guard: &GraphGuard<'_>,
     node_params: &NodeParams,
     raw: CUgraphNode,
 ) -> Result<Option<NodeFault>> {
-    let NodeParams::Other { kind } = node_params else {
-        return Ok(match node_params {
-            fits if fits.may_be_in_body() => None,
-            NodeParams::Memcpy(_) => Some(NodeFault::PageableInBody),
-            _ => Some(NodeFault::NotInBody),
-        });
-    };
-    match NodeKind::of(*kind) {
+    Ok(match node_params {
+        NodeParams::Other { kind } => return foreign_fault_in_body(guard, NodeKind::of(*kind), raw),
+        fits if fits.may_be_in_body() => None,
+        NodeParams::Memcpy(_) => Some(NodeFault::PageableInBody),
+        NodeParams::Empty
+        | NodeParams::Kernel { .. }
+        | NodeParams::Memset(_)
+        | NodeParams::Host(_)
+        | NodeParams::EventRecord(_)
+        | NodeParams::EventWait(_)
+        | NodeParams::Batch(_)
+        | NodeParams::Alloc { .. }
+        | NodeParams::Free { .. }
+        | NodeParams::SignalSemaphores(_)
+        | NodeParams::WaitSemaphores(_)
+        | NodeParams::Child { .. }
+        | NodeParams::Conditional(_) => Some(NodeFault::NotInBody),
+    })
+}
+
+/// The same for a node of other code, of which nothing but the type is known.
+fn foreign_fault_in_body(
+    guard: &GraphGuard<'_>,
+    kind: NodeKind,
+    raw: CUgraphNode,
+) -> Result<Option<NodeFault>> {
+    match kind {
         NodeKind::Kernel => {
             let context = guard.kernel_params(raw)?.ctx;
             let is_other = !context.is_null() && context != guard.context().as_raw();
             Ok(is_other.then_some(NodeFault::OtherContext))
         }
-        // Of these the driver does not tell enough.
+        // The driver reports too little about these.
         NodeKind::Memcpy | NodeKind::Memset | NodeKind::ChildGraph => Ok(None),
         NodeKind::Other(CUgraphNodeType::CU_GRAPH_NODE_TYPE_CONDITIONAL) => Ok(None),
-        _ => Ok(Some(NodeFault::NotInBody)),
+        NodeKind::If | NodeKind::IfElse | NodeKind::While | NodeKind::Switch => Ok(None),
+        NodeKind::Empty
+        | NodeKind::HostCallback
+        | NodeKind::EventRecord
+        | NodeKind::EventWait
+        | NodeKind::Batch
+        | NodeKind::Alloc
+        | NodeKind::Free
+        | NodeKind::SemaphoreSignal
+        | NodeKind::SemaphoreWait
+        | NodeKind::Other(_) => Ok(Some(NodeFault::NotInBody)),
     }
 }

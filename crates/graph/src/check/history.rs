@@ -1,37 +1,39 @@
-//! What was done with a range of memory so far.
+//! The access history of a range of memory.
 //!
-//! The range is cut where accesses begin or end; a tree over the pieces holds each access at few of
-//! its nodes, however many pieces it has. A new access is compared with those above the pieces it
-//! has, and with those below. An access that a later one covers and comes after says nothing more:
-//! whatever may run beside it may also run beside the later one. So it is taken out, and a line of
-//! a hundred thousand writes costs a comparison each.
+//! The range is cut where accesses begin or end. A segment tree over the pieces holds each access
+//! at few of its nodes, however many pieces the access has. A new access is compared with those
+//! above its pieces in the tree and with those below.
+//!
+//! An access that a later one covers and comes after is removed: whatever may run concurrently with
+//! it may also run concurrently with the later one. So a chain of a hundred thousand writes costs
+//! one comparison each.
 
 use smallvec::SmallVec;
 
 use super::region::ByteRange;
 
-/// What is kept of an access.
+/// An access, by its number in the model.
 pub(crate) type AccessNumber = u32;
 
-/// What becomes of an access that a new one was compared with.
+/// What happens to an access that a new one was compared with.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Fate {
     Stays,
-    /// The new one comes after it and, where it covers it, says all.
+    /// The new one comes after it and covers it, so it can be removed.
     Covered,
 }
 
-/// Compares a new access with one before. The flag says whether the new one has all the bytes of
-/// the place where they meet.
+/// Compares a new access with an earlier one. `covers` says whether the new one has all bytes of
+/// the tree node where they meet.
 pub(crate) trait CompareAccesses {
-    /// `None` to stop.
+    /// Returns `None` to stop.
     fn compare(&mut self, before: AccessNumber, covers: bool) -> Option<Fate>;
 }
 
-/// The accesses to a range of memory, as far as they still matter.
+/// The accesses to a range of memory that still matter.
 #[derive(Debug)]
 pub(crate) struct AccessHistory {
-    /// Where pieces begin.
+    /// The addresses at which pieces begin.
     cuts: Vec<u64>,
     nodes: Vec<TreeNode>,
 }
@@ -41,7 +43,7 @@ pub(crate) struct AccessHistory {
 struct TreeNode {
     writes: SmallVec<[AccessNumber; 2]>,
     reads: SmallVec<[AccessNumber; 2]>,
-    /// Whether there are any below.
+    /// Whether tree nodes below have any.
     writes_below: bool,
     reads_below: bool,
 }
@@ -54,11 +56,11 @@ pub(crate) struct NewAccess {
     pub(crate) writes: bool,
 }
 
-/// How many reads are looked at for those that a new read makes superfluous.
+/// How many earlier reads a new read is compared with, to remove those that it covers.
 const FEW: usize = 4;
 
 impl AccessHistory {
-    /// For accesses within these bounds.
+    /// A history for accesses with these bounds.
     pub(crate) fn new(bounds: impl Iterator<Item = ByteRange>) -> Self {
         let mut cuts: Vec<u64> = bounds.flat_map(|(start, end)| [start, end]).collect();
         cuts.sort_unstable();
@@ -67,8 +69,8 @@ impl AccessHistory {
         Self { cuts, nodes: vec![TreeNode::default(); 2 * pieces.next_power_of_two()] }
     }
 
-    /// Compares an access with all that share bytes with it and of which one writes, then enters
-    /// it. `None` if the comparison stopped.
+    /// Compares an access with all conflicting ones that share bytes with it, then adds it. `None`
+    /// if the comparison stopped.
     pub(crate) fn enter(&mut self, new: NewAccess, compare: &mut impl CompareAccesses) -> Option<()> {
         let piece = |address| self.cuts.partition_point(|cut| *cut < address);
         let range = (piece(new.bounds.0), piece(new.bounds.1));
@@ -133,7 +135,7 @@ impl AccessHistory {
         compare: &mut impl CompareAccesses,
     ) -> Option<()> {
         let place = &mut self.nodes[node];
-        // A read does not say what comes after a write.
+        // A read does not stand for an earlier write.
         let covers_writes = covers && new.writes;
         retain(&mut place.writes, 0, |entry| Some(compare.compare(entry, covers_writes)? == Fate::Stays))?;
         if new.writes {
@@ -147,7 +149,7 @@ impl AccessHistory {
     }
 }
 
-/// Keeps those for which `stays` says so, from a place on.
+/// Keeps the entries from a position on for which `stays` returns true.
 fn retain(
     entries: &mut SmallVec<[AccessNumber; 2]>,
     from: usize,

@@ -1,4 +1,4 @@
-//! Memory that nodes allocate: what is never freed, and what is used before or after its life.
+//! The memory-order rule: graph memory that is never freed, or used outside of its lifetime.
 
 use std::collections::HashMap;
 
@@ -13,8 +13,8 @@ use crate::state::ids::NodeId;
 use crate::state::params::NodeParams;
 
 impl Lifetimes {
-    /// Those of a subject of the locked graph. What has a part outside of the subject is told by a
-    /// check of the graph around.
+    /// The facts for the model of the locked graph. A disorder between a node inside and one
+    /// outside of it is left to a check of the outer graph.
     pub(super) fn of(guard: &mut GraphGuard<'_>, model: &Model) -> Result<Self> {
         let mut lifetimes = Self::default();
         if guard.memory.is_empty() {
@@ -23,10 +23,12 @@ impl Lifetimes {
         let nodes: HashMap<NodeId, u32> = model.nodes.iter().map(|node| node.id).zip(0..).collect();
         for life in guard.memory.lives() {
             if let (None, Some(&node)) = (life.free, nodes.get(&life.alloc)) {
-                let bytes = match guard.record(life.alloc).map(|record| &record.node_params) {
-                    Some(NodeParams::Alloc { memory, .. }) => memory.bytes() as u64,
-                    _ => 0,
-                };
+                let mut bytes = 0;
+                if let Some(record) = guard.record(life.alloc)
+                    && let NodeParams::Alloc { memory, .. } = &record.node_params
+                {
+                    bytes = memory.bytes() as u64;
+                }
                 lifetimes.unfreed.push((node, bytes));
             }
         }
@@ -40,7 +42,7 @@ impl Lifetimes {
     }
 }
 
-/// What is wrong with the lives of memory in a subject, and what launches leave.
+/// The findings about memory order, then those about memory that is never freed.
 pub(super) fn memory_order(namer: &Namer<'_>, order: &mut NodeOrder<'_>, steps: u64) -> Vec<Finding> {
     let lifetimes = &namer.model.lifetimes;
     let mut budget = Budget(steps);

@@ -1,5 +1,5 @@
-//! What is checked, as plain data: it knows nothing of drivers and locks, and the rules know
-//! nothing else.
+//! The graph that is checked, as plain data. It knows nothing of drivers and locks, and the rules
+//! know nothing else.
 
 use cuda_handles::MemoryKind;
 use cuda_launch::Access;
@@ -10,10 +10,11 @@ use crate::error::memory_order::Disorder;
 use crate::node_kind::NodeKind;
 use crate::state::ids::{NodeId, SubgraphId};
 
-/// A graph with those in its nodes.
+/// A graph with all graphs in its nodes. Graphs, nodes, accesses and allocations are known by their
+/// positions in these lists.
 #[derive(Debug, Default)]
 pub(crate) struct Model {
-    /// The outer before the inner; the first is the one that is checked.
+    /// Outer graphs before inner ones; the first is the graph that is checked.
     pub(crate) graphs: Vec<Subgraph>,
     pub(crate) nodes: Vec<ModelNode>,
     pub(crate) accesses: Vec<MemoryAccess>,
@@ -22,30 +23,30 @@ pub(crate) struct Model {
     pub(crate) lifetimes: Lifetimes,
 }
 
-/// One graph of a subject.
+/// One graph of the model.
 #[derive(Debug)]
 pub(crate) struct Subgraph {
     pub(crate) subgraph: SubgraphId,
-    /// The item that it is in.
+    /// The node that holds it.
     pub(crate) outer: Option<u32>,
-    /// What it is called there, if it is a body.
+    /// The name of the body, if it is one.
     pub(crate) body: Option<String>,
     /// How many graphs are around it.
     pub(crate) depth: u32,
-    /// Its items, in the order of their creation.
+    /// Its nodes, in the order of their creation.
     pub(crate) nodes: core::ops::Range<u32>,
-    /// Edges by the items at their ends.
+    /// Edges, by the nodes at their ends.
     pub(crate) edges: Vec<(u32, u32, EdgeOrder)>,
 }
 
-/// What an edge says about the accesses of the nodes at its ends.
+/// Whether an edge orders the accesses of the nodes at its ends; see the [module page](super).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum EdgeOrder {
-    /// The second comes after the first.
+    /// The second node's accesses come after the first's.
     Always,
-    /// It does if the second kernel waits for that.
+    /// They do if the second node's kernel waits for the first.
     IfWaitedFor,
-    /// Nothing.
+    /// The edge does not order them.
     Never,
 }
 
@@ -64,70 +65,69 @@ impl From<EdgeKind> for EdgeOrder {
 /// A node.
 #[derive(Debug)]
 pub(crate) struct ModelNode {
-    /// Which graph it is in.
+    /// The graph it is in.
     pub(crate) graph: u32,
     pub(crate) id: NodeId,
     pub(crate) name: Box<str>,
     pub(crate) kind: NodeKind,
     /// The graphs in it.
     pub(crate) inside: core::ops::Range<u32>,
-    /// Why it is not known what memory it touches.
+    /// Why its accesses are unknown, if they are.
     pub(crate) opaque: Option<Opaqueness>,
-    /// What is wrong with it by itself, where it is.
+    /// A fault of the node itself.
     pub(crate) fault: Option<NodeFault>,
 }
 
-/// Why the accesses of a node are not known.
+/// Why the accesses of a node are unknown.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[non_exhaustive]
 pub enum Opaqueness {
-    /// A kernel without a declaration, or of other code.
+    /// An untyped kernel, or a kernel node of other code.
     Kernel,
-    /// A kernel whose arguments are not those that it was given here.
+    /// A kernel node whose arguments other code has changed.
     Changed,
-    /// A function of the host.
+    /// A host function.
     Host,
-    /// A node of other code of which the driver does not tell enough.
+    /// A node of other code about which the driver reports too little.
     Foreign,
 }
 
-/// What is wrong with a node where it is.
+/// A fault of a node.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum NodeFault {
-    /// Nodes like it cannot be in a body.
+    /// A body cannot hold nodes of its type.
     NotInBody,
-    /// It reads or writes pageable memory of the host, in a body.
+    /// It copies pageable host memory, in a body.
     PageableInBody,
     /// A kernel of another context, in a body.
     OtherContext,
-    /// A kernel with a part of a launch only, or a ready-made loop or branch that was not built to
-    /// its end.
+    /// A kernel node with only a part of a launch, or a loop or branch that was not finished.
     Incomplete,
 }
 
-/// What addresses are of: those of different spaces are of different memory, whatever they are.
+/// The space of an address. Equal addresses of different spaces are different memory.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(crate) enum AddressSpace {
-    /// Memory that all have in common.
+    /// Device-accessible memory.
     Memory,
-    /// A condition, by its number, as if it were a byte.
+    /// A condition, by its number. It counts as one byte at address 0.
     Condition(u64),
 }
 
-/// An access.
+/// An access of a node.
 #[derive(Clone, Debug)]
 pub(crate) struct MemoryAccess {
     pub(crate) node: u32,
     pub(crate) region: Region,
     pub(crate) kind: Access,
-    /// What the memory is to the node.
+    /// The role of the memory for the node.
     pub(crate) role: &'static str,
-    /// Whether the role is a parameter of a kernel.
+    /// Whether the role is the name of a kernel's parameter.
     pub(crate) is_argument: bool,
     pub(crate) space: AddressSpace,
     /// The allocation, if it is known.
     pub(crate) memory: Option<u32>,
-    /// Whether it is made for being concurrent with others of its kind.
+    /// Whether it is made for concurrent use: it does not conflict with others of its kind.
     pub(crate) synchronizes: bool,
 }
 
@@ -139,7 +139,7 @@ pub(crate) struct AllocationInfo {
     pub(crate) kind: MemoryKind,
 }
 
-/// A condition without a node.
+/// A condition that no conditional node uses.
 #[derive(Debug)]
 pub(crate) struct UnusedCondition {
     pub(crate) number: u64,
@@ -147,7 +147,7 @@ pub(crate) struct UnusedCondition {
     pub(crate) setters: Vec<String>,
 }
 
-/// The memory nodes of a subject, as far as something is to be said of them.
+/// What the memory-order rule has to report.
 #[derive(Debug, Default)]
 pub(crate) struct Lifetimes {
     /// Allocation nodes whose memory no node frees, with its size.
@@ -155,7 +155,7 @@ pub(crate) struct Lifetimes {
     pub(crate) disorders: Vec<MissingOrder>,
 }
 
-/// Nodes of which the first has to end before the second starts, and no edges say so.
+/// Two nodes of which the first has to end before the second starts, without edges that say so.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct MissingOrder {
     pub(crate) what: Disorder,

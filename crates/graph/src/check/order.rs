@@ -1,8 +1,8 @@
-//! Which nodes come before which, also across graphs in graphs.
+//! How two nodes relate, also across graphs in graphs. The [module page](super) has the
+//! definitions.
 //!
-//! What is in a node comes before all that the node comes before. So two nodes are compared where
-//! both are, or nodes that they are in are, in one graph. If that is one node, they are in
-//! different bodies of it, of which one runs.
+//! Two nodes are compared in the innermost graph that both are in, by themselves or by nodes around
+//! them. If one node is around both, they are in different bodies of it, of which one runs.
 
 use std::collections::HashSet;
 
@@ -10,30 +10,30 @@ use super::model::{EdgeOrder, Model};
 use super::reachability::{Budget, Reachability, order};
 use crate::toposort::{self, Successors};
 
-/// How two nodes stand to each other; the first stands in front of the second in the [`NodeOrder`].
+/// How two nodes relate; the first comes before the second in the [`NodeOrder`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Relation {
-    /// The second waits for the first's end.
+    /// The first ends before the second accesses memory.
     Before,
     /// It does if kernels wait that need not.
     IfWaitedFor,
-    /// Only one of the two runs, or one is in the other.
+    /// Only one of the two runs, or one holds the other.
     Exclusive,
-    /// They may run at the same time.
+    /// They may run concurrently.
     Concurrent,
 }
 
-/// An order of all nodes that goes along all edges.
+/// A topological order of all nodes, and answers about pairs of them.
 #[derive(Debug)]
 pub(crate) struct NodeOrder<'s> {
     model: &'s Model,
-    /// Where each item stands.
+    /// The place of each node in the order.
     pub(crate) places: Vec<u32>,
-    /// The order of each graph's items, counted from its first.
+    /// A topological order of each graph's nodes, counted from its first.
     orders: Vec<Vec<u32>>,
-    /// The ends of edges that do not order the nodes there, or do so only if kernels wait.
+    /// The ends of edges that do not order their nodes, or do so only if kernels wait.
     weak: HashSet<(u32, u32)>,
-    /// By graph; made when first asked for.
+    /// By graph; computed on first use.
     paths: Vec<Option<GraphPaths>>,
 }
 
@@ -41,22 +41,22 @@ pub(crate) struct NodeOrder<'s> {
 #[derive(Debug)]
 struct GraphPaths {
     ends: Precedence,
-    /// If kernels wait where they may; `None` where none may.
+    /// The same if kernels wait wherever they may; `None` if none may.
     waited: Option<Precedence>,
 }
 
-/// Which nodes end before others touch memory.
+/// Which nodes end before others access memory.
 #[derive(Debug)]
 enum Precedence {
-    /// Where all edges wait for the end of a node.
+    /// By nodes, if all edges are full.
     Plain(Reachability),
-    /// Of what happens to nodes, one thing after the other: whatever an edge says, the second node
-    /// does not start before the first. So what ends before a kernel starts also ends before those
-    /// start that do not wait for its end.
+    /// By the three events of each node: over an edge of any kind, the second node does not start
+    /// before the first. So what ends before a kernel starts also ends before those start that do
+    /// not wait for its end.
     ByEvents(Reachability),
 }
 
-/// A node starts, touches memory, ends.
+/// The events of a node: it starts, it accesses memory, it ends.
 const EVENTS: u32 = 3;
 const TOUCH: u32 = 1;
 const END: u32 = 2;
@@ -69,8 +69,8 @@ impl Precedence {
         }
     }
 
-    /// Event by event. If they are `waited` for, the end of a node comes before the touches of one
-    /// that may wait for it.
+    /// The graph of events. With `waited`, the end of a node also comes before the accesses of a
+    /// node that may wait for it.
     fn apart(model: &Model, graph: usize, order: &[u32], waited: bool) -> Self {
         let inner = &model.graphs[graph];
         let first = inner.nodes.start;
@@ -109,7 +109,7 @@ fn successors(model: &Model, graph: usize) -> Successors {
     Successors::new(graph.nodes.len(), edges)
 }
 
-/// The items of a cycle in a graph, in its order.
+/// The nodes of a cycle in a graph, in its direction.
 pub(crate) fn cycle(model: &Model, graph: usize) -> Option<Vec<u32>> {
     let first = model.graphs[graph].nodes.start;
     let cycle = toposort::cycle(&successors(model, graph))?;
@@ -142,7 +142,8 @@ impl<'s> NodeOrder<'s> {
         Some(Self { model, places, orders, weak, paths: graphs.map(|_| None).collect() })
     }
 
-    /// How a node stands to one that is not in front of it; `None` if the budget does not suffice.
+    /// How a node relates to one that does not come before it in the order; `None` if the budget is
+    /// used up.
     pub(crate) fn relate(&mut self, first: u32, second: u32, budget: &mut Budget) -> Option<Relation> {
         let Some((graph, first, second)) = self.meet(first, second, budget)? else {
             return Some(Relation::Exclusive);
@@ -159,14 +160,14 @@ impl<'s> NodeOrder<'s> {
         Some(if may_wait { Relation::IfWaitedFor } else { Relation::Concurrent })
     }
 
-    /// Whether edges of any kind lead from one node of a graph to another one of it, or may do so,
-    /// as the budget does not suffice to tell.
+    /// Whether edges of any kind lead from one node of a graph to another; also true if the budget
+    /// is used up before that is known.
     pub(crate) fn may_lead(&mut self, from: u32, to: u32, budget: &mut Budget) -> bool {
         if self.places[from as usize] > self.places[to as usize] {
             return false;
         }
         let edges = &self.model.graphs[self.model.nodes[from as usize].graph as usize].edges;
-        // Those that say nothing about accesses are edges all the same.
+        // Edges that do not order accesses still count here.
         if budget.take(edges.len() as u64).is_none() || edges.iter().any(|(.., tie)| *tie == EdgeOrder::Never)
         {
             return true;
@@ -174,8 +175,8 @@ impl<'s> NodeOrder<'s> {
         !matches!(self.relate(from, to, budget), Some(Relation::Concurrent | Relation::Exclusive))
     }
 
-    /// The innermost graph that both are in, and the items there that they are or are in; `None`
-    /// inside if there are none, or it is one item.
+    /// The innermost graph that both nodes are in, with the two nodes of it that they are or are
+    /// in. `Some(None)` if there is none, or the two are one node; `None` if the budget is used up.
     pub(crate) fn meet(
         &self,
         mut first: u32,
@@ -205,12 +206,13 @@ impl<'s> NodeOrder<'s> {
         }
     }
 
-    /// Whether there is an edge between two items of a graph that does not order them for certain.
+    /// Whether an edge joins two nodes of a graph that does not surely order them.
     pub(crate) fn are_linked(&self, first: u32, second: u32) -> bool {
         self.weak.contains(&(first, second))
     }
 
-    /// The items in one graph that two items are, or are in; these themselves if there are none.
+    /// The two nodes of one graph that two nodes are or are in; the nodes themselves if there are
+    /// none.
     pub(crate) fn ends(&self, first: u32, second: u32) -> (u32, u32) {
         let met = self.meet(first, second, &mut Budget(u64::MAX)).flatten();
         met.map_or((first, second), |(_, first, second)| (first, second))

@@ -1,5 +1,5 @@
-//! Data races: two nodes without a path between them that touch the same bytes, one of them
-//! writing.
+//! The data race rule: two nodes without a path between them that access the same bytes, one of
+//! them writing.
 
 use std::collections::HashMap;
 
@@ -9,27 +9,27 @@ use super::order::{NodeOrder, Relation};
 use super::reachability::Budget;
 use super::region::ByteRange;
 
-/// Two accesses that nothing puts in order, by their numbers in the subject.
+/// Two accesses without an order between them, by their numbers in the model.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct RacingPair {
-    /// Of the node that comes first in the order of the graph, if any does.
+    /// The access of the node that comes first in the [`NodeOrder`].
     pub(crate) first: u32,
     pub(crate) second: u32,
-    /// The first bytes that both touch.
+    /// The first bytes that both access.
     pub(crate) overlap: ByteRange,
-    /// Whether the kernels may see to it themselves.
+    /// Whether the nodes are ordered if kernels wait.
     pub(crate) may_wait: bool,
-    /// How many other pairs of accesses of the same nodes there are.
+    /// How many other pairs of accesses of the same nodes race.
     pub(crate) more: u32,
 }
 
-/// With how many partners of a node a new one is compared.
+/// How many known partners of a node a new partner is compared with.
 const FEW: usize = 8;
 
-/// How much is done to tell as few pairs as say all.
+/// The steps spent on removing implied pairs.
 const MOST_STEPS: u64 = 10_000_000;
 
-/// What was found, and what was not looked at.
+/// The races found, and what was not compared.
 #[derive(Debug, Default)]
 pub(crate) struct FoundRaces {
     pub(crate) pairs: Vec<RacingPair>,
@@ -39,27 +39,32 @@ pub(crate) struct FoundRaces {
 /// What was not compared.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Uncompared {
-    /// How many ranges of memory were to be compared.
+    /// How many ranges of memory there are to compare.
     pub(crate) of: usize,
-    /// How many were not, or not wholly.
+    /// How many were not compared, or only in part.
     pub(crate) ranges: usize,
     /// An access to the first of these.
     pub(crate) access: u32,
-    /// Whether so many pairs were found that it was given up.
+    /// Whether the limit of pairs ended the search, rather than the limit of steps.
     pub(crate) by_pairs: bool,
 }
 
-/// How much is done.
+/// The limits of a search.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct SearchLimits {
     pub(crate) steps: u64,
     pub(crate) pairs: usize,
 }
 
-/// FoundRaces of a subject. Not all pairs are told, but those that say it all: of any two nodes that
-/// race, the one is or comes before the first of such a pair, and the other is or comes after the
-/// second, by paths of any kind. So an edge for each pair mends all, and a line of nodes beside
-/// another one is a pair.
+/// The races of a model.
+///
+/// The pairs are minimal: of any two nodes that race, one is the first node of a pair or comes
+/// before it, and the other is the second or comes after it, by paths of any kind. So an edge for
+/// each pair fixes all races, and a chain of nodes concurrent with another one is a single pair.
+///
+/// Accesses are sorted into ranges of memory that hang together. In each range they enter a
+/// [history](super::history) in the order of the graph, which compares each with the earlier ones
+/// that still matter.
 pub(crate) fn races(model: &Model, order: &mut NodeOrder<'_>, bounds: SearchLimits) -> FoundRaces {
     let places = &order.places;
     let place = |access: &u32| places[model.accesses[*access as usize].node as usize];
@@ -92,7 +97,8 @@ pub(crate) fn races(model: &Model, order: &mut NodeOrder<'_>, bounds: SearchLimi
     FoundRaces { pairs: comparison.without_implied(), left }
 }
 
-/// Touches whose bytes hang together, as far as there is something to compare.
+/// The accesses by ranges of memory that hang together; only ranges that several nodes access, one
+/// of them writing.
 fn ranges(model: &Model) -> Vec<Vec<u32>> {
     let access = |number: &u32| &model.accesses[*number as usize];
     let mut sorted: Vec<u32> = (0..model.accesses.len() as u32).collect();
@@ -126,9 +132,9 @@ struct RaceSearch<'c, 's> {
     order: &'c mut NodeOrder<'s>,
     budget: Budget,
     most: usize,
-    /// The access that is being entered.
+    /// The access that is being added.
     new: u32,
-    /// With which access each was compared last, and how that ended.
+    /// The access that each was compared with last, and their relation.
     known: Vec<Option<(u32, Relation)>>,
     /// The pairs by their nodes.
     found: HashMap<(u32, u32), usize>,
@@ -150,7 +156,7 @@ impl RaceSearch<'_, '_> {
         Some(())
     }
 
-    /// How an access stands to the new one.
+    /// How an access relates to the new one. Reports them if they race.
     fn relation(&mut self, before: u32, one: &MemoryAccess, two: &MemoryAccess) -> Option<Relation> {
         if let Some((new, relation)) = self.known[before as usize]
             && new == self.new
@@ -199,7 +205,8 @@ impl RaceSearch<'_, '_> {
         (node(pair.first), node(pair.second))
     }
 
-    /// Whether the first node races with one that the second comes after.
+    /// Whether another pair implies this one: the first node races with a node that comes before
+    /// the second.
     fn is_implied(&mut self, pair: &RacingPair) -> Option<bool> {
         let (first, second) = self.nodes(pair);
         let known = self.partners.get(&first).map_or(&[][..], Vec::as_slice);
@@ -212,8 +219,8 @@ impl RaceSearch<'_, '_> {
         Some(false)
     }
 
-    /// The pairs without those of which another one says all: its first node comes after the first,
-    /// or its second before the second.
+    /// The pairs that no other pair implies: none with the same first node has its second node
+    /// earlier, none with the same second node has its first node later.
     fn without_implied(self) -> Vec<RacingPair> {
         let (mut firsts, mut seconds) =
             (HashMap::<u32, Vec<usize>>::new(), HashMap::<u32, Vec<usize>>::new());
@@ -222,7 +229,7 @@ impl RaceSearch<'_, '_> {
             firsts.entry(first).or_default().push(at);
             seconds.entry(second).or_default().push(at);
         }
-        // If these steps do not suffice, more is told.
+        // If these steps do not suffice, some implied pairs stay.
         let mut budget = Budget(MOST_STEPS);
         let mut comes_before =
             |one, two| one != two && self.order.relate(one, two, &mut budget) == Some(Relation::Before);
@@ -239,7 +246,7 @@ impl RaceSearch<'_, '_> {
     }
 }
 
-/// Whether two accesses to the same bytes need an order.
+/// Whether two accesses to the same bytes conflict.
 fn are_at_odds(one: &MemoryAccess, two: &MemoryAccess) -> bool {
     (one.kind.writes() || two.kind.writes()) && !(one.synchronizes && two.synchronizes)
 }
@@ -250,17 +257,17 @@ impl CompareAccesses for RaceSearch<'_, '_> {
         let model = self.model;
         let (one, two) = (&model.accesses[before as usize], &model.accesses[self.new as usize]);
         if one.node == two.node {
-            // Another argument of the same node; what comes after one comes after both.
+            // Another argument of the same node: what comes after one comes after both.
             return Some(Fate::Stays);
         }
         let relation = self.relation(before, one, two)?;
         let says_all = two.region.is_linear() || one.region == two.region;
-        // One that stays apart from others of its kind says less than any other.
+        // An access made for concurrent use does not stand for an ordinary one.
         let is_plain = !two.synchronizes || one.synchronizes;
         let comes_after = match relation {
             Relation::Before => true,
-            // It has been told of; and what may run beside the new one may run beside this one,
-            // too, if both are in one graph.
+            // The pair was reported. What may run concurrently with the new access may run
+            // concurrently with this one, too, if both are in one graph.
             Relation::IfWaitedFor => {
                 let graph = |access: &MemoryAccess| model.nodes[access.node as usize].graph;
                 are_at_odds(one, two) && graph(one) == graph(two)

@@ -1,12 +1,11 @@
-//! What a driver would refuse to make an executable of: cycles, what bodies cannot hold, conditions
-//! without nodes.
+//! The structure rule: cycles, nodes that bodies cannot hold, unused conditions.
 
 use super::model::NodeFault;
 use super::namer::Namer;
 use super::order::cycle;
 use super::report::Finding;
 
-/// What is wrong with the structure of a subject. Cycles come first.
+/// The findings about the structure of a model. Cycles come first.
 pub(crate) fn structure(namer: &Namer<'_>) -> Vec<Finding> {
     let model = namer.model;
     let cycles = (0..model.graphs.len()).filter_map(|graph| cycle(model, graph));

@@ -4,45 +4,44 @@ use super::{FoundNode, Race, Severity};
 use crate::error::memory_order::Disorder;
 use crate::node_kind::NodeKind;
 
-/// Something that is wrong with a graph, or may be.
+/// An error in a graph, or a possible one.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Finding {
-    /// Nodes wait for each other.
+    /// Nodes wait for each other in a cycle.
     Cycle {
-        /// Each leads to the next, and the last one to the first.
+        /// The nodes of the cycle: each has an edge to the next, and the last one to the first.
         nodes: Vec<FoundNode>,
     },
-    /// A node is in the body of a conditional node, where the driver does not run it.
+    /// A node is in the body of a conditional node, and the driver does not allow it there.
     NotInBody {
         /// The node.
         node: FoundNode,
-        /// What it is.
+        /// The type of the node.
         kind: NodeKind,
-        /// Whether it is a copy that would be possible of other memory: it is of pageable memory of
-        /// the host.
+        /// Whether it is a copy of pageable host memory. Copies of other memory are allowed.
         pageable: bool,
         /// The conditional node.
         conditional: FoundNode,
     },
-    /// A kernel in the body of a conditional node is of another context than the node.
+    /// A kernel in the body of a conditional node is of another context than that node.
     MixedContexts {
         /// The kernel node.
         node: FoundNode,
         /// The conditional node.
         conditional: FoundNode,
     },
-    /// A condition is used by no conditional node.
+    /// No conditional node uses a condition.
     UnusedCondition {
-        /// Its number.
+        /// The condition's number.
         number: u64,
-        /// Its default.
+        /// The condition's default value.
         default: Option<u32>,
         /// The kernel nodes that set it, by name.
         setters: Vec<String>,
     },
-    /// A kernel that may set a condition is in no order with the node that goes by it, so that it
-    /// may come too late.
+    /// A kernel that may set a condition and the conditional node that reads it have no order, so
+    /// the kernel may come too late.
     UnorderedCondition {
         /// The condition's number.
         number: u64,
@@ -50,48 +49,48 @@ pub enum Finding {
         setter: FoundNode,
         /// The conditional node.
         conditional: FoundNode,
-        /// An edge that would put them in order: from the first to the second of these, which are
-        /// the nodes themselves or those that they are in.
+        /// The edge that would fix it: from the first to the second of these nodes, which are the
+        /// two nodes themselves or nodes around them.
         edge: Box<(FoundNode, FoundNode)>,
         /// As for [`Race::may_wait`].
         may_wait: bool,
     },
-    /// A kernel node has a part of a launch only, or a loop or a branch was not built to its end;
-    /// see [`HalfDone`](crate::HalfDone).
+    /// A kernel node has only a part of a launch, or a loop or branch was not finished; see
+    /// [`HalfDone`](crate::HalfDone).
     Incomplete {
         /// The node.
         node: FoundNode,
     },
-    /// A node that uses memory of the graph may run before it is allocated or after it is freed, or
-    /// it may be freed before it is allocated. There is no [executable](crate::Graph::instantiate)
-    /// of such a graph.
+    /// A node may use memory of the graph before it is allocated or after it is freed, or memory
+    /// may be freed before it is allocated. The graph cannot be
+    /// [instantiated](crate::Graph::instantiate).
     MemoryOrder {
-        /// What is wrong.
+        /// The disorder.
         what: Disorder,
         /// The allocation node.
         allocation: FoundNode,
         /// The node that has to end first.
         first: FoundNode,
-        /// The node that has to start after that.
+        /// The node that has to start after that end.
         second: FoundNode,
-        /// As for [`Race::edge`]; `None` if it would close a cycle, or may.
+        /// The edge that would fix it, as for [`Race::edge`]; `None` if it would close a cycle, or
+        /// might.
         edge: Option<Box<(FoundNode, FoundNode)>>,
     },
-    /// No node frees the memory of an allocation node, so that each launch leaves it.
+    /// No node frees the memory of an allocation node. Each launch leaves it.
     NeverFreed {
         /// The allocation node.
         allocation: FoundNode,
         /// How many bytes it allocates.
         bytes: u64,
     },
-    /// Two nodes without a path between them touch the same bytes, and one of them writes. In a
-    /// graph with edges that order only kernels that wait for it (see [`Race::may_wait`]), a path
-    /// of these makes it a note.
+    /// Two nodes without a path between them access the same bytes, and one of them writes. It is a
+    /// note if there is a path that orders them only if kernels wait (see [`Race::may_wait`]).
     Race(Box<Race>),
 }
 
 impl Finding {
-    /// How grave it is.
+    /// How severe it is.
     #[must_use]
     pub fn severity(&self) -> Severity {
         match self {
@@ -108,7 +107,7 @@ impl Finding {
         }
     }
 
-    /// A word or two that name the kind of finding, the same in every form of a report.
+    /// The class of the finding in a word or two, the same in all forms of a report.
     #[must_use]
     pub fn class(&self) -> &'static str {
         match self {
@@ -124,7 +123,7 @@ impl Finding {
         }
     }
 
-    /// The nodes that it is about.
+    /// The nodes that the finding is about.
     #[must_use]
     pub fn nodes(&self) -> Vec<&FoundNode> {
         match self {
@@ -145,7 +144,7 @@ impl Finding {
         }
     }
 
-    /// What would mend it, in words.
+    /// How to fix it, in words.
     #[must_use]
     pub fn remedy(&self) -> String {
         match self {

@@ -1,4 +1,4 @@
-//! A report as JSON.
+//! Reports as JSON.
 
 use core::fmt::{self, Write};
 
@@ -9,13 +9,21 @@ use super::{Finding, NotCompared, Report, Stopped};
 impl Report {
     /// The report as one line of JSON, for programs.
     ///
-    /// An object with `clean`, `findings`, `opaque`, `left_out` (how many findings are not told)
-    /// and `stopped` (null if all was compared). Each finding has `severity`, `class`, `text`,
-    /// `remedy` and `nodes`, each of these with its `name` and what it is `within`; a data race
-    /// also has `race` with the `memory`, the `bytes` by their `start` and `end`, what `first` and
-    /// `second` do, and the `edge` that would mend it, or is to be of another kind if they are
-    /// `linked`. What else an edge would mend has the `edge`, and memory that is never freed its
-    /// `bytes`.
+    /// The line is an object:
+    ///
+    /// | Key | Value |
+    /// | --- | --- |
+    /// | `clean` | [`is_clean`](Self::is_clean) |
+    /// | `findings` | a list, see below |
+    /// | `opaque` | a list of objects with the `node` and `why` it is opaque |
+    /// | `left_out` | how many findings were [left out](Self::left_out) |
+    /// | `stopped` | null, or an object with a `text` and, if known, the `ranges` of memory that were not compared, `of` how many, and the `first` |
+    ///
+    /// Each finding has `severity`, `class`, `text`, `remedy` and `nodes`; each node its `name` and
+    /// the list of names that it is `within`. A data race also has `race`: the `memory`, the
+    /// `bytes` with `start` and `end`, the accesses `first` and `second`, and the `edge` that would
+    /// fix it, or, if the nodes are `linked`, that needs another kind. Other findings that an edge
+    /// would fix have an `edge`, too, and memory that is never freed its `bytes`.
     #[must_use]
     pub fn to_json(&self) -> String {
         let mut text = String::new();
@@ -155,7 +163,7 @@ fn list<T>(out: &mut String, items: &[T], each: impl Fn(&mut String, &T) -> fmt:
     out.write_char(']')
 }
 
-/// A string of JSON.
+/// A JSON string, quoted and escaped.
 struct Text<'t>(&'t str);
 
 impl fmt::Display for Text<'_> {

@@ -1,4 +1,4 @@
-//! What a check found, for people.
+//! The report of a check: its findings, what it could not look into, where it stopped.
 
 mod finding;
 mod json;
@@ -15,11 +15,14 @@ pub use race::{Race, RacingAccess, RacingMemory};
 
 use crate::wording::Count;
 
-/// What [`Graph::check`](crate::Graph::check) found.
+/// The report of [`Graph::check`](crate::Graph::check).
 ///
-/// For people by its `Display`, a line for each finding; for programs by
-/// [`findings`](Self::findings) and as [JSON](Self::to_json); and drawn into a picture of the graph
-/// by `Graph::to_svg_with`. As handles of nodes do, it keeps the graph alive.
+/// - `Display` prints a line for each finding.
+/// - [`findings`](Self::findings) lists them, and [`to_json`](Self::to_json) writes them, for
+///   programs.
+/// - `Graph::to_svg_with` draws them into a picture of the graph.
+///
+/// It holds handles of nodes, and so keeps the graph alive.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Report {
     pub(crate) findings: Vec<Finding>,
@@ -29,48 +32,48 @@ pub struct Report {
 }
 
 impl Report {
-    /// Whether nothing is wrong, as far as was looked: there are no findings but
-    /// [notes](Severity::Note).
+    /// Whether all findings are [notes](Severity::Note), or there are none.
     #[must_use]
     pub fn is_clean(&self) -> bool {
         self.findings.iter().all(|finding| finding.severity() == Severity::Note)
     }
 
-    /// What is wrong, and what may be: the grave first, else in the order of the graph.
+    /// The findings, the most severe first, and otherwise in the order of the graph.
     #[must_use]
     pub fn findings(&self) -> &[Finding] {
         &self.findings
     }
 
-    /// How many more findings there are: of each kind a thousand are told. Of data races
-    /// [`stopped`](Self::stopped) tells it.
+    /// How many findings were left out: the report has at most a thousand of each class. Data races
+    /// have a limit of their own, see [`stopped`](Self::stopped).
     #[must_use]
     pub fn left_out(&self) -> usize {
         self.left_out
     }
 
-    /// The nodes of which it is not known what memory they touch. No data race is found for them.
+    /// The nodes whose memory accesses are unknown. No data race is found for them.
     #[must_use]
     pub fn opaque(&self) -> &[OpaqueNode] {
         &self.opaque
     }
 
-    /// Why accesses were not compared, and which; `None` if all were.
+    /// Why the search for data races stopped early, and what it left out; `None` if it compared all
+    /// accesses.
     #[must_use]
     pub fn stopped(&self) -> Option<&Stopped> {
         self.stopped.as_ref()
     }
 }
 
-/// How grave a finding is.
+/// How severe a finding is.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[non_exhaustive]
 pub enum Severity {
-    /// It cannot be told from here whether something is wrong.
+    /// Whether it is an error is not visible from here.
     Note,
-    /// It can go wrong.
+    /// It may go wrong.
     Warning,
-    /// It is wrong.
+    /// It is an error.
     Error,
 }
 
@@ -84,7 +87,7 @@ impl fmt::Display for Severity {
     }
 }
 
-/// A node of which it is not known what memory it touches.
+/// A node whose memory accesses are unknown.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct OpaqueNode {
@@ -95,7 +98,7 @@ pub struct OpaqueNode {
 }
 
 impl Opaqueness {
-    /// Why, in words.
+    /// The reason, in words.
     #[must_use]
     pub fn reason(self) -> &'static str {
         match self {
@@ -113,29 +116,29 @@ impl fmt::Display for OpaqueNode {
     }
 }
 
-/// Why a check stopped before all accesses were compared.
+/// Why a check stopped before it had compared all accesses.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Stopped {
-    /// The graph has a cycle, so that nothing can be said about order.
+    /// The graph has a cycle, so its nodes have no order.
     Cycle,
-    /// Comparing took as many steps as were allowed; see
+    /// The search took as many steps as allowed; see
     /// [`CheckOptions::steps`](crate::CheckOptions::steps).
     Steps(NotCompared),
-    /// As many races were found as were asked for; see
+    /// The search found as many races as allowed; see
     /// [`CheckOptions::races`](crate::CheckOptions::races).
     Races(NotCompared),
 }
 
-/// What was not compared.
+/// The accesses that were not compared.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct NotCompared {
-    /// How many ranges of memory are touched by several nodes, one of them writing.
+    /// How many ranges of memory several nodes access, one of them writing.
     pub of: usize,
-    /// How many of these were not compared, or not wholly.
+    /// How many of these were not compared, or only in part.
     pub ranges: usize,
-    /// The memory that the first of these is in, where it is known.
+    /// The memory that the first of these is in, if known.
     pub first: Option<RacingMemory>,
 }
 
@@ -175,7 +178,7 @@ impl fmt::Display for Stopped {
     }
 }
 
-/// How many opaque nodes are told, one by one.
+/// How many opaque nodes are printed one by one.
 const SHOWN: usize = 20;
 
 impl fmt::Display for Report {

@@ -1,4 +1,4 @@
-//! Nodes as a report names them.
+//! Nodes, as reports name them.
 
 use core::fmt;
 
@@ -7,7 +7,7 @@ use cuda_sys::CUgraphNodeType;
 use crate::graph::node::Node;
 use crate::wording::Named;
 
-/// A node that a report is about.
+/// A node in a report: its handle, its name, and the nodes around it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct FoundNode {
     pub(crate) node: Node,
@@ -20,20 +20,20 @@ impl FoundNode {
         self.node.kind().raw() == CUgraphNodeType::CU_GRAPH_NODE_TYPE_CONDITIONAL
     }
 
-    /// The node.
+    /// The handle of the node.
     #[must_use]
     pub fn node(&self) -> &Node {
         &self.node
     }
 
-    /// What it was called when the graph was checked; see [`Node::name`].
+    /// The node's name when the graph was checked; see [`Node::name`].
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The names of the nodes that it is in, from the outside in, each with the body if there are
-    /// several; of very many the innermost ones.
+    /// The names of the nodes around it, from the outside in, each with the body if there are
+    /// several. If there are very many, only the innermost.
     #[must_use]
     pub fn within(&self) -> &[String] {
         &self.within

@@ -1,4 +1,4 @@
-//! Data races, for people.
+//! Data races, as reports have them.
 
 use core::fmt;
 use core::ops::Range;
@@ -8,48 +8,50 @@ use cuda_launch::Access;
 
 use super::node::FoundNode;
 
-/// Two nodes that touch the same bytes in no order.
+/// Two nodes that access the same bytes without an order between them.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct Race {
-    /// One node, and what it does.
+    /// One node and its access.
     pub first: RacingAccess,
-    /// The other.
+    /// The other node and its access.
     pub second: RacingAccess,
-    /// The allocation, where it is known.
+    /// The allocation, if it is known.
     pub memory: Option<RacingMemory>,
-    /// The first bytes that both touch: counted from the start of the allocation, or addresses if
-    /// that is not known.
+    /// The first bytes that both access: offsets from the start of the allocation, or addresses if
+    /// the allocation is unknown.
     pub bytes: Range<u64>,
-    /// How many other accesses of the two nodes race.
+    /// How many more pairs of accesses of the two nodes race.
     pub more: u32,
-    /// An edge that would put them in order: from the first to the second of these, which are the
-    /// nodes themselves or those that they are in.
+    /// The edge that would fix it: from the first to the second of these nodes, which are the two
+    /// nodes themselves or nodes around them.
     pub edge: Box<(FoundNode, FoundNode)>,
-    /// Whether there is such an edge, but of a kind that does not put them in order for certain:
-    /// then the remedy is another kind ([`Graph::set_edge_kind`](crate::Graph::set_edge_kind)).
+    /// Whether this edge exists already, but is of a kind that does not surely order the nodes.
+    /// Then the fix is another kind ([`Graph::set_edge_kind`](crate::Graph::set_edge_kind)).
     pub are_linked: bool,
-    /// Whether there is a path, but over edges that do not wait for a kernel's end
-    /// ([`EdgeKind::Programmatic`](crate::EdgeKind::Programmatic) and the like): all is well if the
-    /// kernels that these enter wait (`griddepcontrol.wait`) before they touch the memory.
+    /// Whether there is a path, but one over edges that do not wait for the end of a kernel
+    /// ([`EdgeKind::Programmatic`](crate::EdgeKind::Programmatic) and the like). There is no race
+    /// if the kernels that these edges enter wait (`griddepcontrol.wait`) before they access the
+    /// memory.
     pub may_wait: bool,
 }
 
-/// What one of two nodes does to the memory.
+/// The access of one of two racing nodes.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct RacingAccess {
     /// The node.
     pub node: FoundNode,
-    /// What it does.
+    /// Whether it reads or writes.
     pub access: Access,
-    /// What the memory is to the node: the name of a kernel's parameter, or as `source`.
+    /// The role of the memory for the node: the name of a kernel's parameter, or a word such as
+    /// `source`.
     pub role: &'static str,
     /// Whether the role is the name of a kernel's parameter.
     pub is_argument: bool,
 }
 
-/// The memory that two nodes touch.
+/// The memory that two nodes access.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[non_exhaustive]
 pub struct RacingMemory {
