@@ -9,7 +9,8 @@ use cuda_sys::{CUgraphDebugDot_flags as Flags, Call};
 use crate::error::{Error, Result};
 use crate::graph::Graph;
 
-/// What the driver's dump of a graph tells; see [`Graph::debug_dot`]. Joined by `|`.
+/// What the driver's dump of a graph contains; see [`Graph::debug_dot`]. Flags are combined with
+/// `|`.
 ///
 /// ```
 /// # use cuda_graph::DebugDotFlags;
@@ -29,10 +30,10 @@ macro_rules! flags {
 }
 
 flags! {
-    /// Everything that it can tell.
+    /// Everything.
     #[doc(alias = "CU_GRAPH_DEBUG_DOT_FLAGS_VERBOSE")]
     VERBOSE = CU_GRAPH_DEBUG_DOT_FLAGS_VERBOSE;
-    /// Types in the words of the runtime API.
+    /// Types as the runtime API names them.
     #[doc(alias = "CU_GRAPH_DEBUG_DOT_FLAGS_RUNTIME_TYPES")]
     RUNTIME_TYPES = CU_GRAPH_DEBUG_DOT_FLAGS_RUNTIME_TYPES;
     /// Parameters of kernel nodes.
@@ -47,31 +48,31 @@ flags! {
     /// Parameters of memset nodes.
     #[doc(alias = "CU_GRAPH_DEBUG_DOT_FLAGS_MEMSET_NODE_PARAMS")]
     MEMSET_PARAMS = CU_GRAPH_DEBUG_DOT_FLAGS_MEMSET_NODE_PARAMS;
-    /// Parameters of nodes that call functions on the host.
+    /// Parameters of host function nodes.
     #[doc(alias = "CU_GRAPH_DEBUG_DOT_FLAGS_HOST_NODE_PARAMS")]
     HOST_PARAMS = CU_GRAPH_DEBUG_DOT_FLAGS_HOST_NODE_PARAMS;
-    /// Parameters of nodes that record events and wait for them.
+    /// Parameters of event record and event wait nodes.
     #[doc(alias = "CU_GRAPH_DEBUG_DOT_FLAGS_EVENT_NODE_PARAMS")]
     EVENT_PARAMS = CU_GRAPH_DEBUG_DOT_FLAGS_EVENT_NODE_PARAMS;
-    /// Parameters of nodes that signal external semaphores.
+    /// Parameters of semaphore signal nodes.
     #[doc(alias = "CU_GRAPH_DEBUG_DOT_FLAGS_EXT_SEMAS_SIGNAL_NODE_PARAMS")]
     SEMAPHORE_SIGNAL_PARAMS = CU_GRAPH_DEBUG_DOT_FLAGS_EXT_SEMAS_SIGNAL_NODE_PARAMS;
-    /// Parameters of nodes that wait for external semaphores.
+    /// Parameters of semaphore wait nodes.
     #[doc(alias = "CU_GRAPH_DEBUG_DOT_FLAGS_EXT_SEMAS_WAIT_NODE_PARAMS")]
     SEMAPHORE_WAIT_PARAMS = CU_GRAPH_DEBUG_DOT_FLAGS_EXT_SEMAS_WAIT_NODE_PARAMS;
-    /// Raw values of nodes, and of what they use.
+    /// Raw handles of nodes, and of what they use.
     #[doc(alias = "CU_GRAPH_DEBUG_DOT_FLAGS_HANDLES")]
     HANDLES = CU_GRAPH_DEBUG_DOT_FLAGS_HANDLES;
-    /// Parameters of nodes that allocate memory.
+    /// Parameters of allocation nodes.
     #[doc(alias = "CU_GRAPH_DEBUG_DOT_FLAGS_MEM_ALLOC_NODE_PARAMS")]
     ALLOCATION_PARAMS = CU_GRAPH_DEBUG_DOT_FLAGS_MEM_ALLOC_NODE_PARAMS;
-    /// Parameters of nodes that free memory.
+    /// Parameters of free nodes.
     #[doc(alias = "CU_GRAPH_DEBUG_DOT_FLAGS_MEM_FREE_NODE_PARAMS")]
     FREE_PARAMS = CU_GRAPH_DEBUG_DOT_FLAGS_MEM_FREE_NODE_PARAMS;
     /// Operations of batch nodes.
     #[doc(alias = "CU_GRAPH_DEBUG_DOT_FLAGS_BATCH_MEM_OP_NODE_PARAMS")]
     BATCH_PARAMS = CU_GRAPH_DEBUG_DOT_FLAGS_BATCH_MEM_OP_NODE_PARAMS;
-    /// More on edges.
+    /// More about edges.
     #[doc(alias = "CU_GRAPH_DEBUG_DOT_FLAGS_EXTRA_TOPO_INFO")]
     TOPOLOGY = CU_GRAPH_DEBUG_DOT_FLAGS_EXTRA_TOPO_INFO;
     /// Parameters of conditional nodes.
@@ -94,9 +95,9 @@ impl BitOrAssign for DebugDotFlags {
 }
 
 impl Graph {
-    /// Has the driver write the graph as DOT text to a file, which is made or replaced. It has what
-    /// the driver knows of the nodes, by raw values and not by name, so that it can be held beside
-    /// [`to_dot`](Self::to_dot).
+    /// Has the driver write the graph to a file as DOT text; the file is created or replaced. The
+    /// dump shows what the driver knows of the nodes, by raw handles rather than names, for
+    /// comparison with [`to_dot`](Self::to_dot).
     ///
     /// ```no_run
     /// # use cuda_graph::DebugDotFlags;
@@ -106,12 +107,12 @@ impl Graph {
     /// # }
     /// ```
     ///
-    /// Stands on `cuGraphDebugDotPrint`, CUDA 11.3. What flags of newer drivers mean to an older
-    /// one is up to it.
+    /// Calls `cuGraphDebugDotPrint` (CUDA 11.3). The meaning of newer flags to an older driver is
+    /// up to it.
     ///
     /// # Errors
-    /// A path with a NUL byte in it, or what the driver answers: `CUDA_ERROR_OPERATING_SYSTEM`
-    /// where it cannot write the file.
+    /// [`Error::PathWithNul`]: the path contains a NUL byte. The driver fails:
+    /// `CUDA_ERROR_OPERATING_SYSTEM` if it cannot write the file.
     #[doc(alias = "cuGraphDebugDotPrint")]
     pub fn debug_dot(&self, path: impl AsRef<Path>, flags: DebugDotFlags) -> Result<()> {
         let path = path.as_ref();
@@ -119,8 +120,8 @@ impl Graph {
             return Err(Error::PathWithNul { path: path.display().to_string().into() });
         };
         let guard = self.enter()?;
-        // SAFETY: the graph is live and locked; the path is a string that ends with a NUL and
-        // outlives the call.
+        // SAFETY: the graph is live and locked; the path is a NUL-terminated string that outlives
+        // the call.
         let result = unsafe { guard.driver().cuGraphDebugDotPrint(guard.raw(), raw_path.as_ptr(), flags.0) };
         guard.answer(Call::cuGraphDebugDotPrint, result)
     }

@@ -1,39 +1,39 @@
-//! The call of the layout library: boxes and edges in, places and routes out.
+//! The call of the layout library: boxes and edges in, positions and routes out.
 
 use graphlay::{
     BranchStyle, CrossPlacement, Direction, Effort, Graph, GraphBuilder, Layout, LayoutOptions, Limits,
     NodeId, PortSides, Size,
 };
 
-/// Between boxes of a row.
+/// The gap between boxes of a row.
 pub(crate) const GAP: f64 = 26.0;
-/// Between parallel stretches of edges, and so the least length of their ends.
+/// The gap between parallel segments of edges, and so the least length of their ends.
 pub(crate) const LANE: f64 = 8.0;
-/// Width by height that pictures are brought to, where there is a choice.
+/// The preferred ratio of width to height.
 pub(crate) const ASPECT: f64 = 1.5;
-/// Wider than this, a picture is better laid out from left to right.
+/// A picture wider than this may be better laid out from left to right.
 const WIDE: f64 = 3000.0;
 const MOST_NODES: usize = 20_000;
 const MOST_EDGES: usize = 40_000;
 
-/// What the library spends on a layout.
+/// How much time the library spends on a layout.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Quality {
     Best,
-    /// Without the repair of routes, whose time grows with the square of the edges at a node.
+    /// Without repair of routes, which takes time quadratic in the edges at a node.
     Fast,
-    /// Without all that is slow on dense graphs.
+    /// Without everything that is slow on dense graphs.
     Coarse,
 }
 
-/// Boxes by their sizes and edges by the positions of their ends.
+/// Boxes by their sizes, and edges by the positions of their ends.
 pub(crate) struct LayoutInput {
     pub(crate) sizes: Vec<(f64, f64)>,
     pub(crate) edges: Vec<(usize, usize)>,
 }
 
-/// Lays out from the top down or, where that gets much too wide, from left to right; `None` if
-/// there is too much of it.
+/// Lays out from the top down or, if that gets much too wide, from left to right; `None` if there
+/// is too much to lay out.
 pub(crate) fn place(input: &LayoutInput) -> Option<Layout> {
     let graph = input.graph();
     let down = input.place(&graph, Direction::TopBottom)?;
@@ -58,8 +58,8 @@ impl LayoutInput {
         builder.build()
     }
 
-    /// With the most care that takes well under a second for this input. How long it takes depends
-    /// above all on how many layers edges pass, which the library finds out first.
+    /// The layout of the best quality that takes well under a second for this input. The time
+    /// depends above all on how many layers edges cross, which the library finds out first.
     fn place(&self, graph: &Graph, direction: Direction) -> Option<Layout> {
         let boxes = self.sizes.len();
         let qualities = [(Quality::Best, 600), (Quality::Fast, boxes.max(1000)), (Quality::Coarse, 60_000)];
@@ -120,7 +120,7 @@ impl LayoutInput {
         options
     }
 
-    /// Boxes without edges are put in a grid.
+    /// The number of columns of the grid for boxes without edges.
     fn columns_of_isolated(&self) -> usize {
         let mut is_isolated = vec![true; self.sizes.len()];
         self.edges.iter().flat_map(|(from, to)| [*from, *to]).for_each(|end| is_isolated[end] = false);

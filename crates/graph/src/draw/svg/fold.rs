@@ -1,19 +1,20 @@
-//! Many alike branches as one block, and the inside of a long chain as another.
+//! Folding: many alike branches become one unit of the layout, and so does the inside of a long
+//! chain.
 //!
-//! A fan of 200 nodes in one row would be a picture of 30 000 units by 300. Branches that leave the
-//! same nodes and lead to the same nodes are put into a block instead, in rows; one edge to the
-//! block stands for an edge to each branch.
+//! **Branches.** A fan of 200 nodes in one row would make a picture of 30 000 units by 300.
+//! Branches that leave the same nodes and lead to the same nodes are put into one frame instead, in
+//! rows. One edge to the frame stands for an edge to each branch.
 //!
-//! The layout library takes a time that grows with the square of the boxes that come after each
-//! other. So it gets a long chain as one box; where its nodes go in there needs no thought.
+//! **Chains.** The layout library takes time quadratic in the boxes that follow each other. So it
+//! gets a long chain as one box; the places of the nodes in there are simple.
 
 use std::collections::{BTreeMap, HashMap};
 
 use crate::draw::drawing::{Drawing, DrawnEdgeKind};
 
-/// Fewer branches than this stay as they are, however wide.
+/// Fewer branches than this are not folded, however wide they are.
 const FEWEST: usize = 6;
-/// A chain of more nodes is a run.
+/// A chain of more nodes than this is folded.
 const LONGEST_CHAIN: usize = 100;
 
 /// What is laid out as one box.
@@ -25,48 +26,48 @@ pub(crate) enum Unit {
     Chain(Chain),
 }
 
-/// Nodes one after the other, each with an edge to the next and no others; nodes at the ends that
-/// have others are not among them.
+/// Nodes one after the other, each with an edge to the next and no other edges. The first and last
+/// node of a chain are not among them if they have others.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Chain {
-    /// By their positions in the drawing.
+    /// The nodes, by their positions in the drawing.
     pub(crate) nodes: Vec<usize>,
-    /// Whether any edge leads to it or away from it.
+    /// Whether any edge enters or leaves it.
     pub(crate) has_edges: bool,
 }
 
 /// Branches between the same nodes.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Branches {
-    /// Each a chain of nodes, by their positions in the drawing.
+    /// The branches, each a chain of nodes by their positions in the drawing.
     pub(crate) branches: Vec<Vec<usize>>,
-    /// Whether any edge leads to it or away from it.
+    /// Whether any edge enters or leaves it.
     pub(crate) has_edges: bool,
 }
 
-/// An edge between units, for some edges of the drawing of one kind.
+/// An edge between units. It stands for one or more edges of the drawing, all of one kind.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct UnitEdge {
     pub(crate) from: usize,
     pub(crate) to: usize,
     pub(crate) kind: DrawnEdgeKind,
-    /// The positions in the drawing of nodes at its ends, of the first edge that it stands for.
+    /// The nodes at the ends of the first edge that it stands for, by position.
     pub(crate) ends: (usize, usize),
     /// How many edges of the drawing it stands for.
     pub(crate) count: usize,
 }
 
-/// What is laid out in place of the nodes of a drawing.
+/// A drawing with branches and chains folded.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Folded {
     pub(crate) units: Vec<Unit>,
     pub(crate) edges: Vec<UnitEdge>,
-    /// The edges inside of branches and runs: ends by position, and the kind.
+    /// The edges within branches and chains: their ends by position, and their kinds.
     pub(crate) inner: HashMap<(usize, usize), DrawnEdgeKind>,
 }
 
-/// A drawing's edges by the positions of its nodes, without doubles and loose ends, in an order
-/// that does not depend on that of the input's edges.
+/// A drawing's edges by the positions of its nodes, without duplicates and loose ends, in an order
+/// that does not depend on the input's.
 struct Neighbours<'d> {
     edges: Vec<(usize, usize, &'d DrawnEdgeKind)>,
     into: Vec<Vec<(usize, &'d DrawnEdgeKind)>>,
@@ -94,7 +95,7 @@ impl<'d> Neighbours<'d> {
         Self { edges, into, out }
     }
 
-    /// The one node that only this one leads to, and by a single edge.
+    /// The successor, if it is the only one and has no other predecessor.
     fn next_in_chain(&self, node: usize) -> Option<usize> {
         match *self.out[node].as_slice() {
             [(next, _)] if self.into[next].len() == 1 && next != node => Some(next),
@@ -109,7 +110,7 @@ impl<'d> Neighbours<'d> {
         }
     }
 
-    /// The longest chains; a closed one is none.
+    /// All maximal chains. A cycle is none.
     fn chains(&self) -> Vec<Vec<usize>> {
         let heads = (0..self.out.len()).filter(|node| !self.is_in_chain(*node));
         heads
@@ -117,7 +118,7 @@ impl<'d> Neighbours<'d> {
             .collect()
     }
 
-    /// The inside of a long chain.
+    /// The inside of a chain, if it is long.
     fn chain(&self, chain: &[usize]) -> Option<Chain> {
         let (head, tail) = (*chain.first()?, *chain.last()?);
         if chain.len() <= LONGEST_CHAIN {
@@ -129,8 +130,8 @@ impl<'d> Neighbours<'d> {
     }
 }
 
-/// Puts branches into blocks where they would take more than `widest` beside each other, and other
-/// long chains into runs. `width` tells that of a node, with the gap to the next.
+/// Folds branches that would take more than `widest` side by side, and other long chains. `width`
+/// returns the width of a node with the gap to the next.
 pub(crate) fn fold(drawing: &Drawing, width: impl Fn(usize) -> f64, widest: f64) -> Folded {
     let neighbours = Neighbours::of(drawing);
     let mut alike: BTreeMap<_, Vec<Vec<usize>>> = BTreeMap::new();
@@ -160,7 +161,7 @@ pub(crate) fn fold(drawing: &Drawing, width: impl Fn(usize) -> f64, widest: f64)
 }
 
 impl Folded {
-    /// Units in the order of their first nodes, and the edges among them.
+    /// The units in the order of their first nodes, and the edges between them.
     fn from_blocks(
         neighbours: &Neighbours<'_>,
         block_of: &[Option<usize>],

@@ -1,14 +1,14 @@
-//! What the boxes and lines of a picture mean, as far as they occur in it.
+//! The legend: what the boxes and lines that occur in a picture mean.
 
 use std::collections::BTreeMap;
 
 use crate::draw::drawing::{Drawing, DrawnEdgeKind, DrawnKind};
-use crate::draw::svg::layout::Sheet;
 use crate::draw::svg::overlay::Overlay;
+use crate::draw::svg::sheet::Sheet;
 use crate::draw::svg::text::{shortened, width};
 
 pub(crate) const LEGEND_SIZE: f64 = 11.0;
-/// Of the sample before the words.
+/// The size of the sample before the words.
 pub(crate) const SAMPLE_WIDTH: f64 = 30.0;
 pub(crate) const SAMPLE_HEIGHT: f64 = 14.0;
 const SAMPLE_GAP: f64 = 8.0;
@@ -16,16 +16,16 @@ const ITEM_GAP: f64 = 26.0;
 const ROW: f64 = 24.0;
 const LONGEST: usize = 44;
 
-/// What is explained.
+/// What an entry explains.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) enum Sample {
     Kind(DrawnKind),
     Edge(DrawnEdgeKind),
-    /// Between nodes that race, or may.
+    /// A line between nodes that race, or may.
     Race {
         is_certain: bool,
     },
-    /// Around alike branches, or a run.
+    /// A frame around branches or a chain.
     Frame,
 }
 
@@ -34,7 +34,7 @@ pub(crate) enum Sample {
 pub(crate) struct LegendEntry {
     pub(crate) sample: Sample,
     pub(crate) words: String,
-    /// The sample's left and top, from those of the legend.
+    /// The left and top of the sample, from the legend's corner.
     pub(crate) x: f64,
     pub(crate) y: f64,
 }
@@ -54,12 +54,12 @@ pub(crate) struct Legend {
     pub(crate) height: f64,
 }
 
-/// What occurs in a drawing and those in it.
+/// What occurs in a drawing and the drawings in it.
 #[derive(Default)]
 struct Counts {
     kinds: BTreeMap<DrawnKind, usize>,
     edges: BTreeMap<DrawnEdgeKind, usize>,
-    /// Around alike branches.
+    /// Whether there is a frame around branches.
     has_branches: bool,
     has_chains: bool,
 }
@@ -82,7 +82,7 @@ impl Counts {
 }
 
 impl Legend {
-    /// In rows no wider than `widest`, if the items allow it.
+    /// The legend in rows no wider than `widest`, if the entries allow it.
     pub(crate) fn of(drawing: &Drawing, sheet: &Sheet, overlay: &Overlay, widest: f64) -> Self {
         let mut counts = Counts::default();
         counts.add(drawing, sheet);
@@ -106,7 +106,7 @@ impl Legend {
         let (mut x, mut y) = (0.0, 0.0);
         let mut pairs: BTreeMap<(bool, &str), usize> = BTreeMap::new();
         for pair in &overlay.pairs {
-            // What is certain comes first.
+            // Certain races come first.
             *pairs.entry((!pair.is_certain, pair.words)).or_default() += 1;
         }
         let pairs = pairs.into_iter().map(|((may_be, words), count)| {

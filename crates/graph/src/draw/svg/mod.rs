@@ -1,4 +1,13 @@
-//! A graph as an SVG picture.
+//! SVG pictures of graphs.
+//!
+//! | File | Contents |
+//! | --- | --- |
+//! | [`fold`] | alike branches and long chains, each folded into one unit |
+//! | [`node_text`], [`text`] | the text in a node's box, and the room it takes |
+//! | [`engine`] | the call of the layout library |
+//! | [`layout`](mod@layout), [`piece`], [`sheet`] | the place of everything |
+//! | [`overlay`], [`legend`] | findings of a check, and what boxes and lines mean |
+//! | [`picture`], [`xml`] | the SVG text |
 
 mod engine;
 mod fold;
@@ -7,6 +16,8 @@ mod legend;
 mod node_text;
 mod overlay;
 mod picture;
+mod piece;
+mod sheet;
 mod text;
 mod xml;
 
@@ -23,15 +34,17 @@ use crate::error::{Error, Result};
 use crate::graph::Graph;
 
 impl Graph {
-    /// The graph as a picture, an SVG file's text: a box for each node with its kind, its name and
-    /// what it does, embedded graphs as boxes inside of their nodes', kinds of nodes and edges told
-    /// apart by colour and otherwise, and a legend. Needs the feature `svg`, which is off by
-    /// default, since the layout library behind it is large; no other program is needed.
+    /// The graph as an SVG picture, the text of a file: a box for each node with its type, name and
+    /// parameters, embedded graphs as boxes within their nodes, the edges, and a legend.
     ///
-    /// Many alike branches, between the same nodes, are put into one frame, and what leads to the
-    /// frame leads to each of them. So is the inside of a chain of more than 100 nodes, in columns
-    /// from left to right; what leads to that frame leads to the first of them. Long text is cut in
-    /// its middle; the box's tooltip has all of it. The same graph gives the same picture.
+    /// Types of nodes and edges differ in colour and in something else. Needs the feature `svg`,
+    /// which is off by default since the layout library behind it is large; no other program is
+    /// needed.
+    ///
+    /// Many alike branches between the same nodes share a frame; an edge to the frame leads to each
+    /// of them. The inside of a chain of more than 100 nodes gets a frame, too, in columns from
+    /// left to right; an edge to that frame leads to the first node. Long text is cut in its
+    /// middle; the tooltip of the box has all of it. The same graph gives the same picture.
     ///
     /// ```no_run
     /// # fn example(graph: &cuda_graph::Graph) -> Result<(), Box<dyn std::error::Error>> {
@@ -40,24 +53,25 @@ impl Graph {
     /// # }
     /// ```
     ///
-    /// Some hundred nodes take milliseconds, 5000 that are in no frame about a second, and longer
-    /// where many edges cross many rows; the graph can be used by others meanwhile.
+    /// A graph of some hundred nodes takes milliseconds, one of 5000 nodes outside of frames about
+    /// a second, and longer if many edges cross many rows. Other threads can use the graph
+    /// meanwhile.
     ///
-    /// Stands on `cuGraphGetNodes` and `cuGraphGetEdges`, CUDA 10.0.
+    /// Calls `cuGraphGetNodes` and `cuGraphGetEdges` (CUDA 10.0).
     ///
     /// # Errors
-    /// [`Error::PictureTooLarge`](crate::Error::PictureTooLarge) above 20 000 boxes that are in no
-    /// frame, 40 000 edges, or 60 000 crossings of rows by edges, in one graph of the hierarchy;
-    /// and what the driver answers.
+    /// [`Error::PictureTooLarge`] for more than 20 000 boxes outside of frames, 40 000 edges, or 60
+    /// 000 crossings of rows by edges, in one graph of the hierarchy. The driver fails to list
+    /// nodes or edges.
     pub fn to_svg(&self) -> Result<String> {
-        // The lock is given back before the layout.
+        // The lock is released before the layout.
         let drawing = collect(&mut self.enter()?)?;
         picture(&drawing, &Overlay::default())
     }
 
-    /// The picture of [`to_svg`](Self::to_svg) with what a [check](Self::check) found: nodes about
-    /// which something is said have a red border and a mark, racing ones are connected by a red
-    /// dashed line, and the tooltips of all say what is wrong. What is a note only is amber.
+    /// The picture of [`to_svg`](Self::to_svg) with the findings of a [check](Self::check). Nodes
+    /// in findings have a red border and a mark, racing nodes are connected by a red dashed line,
+    /// and their tooltips tell what is wrong. Notes are amber.
     ///
     /// ```no_run
     /// # fn example(graph: &cuda_graph::Graph) -> Result<(), Box<dyn std::error::Error>> {
@@ -66,7 +80,7 @@ impl Graph {
     /// # }
     /// ```
     ///
-    /// Nodes that were removed since, and those of other graphs, are left out.
+    /// Findings about nodes that were removed since, or about other graphs, are left out.
     ///
     /// # Errors
     /// As [`to_svg`](Self::to_svg).

@@ -1,23 +1,23 @@
-//! The text in a node's box, and the room that it takes.
+//! The text in a node's box, and the room it takes.
 
 use crate::draw::drawing::DrawnNode;
 use crate::draw::svg::text::{columns, shortened, width, wrapped};
 
-/// The bar at the left of a box, in the strong colour of its kind.
+/// The width of the bar at the left of a box, in the strong colour of its type.
 pub(crate) const BAR: f64 = 6.0;
-/// Between border or bar and text.
+/// The distance of text from border and bar.
 pub(crate) const PAD: f64 = 10.0;
 /// Sizes of fonts.
 pub(crate) const KIND_SIZE: f64 = 9.0;
 pub(crate) const NAME_SIZE: f64 = 13.0;
 pub(crate) const DETAIL_SIZE: f64 = 10.5;
-/// From the top of a box to the base line of the kind, and from each base line to the next.
+/// Distances from the top of a box to the base line of the type, and between base lines.
 const KIND_BASE: f64 = 16.0;
 const NAME_STEP: f64 = 17.0;
 const DETAIL_STEP: f64 = 15.0;
-/// Below the last base line.
+/// The room below the last base line.
 const FOOT: f64 = 10.0;
-/// Between the kind and a mark, and around the text of a mark.
+/// The gap between the type and a mark, and the room around the text of a mark.
 const MARK_GAP: f64 = 6.0;
 pub(crate) const MARK_PAD: f64 = 4.0;
 
@@ -27,10 +27,10 @@ const LONGEST_MARK: usize = 20;
 const MOST_DETAILS: usize = 7;
 const MOST_MARKS: usize = 4;
 const NARROWEST: f64 = 92.0;
-/// Widths are multiples of it, so that boxes of about the same width have the same.
+/// Widths are multiples of this, so that boxes of similar width are equally wide.
 const WIDTH_STEP: f64 = 12.0;
 
-/// The text of a box, cut to what is shown, with the box's size without children.
+/// The text of a box, cut to what is shown, and the size of the box without child graphs.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct NodeText {
     pub(crate) kind: String,
@@ -46,11 +46,11 @@ pub(crate) struct NodeText {
 pub(crate) struct Line<'f> {
     pub(crate) text: &'f str,
     pub(crate) size: f64,
-    /// Where it begins, from the box's left.
+    /// The distance from the left of the box.
     pub(crate) x: f64,
-    /// Its base line, from the box's top.
+    /// The base line, from the top of the box.
     pub(crate) base: f64,
-    /// The most that it takes.
+    /// The most room that it takes.
     pub(crate) width: f64,
 }
 
@@ -78,7 +78,7 @@ impl NodeText {
         text
     }
 
-    /// The kind, the name and the details.
+    /// The lines: type, name and details.
     pub(crate) fn lines(&self) -> Vec<Line<'_>> {
         let line = |text, size, base| Line { text, size, x: BAR + PAD, base, width: width(text, size) };
         let mut lines =
@@ -88,7 +88,7 @@ impl NodeText {
         lines
     }
 
-    /// The marks, beside the kind.
+    /// The marks, beside the type.
     pub(crate) fn marks(&self) -> Vec<Line<'_>> {
         let mut x = BAR + PAD + width(&self.kind, KIND_SIZE);
         let mut marks = Vec::with_capacity(self.marks.len());

@@ -1,26 +1,26 @@
-//! What a check found, to be drawn over a picture.
+//! The findings of a check, drawn over a picture.
 
 use core::fmt::{self, Write};
 use std::collections::BTreeMap;
 
 use crate::check::{Finding, FoundNode, Report, Severity};
 use crate::draw::drawing::{Drawing, DrawnNode};
-use crate::draw::svg::layout::{NodeBox, Point, Rect, Sheet};
+use crate::draw::svg::sheet::{NodeBox, Point, Rect, Sheet};
 use crate::draw::svg::xml::{Escaped, Number};
 use crate::state::guard::GraphGuard;
 
-/// The colour of what is wrong.
+/// The colour of errors.
 pub(crate) const RED: &str = "#c8102e";
-/// The colour of what may be.
+/// The colour of notes.
 pub(crate) const AMBER: &str = "#b26a00";
 
-/// How far a line between racing nodes keeps from the boxes on its way; less than the margin of a
+/// How far a line between racing nodes stays away from boxes on its way; less than the margin of a
 /// picture.
 const BULGE: f64 = 30.0;
-/// Boxes with less between them have no other box between them.
+/// Boxes closer than this have no other box between them.
 const NEAR: f64 = 90.0;
 
-/// What every element of it shares.
+/// The style of its elements.
 pub(crate) const STYLE: &str = "\
 .faulty{stroke:#c8102e;stroke-width:2.6}
 .doubtful{stroke:#b26a00;stroke-width:2.2}
@@ -28,17 +28,18 @@ pub(crate) const STYLE: &str = "\
 .race:hover path{stroke-width:4}
 ";
 
-/// What is drawn over a drawing and those in it. Nodes are known by what they are called there,
-/// which is unique among all of these.
+/// The findings about the nodes of a drawing and the drawings in it. Node ids are unique among all
+/// of these.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Overlay {
-    /// What is said about a node.
+    /// The remarks about nodes, by id.
     nodes: BTreeMap<u32, Remarks>,
     pub(crate) pairs: Vec<MarkedPair>,
-    /// The findings, counted.
+    /// The findings in one line, counted.
     pub(crate) summary: String,
 }
 
+/// The remarks about one node.
 #[derive(Clone, Debug)]
 struct Remarks {
     severity: Severity,
@@ -46,49 +47,27 @@ struct Remarks {
     lines: Vec<String>,
 }
 
-/// Two nodes of one drawing that lack an order, or in which nodes do.
+/// Two nodes of one drawing that lack an order, or that hold nodes that do.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct MarkedPair {
     pub(crate) first: u32,
     pub(crate) second: u32,
     pub(crate) is_certain: bool,
-    /// What is wrong, for the legend.
+    /// The kind of finding, for the legend.
     pub(crate) words: &'static str,
     pub(crate) text: String,
 }
 
 impl Overlay {
-    /// What a report says of nodes that are there.
+    /// The findings of a report about nodes that still exist.
     pub(crate) fn of(report: &Report, guard: &GraphGuard<'_>) -> Self {
         let mut overlay = Self { summary: summary(report), ..Self::default() };
         let is_there = |found: &&FoundNode| {
             found.node().graph().number() == guard.number() && guard.record(found.node().id()).is_some()
         };
         for finding in report.findings() {
-            let nodes = finding.nodes();
-            if !nodes.iter().all(is_there) {
-                continue;
-            }
-            let text = finding.to_string();
-            for found in nodes {
-                overlay.say(found, finding, &text);
-            }
-            let edge = match finding {
-                Finding::Race(race) if race.may_wait => Some((&race.edge, true, "race, unless kernels wait")),
-                Finding::Race(race) => Some((&race.edge, false, finding.class())),
-                Finding::UnorderedCondition { edge, may_wait, .. } => {
-                    Some((edge, *may_wait, finding.class()))
-                }
-                Finding::MemoryOrder { edge: Some(edge), .. } => Some((edge, false, finding.class())),
-                _ => None,
-            };
-            if let Some((edge, may_wait, words)) = edge {
-                let (first, second) = &**edge;
-                if [first, second].iter().all(is_there) {
-                    let [first, second] = [first, second].map(|found| found.node().id().index);
-                    let is_certain = !may_wait;
-                    overlay.pairs.push(MarkedPair { first, second, is_certain, words, text });
-                }
+            if finding.nodes().iter().all(is_there) {
+                overlay.add(finding, is_there);
             }
         }
         for opaque in report.opaque() {
@@ -99,6 +78,20 @@ impl Overlay {
             }
         }
         overlay
+    }
+
+    /// Adds the remarks of a finding about nodes that still exist, and the pair that it is about.
+    fn add(&mut self, finding: &Finding, is_there: impl Fn(&&FoundNode) -> bool) {
+        let text = finding.to_string();
+        for found in finding.nodes() {
+            self.say(found, finding, &text);
+        }
+        let Some((edge, may_wait, words)) = missing_edge(finding) else { return };
+        let (first, second) = edge;
+        if [first, second].iter().all(is_there) {
+            let [first, second] = [first, second].map(|found| found.node().id().index);
+            self.pairs.push(MarkedPair { first, second, is_certain: !may_wait, words, text });
+        }
     }
 
     fn remarks(&mut self, node: u32) -> &mut Remarks {
@@ -119,7 +112,7 @@ impl Overlay {
         remarks.lines.push(text.to_owned());
     }
 
-    /// Gives nodes their marks.
+    /// Adds the marks to nodes.
     pub(crate) fn mark(&self, drawing: &mut Drawing) {
         for node in &mut drawing.nodes {
             if let Some(remarks) = self.nodes.get(&node.id) {
@@ -129,7 +122,7 @@ impl Overlay {
         }
     }
 
-    /// The class of a node's box, if something is said about it, with a space in front.
+    /// The CSS class of a node's box with a space in front, if there is a remark about the node.
     pub(crate) fn class(&self, node: &DrawnNode) -> &'static str {
         match self.nodes.get(&node.id) {
             None => "",
@@ -139,12 +132,12 @@ impl Overlay {
         }
     }
 
-    /// What is said about a node.
+    /// The remarks about a node, a line each.
     pub(crate) fn lines(&self, node: &DrawnNode) -> &[String] {
         self.nodes.get(&node.id).map_or(&[], |remarks| &remarks.lines)
     }
 
-    /// Draws lines between racing nodes of a sheet.
+    /// Draws the lines between racing nodes of a sheet.
     pub(crate) fn write_pairs(&self, out: &mut String, drawing: &Drawing, sheet: &Sheet) -> fmt::Result {
         if self.pairs.is_empty() {
             return Ok(());
@@ -157,6 +150,23 @@ impl Overlay {
             }
         }
         Ok(())
+    }
+}
+
+/// The edge that a finding is about, whether kernels may see to the order themselves, and the words
+/// for the legend.
+fn missing_edge(finding: &Finding) -> Option<(&(FoundNode, FoundNode), bool, &'static str)> {
+    match finding {
+        Finding::Race(race) if race.may_wait => Some((&race.edge, true, "race, unless kernels wait")),
+        Finding::Race(race) => Some((&race.edge, false, finding.class())),
+        Finding::UnorderedCondition { edge, may_wait, .. } => Some((edge, *may_wait, finding.class())),
+        Finding::MemoryOrder { edge, .. } => edge.as_ref().map(|edge| (&**edge, false, finding.class())),
+        Finding::Cycle { .. }
+        | Finding::NotInBody { .. }
+        | Finding::MixedContexts { .. }
+        | Finding::UnusedCondition { .. }
+        | Finding::Incomplete { .. }
+        | Finding::NeverFreed { .. } => None,
     }
 }
 
@@ -175,8 +185,8 @@ fn write_pair(out: &mut String, pair: &MarkedPair, one: Rect, two: Rect) -> fmt:
     writeln!(out, "</g>")
 }
 
-/// From box to box: over the tops of boxes beside each other, and past the right of boxes above
-/// each other with room for more between.
+/// The curve from box to box: over the tops of boxes beside each other, and past the right side of
+/// boxes above each other with room for others in between.
 fn curve(one: Rect, two: Rect) -> (Point, Point, Point, Point) {
     let centre = |rect: Rect| Point { x: rect.x + rect.width / 2.0, y: rect.y + rect.height / 2.0 };
     let (from, to) = (centre(one), centre(two));
@@ -192,9 +202,9 @@ fn curve(one: Rect, two: Rect) -> (Point, Point, Point, Point) {
     let right = |rect: Rect| rect.x + rect.width;
     let are_in_line = (from.x - to.x).abs() < f64::midpoint(one.width, two.width);
     if !are_in_line || apart < NEAR {
-        // Out of the bottom of the one and into the top of the other, where they are nearest.
+        // From the bottom of one to the top of the other, where they are nearest.
         let near = |rect: Rect, x: f64| x.clamp(rect.x + 0.15 * rect.width, rect.x + 0.85 * rect.width);
-        // Not in the middle, where edges are.
+        // Not in the middle, where the edges are.
         let x = near(upper, lower.x + 0.7 * lower.width);
         let start = Point { x, y: upper.y + upper.height };
         let end = Point { x: near(lower, x), y: lower.y };

@@ -1,4 +1,4 @@
-//! A drawing as an SVG picture.
+//! A drawing as the text of an SVG file.
 
 use core::fmt::{self, Write};
 use std::collections::BTreeMap;
@@ -6,31 +6,30 @@ use std::collections::BTreeMap;
 use crate::draw::drawing::{Drawing, DrawnEdgeKind, DrawnNode};
 use crate::draw::style::{box_style, edge_style};
 use crate::draw::svg::engine::LANE;
-use crate::draw::svg::layout::{
-    CAPTION_SIZE, FRAME_PAD, NodeBox, Point, Rect, Route, Sheet, TooLarge, lay_out,
-};
+use crate::draw::svg::layout::{TooLarge, lay_out};
 use crate::draw::svg::legend::{LEGEND_SIZE, Legend, LegendEntry, SAMPLE_HEIGHT, SAMPLE_WIDTH, Sample};
 use crate::draw::svg::node_text::{BAR, Line, MARK_PAD};
 use crate::draw::svg::overlay::{AMBER, Overlay, RED, STYLE};
+use crate::draw::svg::sheet::{CAPTION_SIZE, FRAME_PAD, NodeBox, Point, Rect, Route, Sheet};
 use crate::draw::svg::text::{shortened, width};
 use crate::draw::svg::xml::{Escaped, Number};
 
-/// Around everything.
+/// The margin around everything.
 const MARGIN: f64 = 28.0;
 const TITLE_SIZE: f64 = 17.0;
 const SUBTITLE_SIZE: f64 = 11.0;
-/// From the top of the title to the drawing.
+/// The distance from the top of the title to the drawing.
 const TITLE_ROOM: f64 = 52.0;
 const LONGEST_TITLE: usize = 90;
-/// From the drawing to the legend.
+/// The distance from the drawing to the legend.
 const LEGEND_ROOM: f64 = 26.0;
 const NARROWEST: f64 = 420.0;
-/// The longer side of a picture with title and legend in the size of the rest.
+/// Pictures with a longer side than this have a larger title and legend.
 const MIDDLING: f64 = 1500.0;
-/// Of the corners of edges.
+/// The radius of the corners of edges.
 const CORNER: f64 = 7.0;
 
-/// What every element shares.
+/// The style of all elements.
 const SHEET_STYLE: &str = "\
 text{fill:#1a1a1a;white-space:pre}
 .name{font-size:13px;font-weight:bold}
@@ -67,7 +66,7 @@ impl Picture<'_> {
         let Self { drawing, sheet, overlay } = *self;
         let title = shortened(&drawing.title, LONGEST_TITLE);
         let subtitle = subtitle(sheet, overlay);
-        // In a large picture, which is seen from afar, title and legend are larger.
+        // A large picture is looked at from farther away: its title and legend are larger.
         let scale = (sheet.width.max(sheet.height) / MIDDLING).clamp(1.0, 2.5);
         let content = sheet.width.max(width(&title, TITLE_SIZE) * scale).max(NARROWEST);
         let legend = Legend::of(drawing, sheet, overlay, content / scale);
@@ -103,7 +102,7 @@ impl Picture<'_> {
         writeln!(out, "</svg>")
     }
 
-    /// The heads of arrows, one for each kind of edge that occurs.
+    /// Writes the arrow heads, one for each kind of edge that occurs.
     fn write_arrows(&self, out: &mut String) -> fmt::Result {
         let mut styles = BTreeMap::new();
         each_route(self.sheet, &mut |route: &Route| {
@@ -126,7 +125,7 @@ impl Picture<'_> {
     }
 }
 
-/// How much there is to see.
+/// The line below the title: the numbers of nodes and edges, and the findings.
 fn subtitle(sheet: &Sheet, overlay: &Overlay) -> String {
     let edges = sheet.routes.iter().map(|route| route.count).sum();
     let mut text = format!("{}, {}", counted(sheet.boxes.len(), "node"), counted(edges, "edge"));
@@ -206,14 +205,14 @@ fn write_route(out: &mut String, route: &Route, from: &str, to: &str) -> fmt::Re
     writeln!(out, "\" {}/></g>", Stroke(&route.kind))
 }
 
-/// A line through the points, with its corners rounded.
+/// A line through the points with rounded corners.
 fn write_path(out: &mut String, points: &[Point]) -> fmt::Result {
     let Some(first) = points.first() else { return Ok(()) };
     write!(out, "M{} {}", Number(first.x), Number(first.y))?;
     for (number, window) in points.windows(3).enumerate() {
         if let &[before, corner, after] = window {
             let is_last = number + 3 == points.len();
-            // The head of the arrow has a straight line before it.
+            // The arrow head follows a straight segment.
             let room = if is_last { distance(corner, after) - LANE } else { distance(corner, after) / 2.0 };
             let radius = CORNER.min(distance(before, corner) / 2.0).min(room).max(0.0);
             let (enter, leave) = (towards(corner, before, radius), towards(corner, after, radius));
@@ -238,7 +237,7 @@ fn distance(a: Point, b: Point) -> f64 {
     (a.x - b.x).hypot(a.y - b.y)
 }
 
-/// The point at some distance from a corner, on the way to another point.
+/// The point at some distance from a corner, towards another point.
 fn towards(corner: Point, other: Point, radius: f64) -> Point {
     let part = if radius > 0.0 { radius / distance(corner, other) } else { 0.0 };
     Point { x: corner.x + (other.x - corner.x) * part, y: corner.y + (other.y - corner.y) * part }
@@ -287,7 +286,7 @@ fn write_line(out: &mut String, line: &Line<'_>, class: &str, x: f64, y: f64) ->
     writeln!(out, "<text class=\"{class}\" x=\"{x}\" y=\"{y}\">{}</text>", Escaped(line.text))
 }
 
-/// Everything in full, a line each.
+/// The full text of a node, a line each.
 fn tooltip(node: &DrawnNode, overlay: &Overlay) -> String {
     let mut lines = vec![node.name.as_str(), node.kind.label.as_str()];
     lines.extend(node.details.iter().map(String::as_str));
@@ -296,7 +295,7 @@ fn tooltip(node: &DrawnNode, overlay: &Overlay) -> String {
     lines.join("\n")
 }
 
-/// Begins a group with an origin and a scale of its own.
+/// Begins a group with an origin and scale of its own.
 fn write_scaled(out: &mut String, origin: Point, scale: f64) -> fmt::Result {
     let (x, y) = (Number(origin.x), Number(origin.y));
     writeln!(out, "<g transform=\"translate({x} {y}) scale({scale:.2})\">")
@@ -357,7 +356,7 @@ fn write_sample(out: &mut String, item: &LegendEntry) -> fmt::Result {
     }
 }
 
-/// The attributes that say where a rectangle is.
+/// The attributes for a rectangle's position and size.
 struct Placed(Rect);
 
 impl fmt::Display for Placed {
@@ -368,7 +367,7 @@ impl fmt::Display for Placed {
     }
 }
 
-/// The attributes of a line for a kind of edge.
+/// The attributes of a line, for a kind of edge.
 struct Stroke<'k>(&'k DrawnEdgeKind);
 
 impl fmt::Display for Stroke<'_> {

@@ -1,15 +1,16 @@
-//! What must hold of every picture, whatever is drawn.
+//! Properties that hold for every picture.
 
 use std::collections::BTreeSet;
 
 use proptest::prelude::*;
 
 use super::fold::fold;
-use super::layout::{NodeBox, Point, Rect, Sheet, TooLarge, lay_out};
+use super::layout::{TooLarge, lay_out};
 use super::overlay::Overlay;
+use super::sheet::{NodeBox, Point, Rect, Sheet};
 use crate::draw::drawing::{Drawing, DrawnEdge, DrawnEdgeKind, DrawnKind, DrawnNode, Family};
 
-/// Of rounding.
+/// Tolerance for rounding.
 const SLACK: f64 = 1e-6;
 
 fn svg(drawing: &Drawing) -> Result<String, TooLarge> {
@@ -37,7 +38,7 @@ fn chain(nodes: u32) -> Drawing {
     plain(nodes, (1..nodes).map(|id| (id - 1, id)))
 }
 
-/// From one to many to one.
+/// One node, many, one.
 fn fan(width: u32) -> Drawing {
     plain(width + 2, (1..=width).flat_map(|id| [(0, id), (id, width + 1)]))
 }
@@ -71,7 +72,7 @@ fn is_on_border(rect: &Rect, point: &Point) -> bool {
     is_inside && distances.iter().any(|distance| distance.abs() < 1e-3)
 }
 
-/// Everything that must hold of a sheet and those in it.
+/// Checks all properties of a sheet and the sheets in it.
 fn check(drawing: &Drawing, sheet: &Sheet) {
     let page = Rect { x: 0.0, y: 0.0, width: sheet.width, height: sheet.height };
     assert_eq!(sheet.boxes.len(), drawing.nodes.len());
@@ -127,7 +128,7 @@ fn check_box(node: &DrawnNode, node_box: &NodeBox) {
     }
 }
 
-/// Checks the geometry and the text of a picture, and gives both.
+/// Checks the geometry and the text of a picture, and returns both.
 fn checked(drawing: &Drawing) -> (Sheet, String) {
     let sheet = lay_out(drawing).unwrap();
     check(drawing, &sheet);
@@ -151,7 +152,7 @@ fn checked(drawing: &Drawing) -> (Sheet, String) {
     (sheet, text)
 }
 
-/// What the tooltips are to say, as it comes out of XML.
+/// The expected tooltips, as XML readers return them.
 fn tooltips(drawing: &Drawing, told: &mut Vec<String>) {
     for node in &drawing.nodes {
         let lines = [&node.name, &node.kind.label].into_iter().chain(&node.details).chain(&node.marks);
@@ -184,13 +185,12 @@ fn a_fan_becomes_a_frame_and_a_chain_columns() {
     assert!(sheet.width < 3.0 * sheet.height && sheet.height < 3.0 * sheet.width);
     let (sheet, _) = checked(&chain(200));
     assert!(sheet.width < 3.0 * sheet.height && sheet.height < 3.0 * sheet.width);
-    // What is not too wide shows every edge.
+    // A fan that is not too wide shows every edge.
     let (sheet, _) = checked(&fan(8));
     assert_eq!((sheet.frames.len(), sheet.routes.len()), (0, 16));
 }
 
-/// How many boxes the layout library gets, whose time grows with the square of those that come
-/// after each other.
+/// How many boxes the layout library gets. Its time is quadratic in those that follow each other.
 fn boxes(drawing: &Drawing) -> usize {
     fold(drawing, |_| 100.0, 2400.0).units.len()
 }
@@ -204,7 +204,7 @@ fn the_inside_of_a_long_chain_is_one_box_for_the_layout() {
         assert_eq!(boxes(&chain(nodes)), 1);
     }
     assert_eq!((boxes(&chain(100)), boxes(&chain(200_000))), (100, 1));
-    // Chains among others: their ends are boxes of their own.
+    // Chains between other nodes: their ends are boxes of their own.
     let ends = [(0, 1), (0, 500), (499, 1000), (999, 1000)];
     let inside = (1..499).chain(500..999).map(|id| (id, id + 1));
     let drawing = plain(1001, ends.into_iter().chain(inside));
@@ -212,11 +212,11 @@ fn the_inside_of_a_long_chain_is_one_box_for_the_layout() {
     assert_eq!((sheet.frames.len(), boxes(&drawing)), (2, 2 + 2 * 3));
     assert!(text.contains("497 nodes, one after the other") && text.contains("498 nodes, one"), "{text}");
     assert!(text.contains("one of the first or the last") && !text.contains("per branch"), "{text}");
-    // A ring is none.
+    // A ring is no chain.
     let ring = plain(300, (0..300).map(|id| (id, (id + 1) % 300)));
     checked(&ring);
     assert_eq!(boxes(&ring), 300);
-    // One with a tail back to its head has no end outside.
+    // A chain with an edge back to its head has no end outside.
     let back = plain(300, (1..300).map(|id| (id - 1, id)).chain([(299, 0), (5, 5)]));
     checked(&back);
 }
@@ -300,7 +300,7 @@ fn the_order_of_edges_makes_no_difference() {
 fn too_large_a_graph_is_refused_at_once() {
     let ladder = plain(20_001, (0..20_000).flat_map(|id| [(id, id + 1), (id, id + 2)]));
     assert_eq!(svg(&ladder).unwrap_err(), TooLarge { nodes: 20_001, edges: 40_000 });
-    // Each edge from the first node passes all rows between.
+    // Each edge from the first node crosses all rows in between.
     let long = plain(1500, (1..1500).flat_map(|id| [(id - 1, id), (0, id)]));
     assert!(svg(&long).is_err());
 }

@@ -1,22 +1,22 @@
-//! Text for pictures: what characters may stand in them, how wide they are at most, and how text is
+//! Text for pictures: which characters can appear, how wide text is at most, and how it is
 //! shortened.
 //!
-//! Who opens a picture has other fonts than who made it, so widths are estimates from above: a
-//! column is as wide as a character of the widest common monospaced font, and what no such font has
-//! counts as more than one.
+//! Whoever opens a picture has other fonts than whoever made it, so widths are upper bounds: a
+//! column is as wide as a character of the widest common monospaced font, and characters that such
+//! fonts lack count as more than one column.
 
 use crate::wording;
 
 /// Width of one column in units of the font's size; common monospaced fonts have 0.55 to 0.61.
 const COLUMN: f64 = 0.62;
 
-/// Columns that a character takes at most.
+/// The most columns that a character takes.
 fn columns_of(character: char) -> usize {
     match u32::from(character) {
         0..0x1100 => 1,
-        // Latin, Greek and common punctuation, but dashes and the like may come from other fonts.
+        // Latin, Greek and common punctuation. Dashes and the like may come from other fonts.
         0x1e00..0x2010 => 1,
-        // The one character that is a sentence.
+        // A single character that is a whole sentence.
         0xfdfd => 16,
         // Cuneiform and other wide historic scripts.
         0x1_2000..0x1_4700 => 4,
@@ -25,18 +25,18 @@ fn columns_of(character: char) -> usize {
     }
 }
 
-/// Columns that a line takes at most.
+/// The most columns that a line takes.
 pub(crate) fn columns(line: &str) -> usize {
     line.chars().map(columns_of).sum()
 }
 
-/// Width of a line at most, in the unit of the font's size.
+/// The most width that a line takes, in the unit of the font's size.
 pub(crate) fn width(line: &str, font_size: f64) -> f64 {
     columns(line) as f64 * COLUMN * font_size
 }
 
-/// The text in one line of at most `most` columns: without what would break lines or turn the
-/// direction of text, and if it is longer, without its middle.
+/// The text as one line of at most `most` columns: without characters that break lines or change
+/// the direction of text, and without its middle if it is longer.
 pub(crate) fn shortened(text: &str, most: usize) -> String {
     let clean: String =
         text.chars().map(|character| if is_plain(character) { character } else { ' ' }).collect();
@@ -45,7 +45,7 @@ pub(crate) fn shortened(text: &str, most: usize) -> String {
         return clean.to_owned();
     }
     let room = most.saturating_sub(columns_of('…'));
-    // The end of a name tells more names apart than its beginning, but people read the beginning
+    // The end of a name distinguishes more names than its beginning, but people read the beginning
     // first.
     let head = prefix(clean.chars(), room - room / 2);
     let tail = prefix(clean.chars().rev(), room / 2);
@@ -53,8 +53,8 @@ pub(crate) fn shortened(text: &str, most: usize) -> String {
     format!("{}…{}", head.trim_end(), tail.trim_start())
 }
 
-/// The text in lines of at most `most` columns, broken after commas; what is longer without one is
-/// shortened.
+/// The text as lines of at most `most` columns, broken after commas; a longer part without commas
+/// is shortened.
 pub(crate) fn wrapped(text: &str, most: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for part in text.split_inclusive(", ") {
@@ -76,13 +76,13 @@ fn prefix(characters: impl Iterator<Item = char>, most: usize) -> String {
     characters.take_while(fits).collect()
 }
 
-/// Whether a character stands in a line as itself: it is in XML, breaks no line and turns no
-/// direction.
+/// Whether a character can appear in a line as it is: it is allowed in XML, breaks no line and
+/// changes no direction.
 fn is_plain(character: char) -> bool {
     is_xml(character) && wording::is_plain(character)
 }
 
-/// Whether a character may stand in XML 1.0.
+/// Whether XML 1.0 allows a character.
 pub(crate) fn is_xml(character: char) -> bool {
     match character {
         '\t' | '\n' | '\r' => true,

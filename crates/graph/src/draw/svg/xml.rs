@@ -1,10 +1,10 @@
-//! The little that is needed to write XML.
+//! Writing XML: escaped text and short numbers.
 
 use core::fmt::{self, Write};
 
 use crate::draw::svg::text::is_xml;
 
-/// Text between tags or in a quoted attribute.
+/// Text between tags or in a quoted attribute, escaped.
 pub(crate) struct Escaped<'a>(pub(crate) &'a str);
 
 impl fmt::Display for Escaped<'_> {
@@ -24,7 +24,7 @@ impl fmt::Display for Escaped<'_> {
     }
 }
 
-/// A length or coordinate, to a tenth.
+/// A length or coordinate, rounded to a tenth.
 #[derive(Clone, Copy)]
 pub(crate) struct Number(pub(crate) f64);
 
