@@ -18,6 +18,7 @@ use crate::exec::resources::ExecResources;
 use crate::graph::Graph;
 use crate::memory::OutputMemory;
 use crate::node_kind::NodeKind;
+use crate::state::NodeRecord;
 use crate::state::guard::GraphGuard;
 use crate::state::ids::NodeId;
 use crate::state::last_runs::OwnRuns;
@@ -343,11 +344,28 @@ fn fits_device_launch(kind: NodeKind) -> bool {
 
 /// The events that the nodes record.
 fn recorded_events(guard: &GraphGuard<'_>) -> Vec<Event> {
-    let recorded = |node_params: &NodeParams| match node_params {
+    guard.records().filter_map(|(_, record)| recorded_event(record)).collect()
+}
+
+/// The event that a node records, if it does.
+pub(crate) fn recorded_event(record: &NodeRecord) -> Option<Event> {
+    match &record.node_params {
         NodeParams::EventRecord(event) => Some(event.clone()),
-        _ => None,
-    };
-    guard.records().filter_map(|(_, record)| recorded(&record.node_params)).collect()
+        NodeParams::Empty
+        | NodeParams::Kernel { .. }
+        | NodeParams::Memcpy(_)
+        | NodeParams::Memset(_)
+        | NodeParams::Host(_)
+        | NodeParams::EventWait(_)
+        | NodeParams::Batch(_)
+        | NodeParams::Alloc { .. }
+        | NodeParams::Free { .. }
+        | NodeParams::SignalSemaphores(_)
+        | NodeParams::WaitSemaphores(_)
+        | NodeParams::Child { .. }
+        | NodeParams::Conditional(_)
+        | NodeParams::Other { .. } => None,
+    }
 }
 
 /// The streams that the first run of an executable made now waits for, each once: the home streams

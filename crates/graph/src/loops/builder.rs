@@ -1,4 +1,5 @@
-//! A conditional node with its deciding kernels in the making: all of it comes to be, or nothing.
+//! Builds a ready-made loop or branch: the conditional node with its deciding kernels, all of it or
+//! nothing.
 
 use std::sync::Arc;
 
@@ -10,14 +11,16 @@ use crate::edge_kind::EdgeKind;
 use crate::error::{Error, HalfDone, Result};
 use crate::graph::Graph;
 use crate::graph::node::Node;
-use crate::state::loop_control::{DecisionPoint, LoopControl};
-use crate::state::params::ConditionalKind;
+use crate::state::guard::GraphGuard;
+use crate::state::ids::NodeId;
+use crate::state::loop_control::{DecisionPoint, LoopControl, LoopDecision};
+use crate::state::params::{ConditionalKind, NodeParams};
 
-/// Why a body was not filled.
+/// Why filling a body failed.
 pub(super) enum FillError<E> {
-    /// By something here.
+    /// This library failed.
     Here(Error),
-    /// By the closure.
+    /// The closure returned an error.
     Closure(E),
 }
 
@@ -27,44 +30,44 @@ impl<E> From<Error> for FillError<E> {
     }
 }
 
-/// What was added so far. Dropped before its end, as by a closure that panics, it takes that out
-/// again.
+/// The nodes added so far. If it is dropped before it is finished, as when a closure panics, it
+/// removes them again.
 pub(super) struct ConditionalBuilder<'g> {
     graph: &'g Graph,
-    /// `None` where the host decides.
+    /// `None` if the host decides.
     condition: Option<Condition>,
-    ready: Arc<LoopControl>,
-    /// Where the first of the deciders stands.
-    stand: DecisionPoint,
+    control: Arc<LoopControl>,
+    /// The position of the first decider.
+    point: DecisionPoint,
     deciders: Deciders,
     node: Option<Node>,
-    /// The edge that the node took the place of.
+    /// The edge that the node was inserted in place of.
     replaced_edge: Option<(Node, Node, EdgeKind)>,
     is_done: bool,
 }
 
 impl<'g> ConditionalBuilder<'g> {
-    /// Adds a conditional node at a frontier, and before it the kernel that decides.
+    /// Adds a conditional node at a frontier, and the kernel that decides before it.
     pub(super) fn begin(
         at: &Frontier<'g>,
-        class: ConditionalKind,
+        kind: ConditionalKind,
         decider: &Decider<'_>,
-        stand: DecisionPoint,
+        point: DecisionPoint,
     ) -> Result<Self> {
         at.ensure_full()?;
         let graph = at.graph();
         let replaced_edge = at.standing_cut()?;
-        let ready = decider.ready()?;
+        let control = decider.control()?;
         let condition = if decider.is_for_host() { None } else { Some(graph.condition()?) };
-        let first = decider.add(&at.without_before(), condition.as_ref(), stand)?;
+        let first = decider.add(&at.without_before(), condition.as_ref(), point)?;
         let deciders = Deciders::from_iter([first.clone()]);
         let mut builder =
-            Self { graph, condition, ready, stand, deciders, node: None, replaced_edge, is_done: false };
-        let bodies = if class == ConditionalKind::IfElse { 2 } else { 1 };
+            Self { graph, condition, control, point, deciders, node: None, replaced_edge, is_done: false };
+        let bodies = if kind == ConditionalKind::IfElse { 2 } else { 1 };
         let behind = at.moved_behind(&first);
         let added = match &builder.condition {
-            Some(condition) => behind.conditional(class, condition, bodies),
-            None => behind.place_holder(class, bodies),
+            Some(condition) => behind.conditional(kind, condition, bodies),
+            None => behind.place_holder(kind, bodies),
         };
         match added {
             Ok(node) => builder.node = Some(node),
@@ -78,7 +81,7 @@ impl<'g> ConditionalBuilder<'g> {
         self.node()?.nth_body(index)
     }
 
-    /// The node, which the closure may have removed, as it may have the kernel before it.
+    /// The node. The closure may have removed it, or the kernel before it.
     fn node(&self) -> Result<&Node> {
         let gone = self.deciders.iter().chain(&self.node).find(|node| node.is_removed());
         match (gone, &self.node) {
@@ -88,7 +91,7 @@ impl<'g> ConditionalBuilder<'g> {
         }
     }
 
-    /// Adds the kernel that decides about the next round behind everything in the body.
+    /// Adds the kernel that decides about the next round, behind everything in the body.
     pub(super) fn decide_after(&mut self, body: &Graph, decider: &Decider<'_>) -> Result<()> {
         self.node()?;
         let ends = body.loose_ends()?;
@@ -98,51 +101,52 @@ impl<'g> ConditionalBuilder<'g> {
         Ok(())
     }
 
-    /// The node with its deciding kernels, if all went well; else all is taken out again.
-    pub(super) fn end<R, E: From<Error>>(
+    /// Returns the node with its deciding kernels if the bodies were filled. Otherwise removes
+    /// everything again.
+    pub(super) fn finish<R, E: From<Error>>(
         mut self,
         filled: Result<R, FillError<E>>,
     ) -> Result<(Node, Deciders, R), E> {
-        match filled.and_then(|inside| Ok((self.finished()?, inside))) {
+        match filled.and_then(|inside| Ok((self.completed_node()?, inside))) {
             Ok((node, inside)) => {
                 self.is_done = true;
                 let deciders = core::mem::take(&mut self.deciders);
                 name_deciders(&deciders, &node);
                 Ok((node, deciders, inside))
             }
-            Err(FillError::Here(error)) => Err(match self.take_out() {
-                // What stayed in the body has gone with the node.
+            Err(FillError::Here(error)) => Err(match self.undo() {
+                // Nodes that stayed in the body are gone with the node.
                 Ok(()) => error.whole(),
-                Err(undo) => self.left(error, undo),
+                Err(undo) => self.half_done(error, undo),
             }
             .into()),
-            Err(FillError::Closure(error)) => match self.take_out() {
+            Err(FillError::Closure(error)) => match self.undo() {
                 Ok(()) => Err(error),
-                Err(undo) => Err(self.left(Error::NotFilled, undo).into()),
+                Err(undo) => Err(self.half_done(Error::NotFilled, undo).into()),
             },
         }
     }
 
-    /// The node, once it is noted what it goes by.
-    fn finished(&self) -> Result<Node> {
+    /// The node, once its loop control is recorded.
+    fn completed_node(&self) -> Result<Node> {
         let node = self.node()?.clone();
-        let stands = core::iter::once(self.stand).chain(core::iter::repeat(DecisionPoint::AfterRound));
-        self.graph.look()?.make_ready(node.id(), self.deciders.iter().zip(stands), &self.ready);
+        let points = core::iter::once(self.point).chain(core::iter::repeat(DecisionPoint::AfterRound));
+        self.graph.look()?.set_loop_control(node.id(), self.deciders.iter().zip(points), &self.control);
         Ok(node)
     }
 
-    /// After something failed: takes out what was added.
+    /// Undoes everything after a failure, and returns the error.
     fn give_up(&mut self, cause: Error) -> Error {
-        match self.take_out() {
+        match self.undo() {
             Ok(()) => cause,
-            Err(undo) => self.left(cause, undo),
+            Err(undo) => self.half_done(cause, undo),
         }
     }
 
-    fn left(&self, cause: Error, undo: Error) -> Error {
+    fn half_done(&self, cause: Error, undo: Error) -> Error {
         let gone = self.replaced_edge.as_ref().filter(|(from, to, _)| {
             let is_there = !from.is_removed() && !to.is_removed();
-            // What cannot be asked any more may be so.
+            // If the edge cannot be queried, it may be gone.
             is_there && !matches!(self.graph.edge_kind(from, to), Ok(Some(_)))
         });
         let gone =
@@ -152,10 +156,10 @@ impl<'g> ConditionalBuilder<'g> {
         HalfDone::error(cause, Some(undo), gone.into_iter().chain(there).collect())
     }
 
-    /// Takes out what was added. What cannot be taken out is not run: a loop of which nobody
-    /// decides about the next round does not end.
-    fn take_out(&mut self) -> Result<()> {
-        let outcome = self.try_take_out();
+    /// Removes the nodes that were added. If that fails, the node is marked incomplete and never
+    /// runs: a loop without the kernel that decides about the next round would not end.
+    fn undo(&mut self) -> Result<()> {
+        let outcome = self.try_undo();
         if outcome.is_err()
             && let Some(node) = &self.node
             && let Ok(mut guard) = self.graph.look()
@@ -166,16 +170,16 @@ impl<'g> ConditionalBuilder<'g> {
         outcome
     }
 
-    /// The kernel in the body, if it got there, goes with the node.
-    fn try_take_out(&mut self) -> Result<()> {
+    /// A kernel in the body is removed with the node.
+    fn try_undo(&mut self) -> Result<()> {
         self.is_done = true;
-        // A lost context has no graphs to put right.
+        // Nothing can be undone in a lost context.
         if self.graph.context().ensure_usable().is_err() {
             return Ok(());
         }
         if let Some(node) = self.node.as_ref().filter(|node| !node.is_removed()) {
-            // First the edge: while it is not there, the node stands for it.
-            self.put_edge_back()?;
+            // First restores the edge; until then the node takes its place.
+            self.restore_edge()?;
             node.remove()?;
         }
         match self.deciders.first() {
@@ -184,9 +188,9 @@ impl<'g> ConditionalBuilder<'g> {
         }
     }
 
-    fn put_edge_back(&self) -> Result<()> {
+    fn restore_edge(&self) -> Result<()> {
         match &self.replaced_edge {
-            // The closure may have removed its ends, or have put it back itself.
+            // The closure may have removed its ends, or restored it already.
             Some((from, to, kind))
                 if !from.is_removed() && !to.is_removed() && self.graph.edge_kind(from, to)?.is_none() =>
             {
@@ -200,8 +204,31 @@ impl<'g> ConditionalBuilder<'g> {
 impl Drop for ConditionalBuilder<'_> {
     fn drop(&mut self) {
         if !self.is_done {
-            // The panic of the closure goes on; a driver that fails besides has nobody to tell.
-            let _untold = self.take_out();
+            // The closure's panic continues; nobody could receive another error.
+            let _untold = self.undo();
+        }
+    }
+}
+
+impl GraphGuard<'_> {
+    /// Records that a conditional node and the nodes that decide about it are a ready-made loop or
+    /// branch.
+    fn set_loop_control<'n>(
+        &mut self,
+        node: NodeId,
+        deciders: impl IntoIterator<Item = (&'n Node, DecisionPoint)>,
+        control: &Arc<LoopControl>,
+    ) {
+        if let Some(NodeParams::Conditional(conditional)) =
+            self.record_mut(node).map(|record| &mut record.node_params)
+        {
+            conditional.ready = Some(Arc::clone(control));
+        }
+        for (decider, point) in deciders {
+            if self.record(decider.id()).is_some() {
+                self.deciding
+                    .insert(decider.id().index, LoopDecision { ready: Arc::clone(control), stand: point });
+            }
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The nodes that answer tests and set conditions accordingly.
+//! The nodes that evaluate tests and set conditions.
 
 use std::sync::Arc;
 
@@ -14,22 +14,22 @@ use crate::graph::Graph;
 use crate::graph::node::Node;
 use crate::state::loop_control::{DecisionPoint, LoopControl};
 
-/// The count of a loop's rounds, and how many there may be.
+/// The count of a loop's rounds, and its limit.
 #[derive(Debug)]
 pub(super) struct RoundCounter {
     pub(super) count: Buffer<u64>,
     pub(super) limit: u64,
 }
 
-/// The parameters of a deciding kernel that lead to memory.
+/// The positions of a deciding kernel's parameters that lead to memory.
 const FLAG: usize = 1;
 const COUNT: usize = 5;
 
-/// What it does with the memory of the first, of any type, and of the second.
+/// Its accesses to the memory of the first, which is of any type, and of the second.
 const READ: MemoryParameter = MemoryParameter { access: Access::Read, by_address: true, element: 1 };
 const COUNTED: MemoryParameter = MemoryParameter { access: Access::ReadWrite, by_address: true, element: 8 };
 
-/// The parameters of a deciding kernel; a branch counts nothing.
+/// The parameters of a deciding kernel. That of a branch counts nothing.
 const fn declared(counts: bool) -> Declaration {
     const NAMES: &[&str] = &["handle", "flag", "test", "value", "stand", "count", "limit"];
     let memory: &[Option<MemoryParameter>] = match counts {
@@ -42,17 +42,17 @@ const fn declared(counts: bool) -> Declaration {
 static BRANCH: Declaration = declared(false);
 static LOOP: Declaration = declared(true);
 
-/// What makes nodes that decide about one loop or branch.
+/// Makes the nodes that decide about one loop or branch.
 #[derive(Debug)]
 pub(super) struct Decider<'m> {
-    /// `None` where the host decides.
+    /// `None` if the host decides.
     kernel: Option<(Arc<Own>, Kernel)>,
     test: Test<'m>,
     rounds: Option<RoundCounter>,
 }
 
 impl<'m> Decider<'m> {
-    /// For a branch.
+    /// The decider of a branch.
     pub(super) fn of(graph: &Graph, test: Test<'m>, by_host: bool) -> Result<Self> {
         test.check(graph.context())?;
         let mut decider = Self { kernel: None, test, rounds: None };
@@ -63,7 +63,7 @@ impl<'m> Decider<'m> {
         Ok(decider)
     }
 
-    /// For a loop.
+    /// The decider of a loop, which counts its rounds.
     pub(super) fn counting(self, rounds: RoundCounter) -> Self {
         Self { rounds: Some(rounds), ..self }
     }
@@ -72,13 +72,13 @@ impl<'m> Decider<'m> {
         self.kernel.is_none()
     }
 
-    /// What it goes by.
-    pub(super) fn ready(&self) -> Result<Arc<LoopControl>> {
+    /// The memory that the decisions depend on, for the host and for checks.
+    pub(super) fn control(&self) -> Result<Arc<LoopControl>> {
         let rounds = self.rounds.as_ref().map(|rounds| (&rounds.count, rounds.limit));
         LoopControl::new(Box::new(self.test.to_owned_test()?), rounds).map(Arc::new)
     }
 
-    /// What the kernel does with memory.
+    /// The kernel's memory accesses.
     fn accesses(&self) -> Accesses {
         let mut accesses = Accesses::new(if self.rounds.is_some() { &LOOP } else { &BRANCH });
         accesses.note(FLAG, &self.test.memory(), READ);
@@ -90,16 +90,16 @@ impl<'m> Decider<'m> {
         accesses
     }
 
-    /// Adds a node that decides: a kernel that sets a condition; without one, an empty node that
-    /// has its place.
+    /// Adds a node that decides: a kernel that sets the condition or, without one, an empty node in
+    /// its place.
     pub(super) fn add(
         &self,
         at: &Frontier<'_>,
         condition: Option<&Condition>,
-        stand: DecisionPoint,
+        point: DecisionPoint,
     ) -> Result<Node> {
         let (Some((own, kernel)), Some(condition)) = (&self.kernel, condition) else {
-            // As of the kernel's arguments.
+            // The same check as for the kernel's arguments.
             let guard = at.graph().enter()?;
             guard.ensure_of_here(self.test.memory().allocation, || self.test.kernel().into())?;
             drop(guard);
@@ -108,17 +108,17 @@ impl<'m> Decider<'m> {
         let mut params = Params::new();
         params.push(condition);
         self.test.push_to(&mut params);
-        params.push(stand as u32);
+        params.push(point as u32);
         match &self.rounds {
             Some(rounds) => params.push(&rounds.count),
             None => params.push(0_u64),
         }
         params.push(self.rounds.as_ref().map_or(0, |rounds| rounds.limit));
         let accesses = self.accesses();
-        // SAFETY: these are the arguments of the library's kernel: one thread of it reads the first
-        // element of the tested memory, which there is, and has the count, which a branch has no
-        // need of, for itself but for readers. Memory of the device is no Rust reference, so that
-        // unordered work of others changes numbers and nothing else.
+        // SAFETY: these are the arguments of the library's kernel. One thread of it reads the first
+        // element of the tested memory, which has one, and is the only one to write the count,
+        // which a branch does not use. Device memory is no Rust reference, so unordered work of
+        // others changes numbers and nothing else.
         let node = unsafe { at.launch_keeping(kernel, per(1, 1), params, accesses, own.owner()) }?;
         Ok(node.into())
     }

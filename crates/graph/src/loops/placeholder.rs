@@ -1,5 +1,5 @@
-//! Conditional nodes that the driver does not have: drawn as an empty node with graphs of their
-//! own, for the host to decide.
+//! Placeholders: empty nodes in place of conditional nodes that the driver lacks, with bodies of
+//! their own for the host to run.
 
 use cuda_handles::GraphHandle;
 use cuda_sys::CUgraphNodeType;
@@ -16,11 +16,11 @@ use crate::state::params::{ConditionSource, Conditional, ConditionalKind, NodePa
 use crate::state::raw_params::blank;
 
 impl Frontier<'_> {
-    /// Whether a ready-made node of a class has to be a place holder here: the driver has none, or
-    /// the graph is a body of a place holder, whose graph knows no conditions.
+    /// Whether a loop or branch needs a placeholder here: the driver lacks its node, or the graph
+    /// is a body of a placeholder, in which conditions do not work.
     ///
-    /// Other code that has the graph would run a place holder as the nothing that it is for the
-    /// driver: there it is refused.
+    /// Refused in a graph that other code has: it would run the placeholder as the empty node that
+    /// it is for the driver.
     pub(super) fn needs_place_holder(&self, class: ConditionalKind) -> Result<bool> {
         let lacks = ensure_conditionals(class, self.graph().context());
         let guard = self.graph().look()?;
@@ -30,15 +30,15 @@ impl Frontier<'_> {
         if guard.is_shared() { lacks.map(|()| true) } else { Ok(true) }
     }
 
-    /// Adds the place holder of a conditional node.
+    /// Adds the placeholder of a conditional node.
     pub(super) fn place_holder(&self, class: ConditionalKind, bodies: usize) -> Result<Node> {
         let (graph, kind) = (self.graph(), class.kind());
-        // Before the lock, so that they are dropped after it where a call fails.
+        // Created before the lock is taken, so that they are dropped after it if a call fails.
         let bodies = (0..bodies).map(|_| Ok(GraphHandle::create(graph.context())?));
         let bodies = bodies.collect::<Result<Vec<_>>>()?;
         let mut params = blank(CUgraphNodeType::CU_GRAPH_NODE_TYPE_EMPTY);
         let mut guard = graph.enter()?;
-        // It may have been lent since it was asked for.
+        // The graph may have been lent in the meantime.
         if guard.is_shared() {
             ensure_conditionals(class, graph.context())?;
         }
@@ -64,29 +64,33 @@ impl Frontier<'_> {
 }
 
 impl GraphGuard<'_> {
-    /// Whether there are nodes that only the host can make something of.
+    /// Whether there are placeholders, which only the host can run.
     pub(crate) fn has_place_holders(&self) -> bool {
         self.counts_place_holders()
     }
 
-    /// Refuses to give a graph with place holders to anybody who would run it as it is.
+    /// Refuses a graph with placeholders, for uses that would run it as it is.
     pub(crate) fn ensure_no_place_holders(&self) -> Result<()> {
-        // Those in a body of another one may be of a class that the driver has.
-        let lacking = self.records().find_map(|(id, record)| match &record.node_params {
-            NodeParams::Conditional(Conditional { class, by: ConditionSource::Host, .. }) => {
+        // A placeholder within another one may stand for a node that the driver has.
+        let lacking = self.records().find_map(|(id, record)| {
+            if let NodeParams::Conditional(Conditional { class, by: ConditionSource::Host, .. }) =
+                &record.node_params
+            {
                 ensure_conditionals(*class, self.context()).err().map(|error| (id, error))
+            } else {
+                None
             }
-            _ => None,
         });
         match lacking {
             Some((id, Error::TooOld { needs, found, .. })) => {
                 Err(Error::NeedsHost { node: self.name(id), needs, found })
             }
-            _ => Ok(()),
+            Some((_, error)) => Err(error),
+            None => Ok(()),
         }
     }
 
-    /// Refuses a node that goes by a condition in a body of a place holder.
+    /// Refuses a node with a condition in a body of a placeholder.
     pub(crate) fn ensure_no_place_holder_around(&self, subgraph: SubgraphId, kind: NodeKind) -> Result<()> {
         match self.place_holder_around(subgraph) {
             Some(around) => Err(Error::HostDecides { kind, node: self.name(around) }),

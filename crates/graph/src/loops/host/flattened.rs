@@ -66,7 +66,7 @@ pub(crate) struct Stage {
 /// A loop or branch that was found.
 #[derive(Debug)]
 pub(crate) struct FoundConditional {
-    pub(crate) ready: Arc<LoopControl>,
+    pub(crate) control: Arc<LoopControl>,
     /// `None` until its node is found: a deciding node may come first, or outlive it.
     pub(crate) node: Option<ConditionalFacts>,
 }
@@ -84,14 +84,14 @@ pub(crate) struct ConditionalFacts {
 pub(crate) struct FoundConditionals {
     pub(crate) all: Vec<FoundConditional>,
     /// The numbers, by the address of the `LoopControl`, which `all` keeps alive.
-    by_ready: HashMap<usize, ConditionalNumber>,
+    by_control: HashMap<usize, ConditionalNumber>,
 }
 
 impl FoundConditionals {
-    fn number(&mut self, ready: &Arc<LoopControl>) -> ConditionalNumber {
+    fn number(&mut self, control: &Arc<LoopControl>) -> ConditionalNumber {
         let all = &mut self.all;
-        *self.by_ready.entry(Arc::as_ptr(ready).addr()).or_insert_with(|| {
-            all.push(FoundConditional { ready: Arc::clone(ready), node: None });
+        *self.by_control.entry(Arc::as_ptr(control).addr()).or_insert_with(|| {
+            all.push(FoundConditional { control: Arc::clone(control), node: None });
             all.len() - 1
         })
     }
@@ -205,8 +205,8 @@ fn action(
         NodeParams::Conditional(Conditional { ready: None, .. }) => {
             return refused("it goes by a condition that kernels set, and the host cannot see that");
         }
-        NodeParams::Conditional(Conditional { ready: Some(ready), class, bodies, .. }) => {
-            let number = conditionals.number(ready);
+        NodeParams::Conditional(Conditional { ready: Some(control), class, bodies, .. }) => {
+            let number = conditionals.number(control);
             let facts =
                 ConditionalFacts { class: *class, name: record.display_name(id), bodies: bodies.clone() };
             if let Some(conditional) = conditionals.all.get_mut(number) {

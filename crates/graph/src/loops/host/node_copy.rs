@@ -1,4 +1,4 @@
-//! A copy of a node for another graph, as the driver tells of the original.
+//! Copies of nodes for another graph, with the parameters that the driver reports of the original.
 
 use cuda_sys::{
     CUDA_BATCH_MEM_OP_NODE_PARAMS, CUDA_EXT_SEM_SIGNAL_NODE_PARAMS, CUDA_EXT_SEM_WAIT_NODE_PARAMS,
@@ -10,21 +10,21 @@ use crate::state::guard::GraphGuard;
 use crate::state::ids::NodeId;
 use crate::state::raw_params::blank;
 
-/// A node to be.
+/// The parameters of a copy.
 pub(crate) struct NodeCopy {
     params: CUgraphNodeParams,
-    /// The kernel node whose attributes it gets.
+    /// The kernel node whose attributes the copy gets.
     kernel: Option<CUgraphNode>,
 }
 
 impl NodeCopy {
-    /// A node that does nothing.
+    /// An empty node.
     pub(crate) fn empty() -> Self {
         Self { params: blank(T::CU_GRAPH_NODE_TYPE_EMPTY), kernel: None }
     }
 
-    /// One that does what a live node does, whose graph is locked. What the parameters point to is
-    /// the original's, so it is added before that changes.
+    /// A copy of a live node whose graph is locked. Its parameters point to data of the original,
+    /// so the copy has to be added before the original changes.
     pub(crate) fn of(guard: &GraphGuard<'_>, raw: CUgraphNode, id: NodeId) -> Result<Self> {
         let Some(kind) = guard.record(id).map(|record| record.node_params.raw_kind()) else {
             return Err(Error::UnknownNode { raw: raw.addr() });
@@ -49,8 +49,9 @@ impl NodeCopy {
             T::CU_GRAPH_NODE_TYPE_EXT_SEMAS_SIGNAL => copied.read_signal(guard, raw)?,
             T::CU_GRAPH_NODE_TYPE_EXT_SEMAS_WAIT => copied.read_wait(guard, raw)?,
             _ => {
-                let why = "between what the host decides there can be kernels, copies, fills, host functions, events, batches, semaphores, empty nodes, and child graphs \
-                           of these: no memory nodes, and no conditional nodes of other code";
+                let why = "between what the host decides there can be kernels, copies, fills, host \
+                           functions, events, batches, semaphores, empty nodes, and child graphs of \
+                           these: no memory nodes, and no conditional nodes of other code";
                 return Err(Error::NotOnHost { node: guard.name(id), why });
             }
         }
@@ -61,7 +62,7 @@ impl NodeCopy {
         &mut self.params
     }
 
-    /// What takes another call once the node is there.
+    /// Copies what takes a call of its own, once the copy is in its graph.
     pub(crate) fn finish(&self, guard: &GraphGuard<'_>, node: CUgraphNode) -> Result<()> {
         let Some(original) = self.kernel else { return Ok(()) };
         // SAFETY: both are live kernel nodes, the one of a locked graph, the other of one that
@@ -85,7 +86,7 @@ impl NodeCopy {
         to.kernel.extra = from.extra;
         to.kernel.kern = from.kern;
         to.kernel.ctx = from.ctx;
-        // That of a module has nothing else; for it the context has to be current, which it is.
+        // A function of a module has no `CUkernel`. The context has to be current for it, and is.
         if from.kern.is_null() {
             to.kernel.func = from.func;
         }

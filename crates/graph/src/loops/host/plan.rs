@@ -1,4 +1,4 @@
-//! What the host does, step by step.
+//! The program of a host loop, step by step.
 
 use std::sync::Arc;
 
@@ -10,12 +10,12 @@ use crate::state::ids::SubgraphId;
 use crate::state::loop_control::{DecisionPoint, LoopControl};
 use crate::state::params::ConditionalKind;
 
-/// What is done with one graph: the outermost, or a body.
+/// The steps for one graph: the outermost, or a body.
 pub(crate) type Plan = Vec<HostStep>;
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum HostStep {
-    /// Launches a stretch, by its number.
+    /// Launches a segment, by its number.
     Launch(usize),
     /// Decides about a loop or branch.
     Decide(ConditionalNumber, DecisionPoint),
@@ -28,28 +28,29 @@ pub(crate) enum HostStep {
 pub(crate) struct HostConditional {
     pub(crate) class: ConditionalKind,
     pub(crate) name: String,
-    pub(crate) ready: Arc<LoopControl>,
+    pub(crate) control: Arc<LoopControl>,
     /// The plans of the bodies, by their numbers.
     pub(crate) bodies: Vec<usize>,
 }
 
-/// All that a run needs.
+/// A whole program.
 #[derive(Debug, Default)]
 pub(crate) struct Program {
-    /// The first is that of the graph.
+    /// The plan of the graph, then those of the bodies.
     pub(crate) plans: Vec<Plan>,
     pub(crate) segments: Vec<Segment>,
-    /// By their numbers; `None` for one that decides about a node that was removed.
+    /// The loops and branches by number; `None` if the node was removed and only nodes that decide
+    /// about it are left.
     pub(crate) conditionals: Vec<Option<HostConditional>>,
 }
 
 impl Program {
-    /// Makes the executables of a root graph and of the bodies in it. With the context current.
+    /// Makes the program of a root graph and of the bodies in it. The context is current.
     pub(crate) fn make(guard: &mut GraphGuard<'_>, making: &SegmentOptions<'_>) -> Result<Self> {
         let mut program = Self::default();
         let mut found = FoundConditionals::default();
         let mut subgraphs = vec![SubgraphId::ROOT];
-        // The number of a plan is that of its place.
+        // A plan and its subgraph have the same number.
         while let Some(&subgraph) = subgraphs.get(program.plans.len()) {
             let flat = FlatGraph::of(guard, subgraph, &mut found)?;
             program.take_in(&found, &mut subgraphs);
@@ -59,7 +60,7 @@ impl Program {
         Ok(program)
     }
 
-    /// Enters the loops and branches that are new.
+    /// Adds the loops and branches that are new.
     fn take_in(&mut self, found: &FoundConditionals, subgraphs: &mut Vec<SubgraphId>) {
         for conditional in found.all.iter().skip(self.conditionals.len()) {
             self.conditionals.push(conditional.node.as_ref().map(|node| {
@@ -69,7 +70,7 @@ impl Program {
                 HostConditional {
                     class: node.class,
                     name: node.name.clone(),
-                    ready: Arc::clone(&conditional.ready),
+                    control: Arc::clone(&conditional.control),
                     bodies,
                 }
             }));
@@ -90,15 +91,15 @@ impl Program {
             }
             plan.extend(host.into_iter().filter_map(|item| match flat.nodes[item].action {
                 Action::Nothing | Action::Run(_) => None,
-                Action::Decide(number, stand) => self.decide(number, stand),
+                Action::Decide(number, point) => self.decide(number, point),
                 Action::Enter(number) => Some(HostStep::Enter(number)),
             }));
         }
         Ok(plan)
     }
 
-    /// Nobody decides about a loop or branch that was removed.
-    fn decide(&self, number: ConditionalNumber, stand: DecisionPoint) -> Option<HostStep> {
-        self.conditionals.get(number)?.as_ref().map(|_| HostStep::Decide(number, stand))
+    /// The step of a deciding node, unless its loop or branch was removed.
+    fn decide(&self, number: ConditionalNumber, point: DecisionPoint) -> Option<HostStep> {
+        self.conditionals.get(number)?.as_ref().map(|_| HostStep::Decide(number, point))
     }
 }

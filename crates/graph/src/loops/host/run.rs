@@ -1,4 +1,4 @@
-//! A run in which the host decides.
+//! One run of a program.
 
 use cuda_handles::Stream;
 
@@ -10,7 +10,7 @@ use crate::state::loop_control::DecisionPoint;
 use crate::state::params::ConditionalKind;
 use crate::wording::Named;
 
-/// What a loop or branch has come to. It stays over runs, as conditions of the driver do.
+/// The state of a loop or branch. It persists over runs, as conditions of the driver do.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct ConditionalState {
     goes_on: bool,
@@ -18,12 +18,12 @@ pub(crate) struct ConditionalState {
     done: u64,
 }
 
-/// A plan that is being run.
+/// A plan that is being executed.
 struct Frame {
     plan: usize,
     /// The next step.
     step: usize,
-    /// Whose body it is, and the round from 1 on.
+    /// The loop or branch whose body it is, and the round, from 1 on.
     of: Option<(ConditionalNumber, u64)>,
 }
 
@@ -35,16 +35,16 @@ pub(crate) struct Run<'r> {
     pub(crate) stream: &'r Stream,
 }
 
-/// What failed in which plan.
+/// An error, and the action that failed.
 struct StepError {
     cause: Error,
     doing: String,
 }
 
 impl Run<'_> {
-    /// Does all steps, and waits for the last.
+    /// Executes all steps, and waits for the last.
     pub(crate) fn all_blocking(mut self) -> Result<()> {
-        // Bodies in bodies lie on this stack, however deep.
+        // Nested bodies are on this stack, however deep.
         let mut frames = vec![Frame { plan: 0, step: 0, of: None }];
         while let Some(frame) = frames.last_mut() {
             let next = self.program.plans.get(frame.plan).and_then(|plan| plan.get(frame.step)).copied();
@@ -77,26 +77,26 @@ impl Run<'_> {
 
     fn step(&mut self, step: HostStep) -> Result<(), StepError> {
         match step {
-            HostStep::Launch(stretch) => {
-                let Some(stretch) = self.program.segments.get_mut(stretch) else { return Ok(()) };
-                let launched = stretch.launch(self.stream);
+            HostStep::Launch(segment) => {
+                let Some(segment) = self.program.segments.get_mut(segment) else { return Ok(()) };
+                let launched = segment.launch(self.stream);
                 launched
                     .map_err(|cause| StepError { cause, doing: "launching what comes next".to_owned() })?;
                 self.counts.launches += 1;
             }
-            HostStep::Decide(number, stand) => self.decide(number, stand)?,
+            HostStep::Decide(number, point) => self.decide(number, point)?,
             HostStep::Enter(_) => {}
         }
         Ok(())
     }
 
-    fn decide(&mut self, number: ConditionalNumber, stand: DecisionPoint) -> Result<(), StepError> {
+    fn decide(&mut self, number: ConditionalNumber, point: DecisionPoint) -> Result<(), StepError> {
         let (Some(Some(conditional)), Some(state)) =
             (self.program.conditionals.get(number), self.states.get_mut(number))
         else {
             return Ok(());
         };
-        let decided = conditional.ready.decide_blocking(stand, &mut state.done, self.stream);
+        let decided = conditional.control.decide_blocking(point, &mut state.done, self.stream);
         state.goes_on = decided.map_err(|cause| StepError {
             cause,
             doing: format!("deciding about `{}`", Named(&conditional.name)),
@@ -105,7 +105,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// The body that is run now, if one is.
+    /// The frame of the body to run now, if there is one.
     fn enter(&mut self, number: ConditionalNumber) -> Option<Frame> {
         let (conditional, state) =
             (self.program.conditionals.get(number)?.as_ref()?, self.states.get(number)?);
@@ -120,7 +120,7 @@ impl Run<'_> {
         Some(Frame { plan: *conditional.bodies.get(body)?, step: 0, of: Some((number, 1)) })
     }
 
-    /// At the end of a plan: begins a loop's next round, if there is one.
+    /// At the end of a plan, begins the loop's next round if there is one.
     fn again(&mut self, frame: &mut Frame) -> bool {
         let Some((number, round)) = &mut frame.of else { return false };
         let is_loop = self.program.conditionals.get(*number).is_some_and(|conditional| {
@@ -135,7 +135,7 @@ impl Run<'_> {
         true
     }
 
-    /// The error with where it was.
+    /// The error with the loops and rounds it happened in.
     fn with_context(&self, frames: &[Frame], StepError { cause, doing }: StepError) -> Error {
         let round = |frame: &Frame| {
             let (number, round) = frame.of?;

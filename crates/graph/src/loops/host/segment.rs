@@ -1,4 +1,4 @@
-//! Nodes between two things that the host does: an executable of their own.
+//! Segments: executables of the nodes between two actions of the host.
 
 use std::collections::HashMap;
 
@@ -9,17 +9,16 @@ use super::flattened::{Action, FlatGraph};
 use super::node_copy::NodeCopy;
 use crate::edge_kind::EdgeKind;
 use crate::error::Result;
-use crate::exec::instantiate::instantiate;
+use crate::exec::instantiate::{instantiate, recorded_event};
 use crate::exec::launch::enqueue;
 use crate::exec::options::InstantiateOptions;
 use crate::state::guard::GraphGuard;
 use crate::state::ids::NodeId;
-use crate::state::params::NodeParams;
 
 /// What segments are made with.
 pub(crate) struct SegmentOptions<'m> {
     pub(crate) options: &'m InstantiateOptions,
-    /// What each executable keeps alive.
+    /// The owners that each executable keeps alive.
     pub(crate) owners: &'m UserObject,
 }
 
@@ -27,24 +26,23 @@ pub(crate) struct SegmentOptions<'m> {
 #[derive(Debug)]
 pub(crate) struct Segment {
     exec: GraphExecHandle,
-    /// Those that each launch records.
+    /// The events that each launch records.
     events: Vec<Event>,
 }
 
 impl Segment {
-    /// Makes the executable of some items, which are in an order that all edges go along. With the
-    /// context current.
+    /// Makes an executable of some nodes, given in topological order. The context is current.
     pub(crate) fn make(
         guard: &GraphGuard<'_>,
         flat: &FlatGraph,
-        items: &[usize],
+        nodes: &[usize],
         edges: &[(usize, usize, EdgeKind)],
         making: &SegmentOptions<'_>,
     ) -> Result<Self> {
-        // It goes at the end. What it keeps alive is kept by the maker as well, so that nothing of
-        // that goes under the lock.
+        // Destroyed at the end of this function. The caller owns what it keeps alive as well, so
+        // that nothing of that is dropped under the lock.
         let graph = GraphHandle::create(guard.context())?;
-        let clone_map = copy(guard, flat, items, edges, graph.as_raw())?;
+        let clone_map = copy(guard, flat, nodes, edges, graph.as_raw())?;
         making.owners.retain_on(&graph)?;
         let raw = instantiate(guard, graph.as_raw(), making.options).map_err(|failure| {
             let id = clone_map.get(&failure.params.hErrNode_out.addr());
@@ -52,24 +50,22 @@ impl Segment {
         })?;
         // SAFETY: the driver has just made it, in this context, and nobody else knows it.
         let exec = unsafe { GraphExecHandle::from_raw_owned(guard.context(), raw) };
-        let event = |item: &usize| match &guard.record(flat.nodes[*item].id)?.node_params {
-            NodeParams::EventRecord(event) => Some(event.clone()),
-            _ => None,
-        };
-        Ok(Self { exec, events: items.iter().filter_map(event).collect() })
+        let record = |node: &usize| guard.record(flat.nodes[*node].id);
+        let events = nodes.iter().filter_map(record).filter_map(recorded_event);
+        Ok(Self { exec, events: events.collect() })
     }
 
-    /// Enqueues a run.
+    /// Enqueues a run of the segment.
     pub(crate) fn launch(&mut self, stream: &Stream) -> Result<()> {
         enqueue(&mut self.exec, &self.events, stream)
     }
 }
 
-/// Adds copies of items to a new graph; whose they are, by their addresses.
+/// Adds copies of nodes to a new graph. Returns the originals by the addresses of the copies.
 fn copy(
     guard: &GraphGuard<'_>,
     flat: &FlatGraph,
-    items: &[usize],
+    nodes: &[usize],
     edges: &[(usize, usize, EdgeKind)],
     graph: CUgraph,
 ) -> Result<HashMap<usize, NodeId>> {
@@ -77,15 +73,16 @@ fn copy(
     for &(from, to, kind) in edges {
         waits.entry(to).or_default().push((from, kind));
     }
-    let mut clone_map: HashMap<usize, CUgraphNode> = HashMap::with_capacity(items.len());
-    let mut names = HashMap::with_capacity(items.len());
-    for &item in items {
+    let mut clone_map: HashMap<usize, CUgraphNode> = HashMap::with_capacity(nodes.len());
+    let mut names = HashMap::with_capacity(nodes.len());
+    for &item in nodes {
         let waits = waits.remove(&item).unwrap_or_default();
         let after = waits.iter().filter_map(|(from, kind)| Some((*clone_map.get(from)?, *kind)));
         let after: Vec<(CUgraphNode, EdgeKind)> = after.collect();
         let mut copied = match flat.nodes[item].action {
             Action::Run(raw) => NodeCopy::of(guard, raw, flat.nodes[item].id)?,
-            _ => NodeCopy::empty(),
+            // Segments have no nodes that the host acts on.
+            Action::Nothing | Action::Decide(..) | Action::Enter(_) => NodeCopy::empty(),
         };
         let new = add(guard, graph, &after, copied.params())?;
         copied.finish(guard, new)?;
