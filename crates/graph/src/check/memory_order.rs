@@ -32,7 +32,7 @@ impl Lifetimes {
                 lifetimes.unfreed.push((node, bytes));
             }
         }
-        for found in guard.memory_findings()? {
+        for found in guard.disordered_uses()? {
             let [alloc, first, second] = [found.alloc, found.first, found.second].map(|id| nodes.get(&id));
             if let (Some(&alloc), Some(&first), Some(&second)) = (alloc, first, second) {
                 lifetimes.disorders.push(MissingOrder { what: found.what, alloc, first, second });

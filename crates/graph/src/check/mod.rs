@@ -6,9 +6,9 @@
 //!
 //! | Rule | Finds | File |
 //! | --- | --- | --- |
-//! | structure | cycles, nodes that bodies cannot hold, unused conditions, incomplete nodes | [`structure`](mod@structure) |
-//! | memory order | uses of graph memory before its allocation or after its free; memory never freed | [`memory_order`] |
-//! | data races | accesses to the same bytes, one of them a write, in no order | [`race_search`] |
+//! | structure | cycles, unused conditions, faulty nodes | [`structure`](mod@structure) |
+//! | memory order | uses of graph memory outside of its lifetime | [`memory_order`] |
+//! | data races | unordered accesses to the same bytes | [`race_search`] |
 //!
 //! # What counts as ordered
 //!
@@ -34,19 +34,20 @@
 //!
 //! | Edge | [`EdgeOrder`](model::EdgeOrder) | Arrows |
 //! | --- | --- | --- |
-//! | full | `Always` | end of A to start of B |
-//! | programmatic, programmatic launch order, other | `IfWaitedFor` | start to start; if B's kernel waits (`griddepcontrol.wait`), also end of A to accesses of B |
+//! | full | `Always` | end to start |
+//! | programmatic, programmatic launch order, other | `IfWaitedFor` | both dotted and solid |
 //! | launch order | `Never` | start to start |
 //!
 //! So what ends before A starts also ends before B starts, over an edge of any kind. Whether a
-//! kernel waits is not visible from outside; the search looks once without the dotted arrows and
-//! once with them. The outcome for two nodes is a [`Relation`](order::Relation):
+//! kernel waits (`griddepcontrol.wait`) is not visible from outside; the search looks once without
+//! the dotted arrows and once with them. The outcome for two nodes is a
+//! [`Relation`](order::Relation):
 //!
 //! | Relation | Meaning | Conflicting accesses are |
 //! | --- | --- | --- |
 //! | `Before` | ordered, whatever kernels do | fine |
 //! | `IfWaitedFor` | ordered if the kernels on the path wait | a note |
-//! | `Exclusive` | in different bodies of one conditional node, of which one runs | fine |
+//! | `Exclusive` | in different bodies of a conditional node, of which one runs | fine |
 //! | `Concurrent` | no order | a data race (an error) |
 //!
 //! **Graphs in graphs.** What is in a child graph or body belongs to the node that holds it. Two

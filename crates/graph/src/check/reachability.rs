@@ -33,8 +33,8 @@ impl Budget {
     }
 }
 
-/// The nodes in a topological order, chains one after the other as far as possible, and otherwise by
-/// number; `None` if the graph has a cycle.
+/// The nodes in a topological order, chains one after the other as far as possible, and otherwise
+/// by number; `None` if the graph has a cycle.
 pub(crate) fn order(successors: &Successors) -> Option<Vec<u32>> {
     depth_first_order(successors, Preference::FirstSuccessor)
 }

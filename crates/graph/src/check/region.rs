@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn dense_boxes_are_one_stretch() {
+    fn dense_boxes_are_one_range() {
         assert!(Region::boxed(0, [4, 3, 2], 4, 3).is_linear());
         assert!(!Region::boxed(0, [4, 3, 2], 5, 3).is_linear());
         assert!(!Region::boxed(0, [4, 3, 2], 4, 4).is_linear());

@@ -16,21 +16,28 @@
 //! Destroying an executable with conditional nodes makes the driver wait for all work on the
 //! device, and the launches of every thread wait with it. So its destruction is deferred:
 //!
-//! | Executable | `ExecEnd` | Destroyed |
-//! | --- | --- | --- |
-//! | without conditional nodes | `AtOnce` | in the drop; by the reaper soon after where the driver does not permit the call, as inside a host function |
-//! | with conditional nodes | `Drained` | **deferred**, until one of the events below |
-//! | with conditional nodes, of a graph that was lent or adopted when it was instantiated | `Idle` | in the drop if no stream of this library has work in the context, otherwise by the reaper soon after none has: other code may instantiate the graph next, and it knows of no drain |
+//! - **Without conditional nodes** (`ExecEnd::AtOnce`): in the drop; or by the reaper soon after,
+//!   where the driver does not permit the call, as inside a host function.
+//! - **With conditional nodes** (`ExecEnd::Drained`): deferred, until one of the events below.
+//! - **With conditional nodes, of a graph that was lent or adopted** when it was instantiated
+//!   (`ExecEnd::Idle`): in the drop if no stream of this library has work in the context, otherwise
+//!   by the reaper soon after none has. Other code may instantiate the graph next, and it knows of
+//!   no drain.
 //!
-//! A deferred destruction takes place at the first of these:
+//! A deferred destruction takes place at the first of these events:
 //!
-//! | Event | Destroys | If a stream of the context has work |
+//! | Event | Destroys | If a stream has work |
 //! | --- | --- | --- |
-//! | [`reaper::drain`](cuda_handles::reaper::drain) | all | the driver waits for it |
-//! | the graph is instantiated again, for the device or for the [host loop](crate::HostLoopExec) | the graph's own | waits for 1 s at most, then [`StillRunning`](cuda_handles::Error::StillRunning) |
-//! | the graph is [moved](crate::Frontier::child_moved) into another one | the graph's own | as above |
-//! | the graph is [lent](crate::Graph::lend) | the graph's own | as above, but no error: the reaper does it |
-//! | an allocation, an instantiation or a launch fails for lack of device memory | all | those executables stay |
+//! | [`reaper::drain`](cuda_handles::reaper::drain) | all | the driver waits |
+//! | the graph is instantiated again | the graph's own | waits 1 s, then `StillRunning` |
+//! | the same for the [host loop](crate::HostLoopExec) | the graph's own | the same |
+//! | the graph is [moved](crate::Frontier::child_moved) | the graph's own | the same |
+//! | the graph is [lent](crate::Graph::lend) | the graph's own | waits 1 s, then lends anyway |
+//! | a call fails for lack of device memory | all | they stay |
+//!
+//! The last row means allocations of device memory, instantiations and launches; the call is made
+//! again then. A stream has work if this library knows the stream and the driver says so, in the
+//! context of the executable.
 //!
 //! Whoever finds a stream with work also asks the reaper to destroy the executable as soon as no
 //! stream has any; from then on it needs no further event.

@@ -28,7 +28,9 @@ impl Graph {
     /// Makes an executable of the graph as it is now.
     ///
     /// ```no_run
-    /// # fn example(graph: &cuda_graph::Graph, stream: &cuda_handles::Stream) -> cuda_graph::Result<()> {
+    /// # fn example(
+    /// #     graph: &cuda_graph::Graph, stream: &cuda_handles::Stream
+    /// # ) -> cuda_graph::Result<()> {
     /// let mut exec = graph.instantiate()?;
     /// exec.launch(stream)?;
     /// # Ok(())
@@ -369,8 +371,8 @@ pub(crate) fn recorded_event(record: &NodeRecord) -> Option<Event> {
 }
 
 /// The streams that the first run of an executable made now waits for, each once: the home streams
-/// of memory that may not be allocated yet, and the streams of the previous executable's runs, which
-/// use the same memory and conditions.
+/// of memory that may not be allocated yet, and the streams of the previous executable's runs,
+/// which use the same memory and conditions.
 pub(crate) fn awaited_streams(guard: &GraphGuard<'_>) -> Vec<Stream> {
     let mut awaited: Vec<Stream> = Vec::new();
     let unsettled = guard.allocations().filter(|allocation| !allocation.is_settled());

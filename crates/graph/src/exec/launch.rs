@@ -86,7 +86,9 @@ impl GraphExec {
     /// If the previous launch was on another stream, this one waits for what is enqueued there now.
     ///
     /// ```no_run
-    /// # fn example(graph: cuda_graph::Graph, stream: &cuda_handles::Stream) -> cuda_graph::Result<()> {
+    /// # fn example(
+    /// #     graph: cuda_graph::Graph, stream: &cuda_handles::Stream
+    /// # ) -> cuda_graph::Result<()> {
     /// let (node, numbers) = graph.root().alloc::<u32>(256)?;
     /// node.then().fill(&numbers, 7)?;
     /// let mut exec = graph.into_exec()?;

@@ -33,7 +33,9 @@ use crate::state::ids::SubgraphId;
 /// to be launched.
 ///
 /// ```no_run
-/// # fn example(graph: &cuda_graph::Graph, stream: &cuda_handles::Stream) -> cuda_graph::Result<()> {
+/// # fn example(
+/// #     graph: &cuda_graph::Graph, stream: &cuda_handles::Stream
+/// # ) -> cuda_graph::Result<()> {
 /// let mut exec = graph.instantiate()?;
 /// for _ in 0..100 {
 ///     exec.launch(stream)?;

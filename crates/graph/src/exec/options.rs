@@ -7,7 +7,9 @@ use cuda_sys::CUgraphInstantiate_flags as Flags;
 ///
 /// ```no_run
 /// # use cuda_graph::InstantiateOptions;
-/// # fn example(graph: &cuda_graph::Graph, stream: &cuda_handles::Stream) -> cuda_graph::Result<()> {
+/// # fn example(
+/// #     graph: &cuda_graph::Graph, stream: &cuda_handles::Stream
+/// # ) -> cuda_graph::Result<()> {
 /// let options = InstantiateOptions::new().node_priorities().upload_on(stream);
 /// let exec = graph.instantiate_with(options)?;
 /// # Ok(())
@@ -16,10 +18,15 @@ use cuda_sys::CUgraphInstantiate_flags as Flags;
 ///
 /// | Option | Effect | Driver flag |
 /// | --- | --- | --- |
-/// | [`auto_free`](Self::auto_free) | a launch first frees graph memory that the launch before left | `AUTO_FREE_ON_LAUNCH` |
-/// | [`node_priorities`](Self::node_priorities) | kernel nodes run at their own priorities | `USE_NODE_PRIORITY` |
-/// | [`device_launch`](Self::device_launch) | kernels may launch the executable | `DEVICE_LAUNCH` |
-/// | [`upload_on`](Self::upload_on) | the executable is uploaded right away | `UPLOAD` |
+/// | [`auto_free`] | a launch first frees memory that the last one left | `AUTO_FREE_ON_LAUNCH` |
+/// | [`node_priorities`] | kernel nodes run at their own priorities | `USE_NODE_PRIORITY` |
+/// | [`device_launch`] | kernels may launch the executable | `DEVICE_LAUNCH` |
+/// | [`upload_on`] | the executable is uploaded right away | `UPLOAD` |
+///
+/// [`auto_free`]: Self::auto_free
+/// [`node_priorities`]: Self::node_priorities
+/// [`device_launch`]: Self::device_launch
+/// [`upload_on`]: Self::upload_on
 #[derive(Clone, Debug, Default)]
 #[must_use = "options do nothing by themselves"]
 #[doc(alias = "CUgraphInstantiate_flags")]

@@ -1,4 +1,4 @@
-//! Whether nodes use memory of their graph while it is there.
+//! Lifetimes of graph memory: whether every use lies between allocation and free.
 
 use std::collections::HashMap;
 
@@ -12,26 +12,28 @@ use crate::memory::ends_before::{Dependency, ends_before};
 use crate::state::guard::GraphGuard;
 use crate::state::ids::{NodeId, SubgraphId};
 
-/// A [`MemoryOrder`] by the nodes themselves.
+/// A use, allocation or free of graph memory in the wrong order. [`MemoryOrder`] is the same by the
+/// names of the nodes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Finding {
+pub(crate) struct DisorderedUse {
     pub(crate) what: Disorder,
     pub(crate) alloc: NodeId,
     pub(crate) first: NodeId,
     pub(crate) second: NodeId,
 }
 
-/// Memory of the hierarchy that a node uses.
-struct Use {
+/// A node that uses memory of an allocation node.
+struct MemoryUse {
     alloc: NodeId,
     user: NodeId,
 }
 
 impl GraphGuard<'_> {
-    /// All pairs of memory nodes and nodes that use their memory which no edges keep in order, in
-    /// the order of the nodes. One query for the edges of each graph in which some of them are;
-    /// none where there are no memory nodes. The nodes of other code are known by now.
-    pub(crate) fn memory_findings(&mut self) -> Result<Vec<Finding>> {
+    /// All disordered uses of graph memory, in the order of the nodes: pairs of nodes of which the
+    /// first has to end before the second starts, without edges that say so. Queries the edges of
+    /// each graph that such a pair is in once, and none if there are no memory nodes. Nodes of
+    /// other code have been read already.
+    pub(crate) fn disordered_uses(&mut self) -> Result<Vec<DisorderedUse>> {
         let lives = self.memory.lives();
         let mut wanted = Vec::new();
         let mut freed = HashMap::new();
@@ -39,7 +41,7 @@ impl GraphGuard<'_> {
             if let Some(free) = life.free {
                 freed.insert(life.alloc, free);
                 let (first, second) = (life.alloc, free);
-                wanted.push(Finding {
+                wanted.push(DisorderedUse {
                     what: Disorder::FreeBeforeAllocation,
                     alloc: life.alloc,
                     first,
@@ -47,20 +49,25 @@ impl GraphGuard<'_> {
                 });
             }
         }
-        for Use { alloc, user } in self.memory_uses() {
-            wanted.push(Finding { what: Disorder::UseBeforeAllocation, alloc, first: alloc, second: user });
+        for MemoryUse { alloc, user } in self.memory_uses() {
+            wanted.push(DisorderedUse {
+                what: Disorder::UseBeforeAllocation,
+                alloc,
+                first: alloc,
+                second: user,
+            });
             if let Some(&free) = freed.get(&alloc) {
-                wanted.push(Finding { what: Disorder::UseAfterFree, alloc, first: user, second: free });
+                wanted.push(DisorderedUse { what: Disorder::UseAfterFree, alloc, first: user, second: free });
             }
         }
-        let mut within: HashMap<SubgraphId, Vec<(NodeId, NodeId, usize)>> = HashMap::new();
+        let mut by_subgraph: HashMap<SubgraphId, Vec<(NodeId, NodeId, usize)>> = HashMap::new();
         for (number, finding) in wanted.iter().enumerate() {
             if let Some((subgraph, first, second)) = self.side_by_side(finding.first, finding.second) {
-                within.entry(subgraph).or_default().push((first, second, number));
+                by_subgraph.entry(subgraph).or_default().push((first, second, number));
             }
         }
         let mut missing = vec![false; wanted.len()];
-        for (subgraph, pairs) in within {
+        for (subgraph, pairs) in by_subgraph {
             let ends: Vec<(NodeId, NodeId)> =
                 pairs.iter().map(|(first, second, _)| (*first, *second)).collect();
             for (in_order, (.., number)) in self.are_in_order(subgraph, &ends)?.into_iter().zip(pairs) {
@@ -69,15 +76,15 @@ impl GraphGuard<'_> {
         }
         let found =
             wanted.into_iter().zip(missing).filter(|(_, missing)| *missing).map(|(finding, _)| finding);
-        let mut found: Vec<Finding> = found.collect();
+        let mut found: Vec<DisorderedUse> = found.collect();
         found.sort_unstable_by_key(|finding| {
             (finding.alloc.number, finding.first.number, finding.second.number)
         });
         Ok(found)
     }
 
-    /// A finding by the names of the nodes.
-    pub(crate) fn told(&self, finding: &Finding) -> MemoryOrder {
+    /// A disordered use, by the names of the nodes.
+    pub(crate) fn named(&self, finding: &DisorderedUse) -> MemoryOrder {
         let name = |id| self.name(id).into_string();
         MemoryOrder {
             what: finding.what,
@@ -87,24 +94,24 @@ impl GraphGuard<'_> {
         }
     }
 
-    /// Refuses nodes that use memory of the graph while it may not be there: on a GPU they would
-    /// read and write what has the address meanwhile.
+    /// Refuses disordered uses of graph memory: on a GPU they would read and write whatever has the
+    /// address meanwhile.
     pub(crate) fn ensure_memory_in_order(&mut self) -> Result<()> {
         if self.memory.is_empty() {
             return Ok(());
         }
-        let found = self.memory_findings()?;
+        let found = self.disordered_uses()?;
         if found.is_empty() {
             return Ok(());
         }
-        const TOLD: usize = 8;
-        let more = found.len().saturating_sub(TOLD);
-        let found = found.iter().take(TOLD).map(|finding| self.told(finding)).collect();
+        const SHOWN: usize = 8;
+        let more = found.len().saturating_sub(SHOWN);
+        let found = found.iter().take(SHOWN).map(|finding| self.named(finding)).collect();
         Err(Error::MemoryOrder { found, more })
     }
 
-    /// The nodes that use the memory of allocation nodes.
-    fn memory_uses(&self) -> Vec<Use> {
+    /// All uses of the memory of allocation nodes.
+    fn memory_uses(&self) -> Vec<MemoryUse> {
         let mut uses = Vec::new();
         if self.memory.is_empty() {
             return uses;
@@ -114,7 +121,7 @@ impl GraphGuard<'_> {
                 if let Owner::Allocation(memory) = owner
                     && let Some(life) = self.memory.life_of(memory)
                 {
-                    uses.push(Use { alloc: life.alloc, user });
+                    uses.push(MemoryUse { alloc: life.alloc, user });
                 }
             }
         }
@@ -129,7 +136,8 @@ impl GraphGuard<'_> {
         users
     }
 
-    /// Two nodes, or the nodes of the same graph that they are embedded in.
+    /// The innermost graph that both nodes are in, with the two nodes of it that they are or are
+    /// embedded in.
     fn side_by_side(&self, first: NodeId, second: NodeId) -> Option<(SubgraphId, NodeId, NodeId)> {
         let around: HashMap<SubgraphId, NodeId> = self.around(first).into_iter().collect();
         let meeting = self.around(second).into_iter();
@@ -139,7 +147,7 @@ impl GraphGuard<'_> {
     }
 
     /// The graphs that a node is in, from the inside out, each with the node of it that the node is
-    /// or is in.
+    /// or is embedded in.
     fn around(&self, node: NodeId) -> Vec<(SubgraphId, NodeId)> {
         let subgraph = |id: NodeId| self.record(id).map(|record| (record.within, id));
         let outer = |&(subgraph, _): &(SubgraphId, NodeId)| {
@@ -149,12 +157,13 @@ impl GraphGuard<'_> {
         core::iter::successors(subgraph(node), outer).collect()
     }
 
-    /// The node of the root graph that a node is or is in.
+    /// The node of the root graph that a node is or is embedded in.
     pub(crate) fn outermost(&self, node: NodeId) -> Option<NodeId> {
         self.around(node).last().map(|(_, node)| *node)
     }
 
-    /// For pairs of nodes of a graph whether the first surely ends before the second starts.
+    /// For pairs of nodes of a graph, whether the first ends before the second starts, whatever
+    /// happens.
     fn are_in_order(&mut self, subgraph: SubgraphId, pairs: &[(NodeId, NodeId)]) -> Result<Vec<bool>> {
         let edges = self.raw_edges_of(self.graph_at(subgraph)?)?;
         let mut numbers: HashMap<CUgraphNode, u32> = HashMap::new();

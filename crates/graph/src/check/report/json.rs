@@ -17,13 +17,16 @@ impl Report {
     /// | `findings` | a list, see below |
     /// | `opaque` | a list of objects with the `node` and `why` it is opaque |
     /// | `left_out` | how many findings were [left out](Self::left_out) |
-    /// | `stopped` | null, or an object with a `text` and, if known, the `ranges` of memory that were not compared, `of` how many, and the `first` |
+    /// | `stopped` | null, or an object, see below |
     ///
     /// Each finding has `severity`, `class`, `text`, `remedy` and `nodes`; each node its `name` and
     /// the list of names that it is `within`. A data race also has `race`: the `memory`, the
     /// `bytes` with `start` and `end`, the accesses `first` and `second`, and the `edge` that would
     /// fix it, or, if the nodes are `linked`, that needs another kind. Other findings that an edge
     /// would fix have an `edge`, too, and memory that is never freed its `bytes`.
+    ///
+    /// `stopped` has a `text`, and for a search that reached its limits the `ranges` of memory that
+    /// were not compared, `of` how many, and the `first` of them.
     #[must_use]
     pub fn to_json(&self) -> String {
         let mut text = String::new();

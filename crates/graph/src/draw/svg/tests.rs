@@ -233,8 +233,8 @@ fn nodes_of_all_sizes_go_into_columns() {
     for ends in sheet.routes.iter().flat_map(|route| route.points.windows(2)) {
         let (x, y) = (ends[0].x.min(ends[1].x), ends[0].y.min(ends[1].y));
         let (width, height) = ((ends[0].x - ends[1].x).abs(), (ends[0].y - ends[1].y).abs());
-        let stretch = Rect { x, y, width, height };
-        assert!(sheet.boxes.iter().all(|node| are_apart(&node.rect, &stretch)), "{stretch:?}");
+        let segment = Rect { x, y, width, height };
+        assert!(sheet.boxes.iter().all(|node| are_apart(&node.rect, &segment)), "{segment:?}");
     }
 }
 

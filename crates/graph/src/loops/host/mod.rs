@@ -116,9 +116,11 @@ impl Graph {
     /// #     left: &cuda_handles::Buffer<u32>, step: &cuda_graph::Graph
     /// # ) -> cuda_graph::Result<()> {
     /// let rounds = graph.root().while_nonzero(left, |body| body.root().child(step))?;
-    /// let mut exec = graph.instantiate_with_fallback(Fallback::HostLoop, InstantiateOptions::new())?;
+    /// let options = InstantiateOptions::new();
+    /// let mut exec = graph.instantiate_with_fallback(Fallback::HostLoop, options)?;
     /// exec.run_blocking(stream)?;
-    /// println!("{} rounds, by the host: {}", rounds.rounds_done_blocking(stream)?, exec.is_on_host());
+    /// let rounds = rounds.rounds_done_blocking(stream)?;
+    /// println!("{rounds} rounds, by the host: {}", exec.is_on_host());
     /// # Ok(())
     /// # }
     /// ```
