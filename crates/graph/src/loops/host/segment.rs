@@ -15,7 +15,7 @@ use crate::exec::options::InstantiateOptions;
 use crate::state::guard::GraphGuard;
 use crate::state::ids::NodeId;
 
-/// What segments are made with.
+/// What all segments of a program have in common.
 pub(crate) struct SegmentOptions<'m> {
     pub(crate) options: &'m InstantiateOptions,
     /// The owners that each executable keeps alive.
