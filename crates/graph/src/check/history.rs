@@ -15,7 +15,7 @@ use super::region::ByteRange;
 /// An access, by its number in the model.
 pub(crate) type AccessNumber = u32;
 
-/// What happens to an access that a new one was compared with.
+/// The fate of an access that a new one was compared with.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Fate {
     Stays,

@@ -147,7 +147,7 @@ pub(crate) struct UnusedCondition {
     pub(crate) setters: Vec<String>,
 }
 
-/// What the memory-order rule has to report.
+/// The facts for the memory-order rule.
 #[derive(Debug, Default)]
 pub(crate) struct Lifetimes {
     /// Allocation nodes whose memory no node frees, with its size.

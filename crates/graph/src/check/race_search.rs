@@ -36,7 +36,7 @@ pub(crate) struct FoundRaces {
     pub(crate) left: Option<Uncompared>,
 }
 
-/// What was not compared.
+/// The accesses that a search left out.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Uncompared {
     /// How many ranges of memory there are to compare.

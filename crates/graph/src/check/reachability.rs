@@ -5,8 +5,9 @@
 //! - **No path**, by two topological orders, one that prefers the first successor of a node and one
 //!   that prefers the last, and by the length of the longest path to each node: a path leads only
 //!   to a node that is later in all three.
-//! - **A path**, by two spanning forests, in which each node keeps one predecessor, or one
-//!   successor: a path leads from a node to every node of its subtree.
+//! - **A path**, by two spanning forests. In one, each node keeps one predecessor: a path leads
+//!   from a node to every node of its subtree. In the other, each node keeps one successor: a path
+//!   leads to a node from every node of its subtree.
 //!
 //! The remaining questions take a search. The same numbers cut most of its branches, and a chain
 //! without branches counts as one step. Searches draw on a [`Budget`].
@@ -50,7 +51,7 @@ enum Preference {
 fn depth_first_order(successors: &Successors, preference: Preference) -> Option<Vec<u32>> {
     let nodes = successors.len() as u32;
     let mut marks = vec![Mark::New; successors.len()];
-    // What the search reaches first stands last among nodes without a path between them.
+    // Among nodes without a path between them, the one that the search reaches first comes last.
     match preference {
         Preference::FirstSuccessor => {
             let successor = |node, number: usize| successors.of(node).iter().rev().nth(number).copied();

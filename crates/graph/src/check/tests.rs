@@ -1,5 +1,4 @@
-//! The rules against rules of another kind, written as plainly as can be: every pair, every byte,
-//! every path.
+//! The race search against an exhaustive one that tries every pair, every byte and every path.
 
 use std::collections::HashSet;
 
@@ -17,7 +16,7 @@ const ANY: [EdgeOrder; 3] = [EdgeOrder::Always, EdgeOrder::IfWaitedFor, EdgeOrde
 const ENOUGH: SearchLimits = SearchLimits { steps: 1_000_000_000, pairs: 1_000_000 };
 
 impl Model {
-    /// A subject of one graph.
+    /// A model of one graph.
     fn flat(nodes: u32, edges: Vec<(u32, u32, EdgeOrder)>) -> Self {
         let mut model = Self::default();
         model.add_graph(None, None, nodes);
@@ -25,7 +24,7 @@ impl Model {
         model
     }
 
-    /// A further graph; its number.
+    /// Adds a graph, and returns its number.
     fn add_graph(&mut self, outer: Option<u32>, body: Option<&str>, nodes: u32) -> usize {
         let (number, first) = (self.graphs.len() as u32, self.nodes.len() as u32);
         let depth = outer.map_or(0, |node| {
@@ -76,8 +75,8 @@ impl Model {
         races(self, &mut NodeOrder::of(self).unwrap(), bounds)
     }
 
-    /// All pairs of nodes that race, the lower number first, by trying everything; or only those
-    /// that do whatever kernels wait for.
+    /// All pairs of nodes that race, the lower number first, by trying everything; with `certain`,
+    /// only those that race even if kernels wait.
     fn all_races(&self, certain: bool) -> HashSet<(u32, u32)> {
         let mut racing = HashSet::new();
         for (number, one) in self.accesses.iter().enumerate() {
@@ -94,7 +93,7 @@ impl Model {
         racing
     }
 
-    /// The item and all that it is in, from the outside in.
+    /// The nodes around a node, from the outside in, and the node.
     fn line(&self, node: u32) -> Vec<u32> {
         let graph = &self.graphs[self.nodes[node as usize].graph as usize];
         let mut line = graph.outer.map_or_else(Vec::new, |outer| self.line(outer));
@@ -102,7 +101,7 @@ impl Model {
         line
     }
 
-    /// Whether a path of such edges leads from one, or what it is in, to the other.
+    /// Whether a path of such edges leads from one node, or a node around it, to the other.
     fn comes_before(&self, one: u32, two: u32, with: &[EdgeOrder]) -> bool {
         let (one, two) = (self.line(one), self.line(two));
         let Some(apart) = one.iter().zip(&two).position(|(one, two)| one != two) else { return false };
@@ -118,8 +117,8 @@ impl Model {
             && [(one, two), (two, one)].into_iter().all(|(one, two)| !self.ends_before(one, two, certain))
     }
 
-    /// Whether one waits for the end of the other, or starts no sooner than what does; or also if
-    /// kernels have waited.
+    /// Whether one ends before the other accesses memory; with `waited`, if kernels wait wherever
+    /// they may.
     fn ends_before(&self, from: u32, to: u32, waited: bool) -> bool {
         let graph = &self.graphs[self.nodes[from as usize].graph as usize];
         let mut next = graph.edges.iter().filter(|(start, ..)| *start == from);
@@ -153,7 +152,7 @@ fn nodes_of(model: &Model, pair: &RacingPair) -> (u32, u32) {
     (one.min(two), one.max(two))
 }
 
-/// A few shapes, of which many are alike.
+/// A few shapes, many of them equal.
 fn any_region() -> impl Strategy<Value = Region> {
     prop_oneof![
         (0..20_u64, 1..8_u64).prop_map(|(start, bytes)| Region::linear(start, bytes)),
@@ -176,7 +175,7 @@ fn any_tie() -> impl Strategy<Value = EdgeOrder> {
     prop_oneof![8 => Just(EdgeOrder::Always), 1 => Just(EdgeOrder::IfWaitedFor), 1 => Just(EdgeOrder::Never)]
 }
 
-/// Graphs in graphs, with edges in any direction that closes no cycle, and accesses.
+/// Nested graphs with accesses, and edges in any direction that closes no cycle.
 fn any_subject() -> impl Strategy<Value = Model> {
     let graphs = prop::collection::vec((1..7_u32, any::<u32>(), any::<bool>()), 0..4);
     let edges = prop::collection::vec((any::<u32>(), any::<u32>(), any_tie()), 0..40);
@@ -187,7 +186,7 @@ fn any_subject() -> impl Strategy<Value = Model> {
         let mut model = Model::flat(nodes, Vec::new());
         for (nodes, outer, two) in graphs {
             let outer = outer % model.nodes.len() as u32;
-            // A node holds the graphs that it was given at once.
+            // A node gets all its graphs at once.
             if model.nodes[outer as usize].inside.is_empty() {
                 model.add_graph(Some(outer), Some("then"), nodes);
                 if two {
@@ -209,7 +208,7 @@ fn any_subject() -> impl Strategy<Value = Model> {
         }
         for (node, region, writes, synchronizes) in accesses {
             let node = node % model.nodes.len() as u32;
-            // What has graphs in it touches nothing itself.
+            // Nodes with graphs in them access nothing themselves.
             if !model.nodes[node as usize].inside.clone().eq(0..0) {
                 continue;
             }
@@ -230,13 +229,14 @@ proptest! {
         let found = model.races(ENOUGH);
         prop_assert!(found.left.is_none());
         let (certain, all) = (model.all_races(true), model.all_races(false));
-        // What is said is so.
+        // Every reported pair races.
         for pair in &found.pairs {
             let nodes = nodes_of(&model, pair);
             prop_assert!(all.contains(&nodes), "{:?}", pair);
             prop_assert_eq!(certain.contains(&nodes), !pair.may_wait, "{:?}", pair);
         }
-        // An edge for each pair mends all; for each that is certain, all that are.
+        // An edge for each reported pair fixes all races; an edge for each certain pair fixes all
+        // certain races.
         let comes = |one: u32, two: u32| one == two || model.comes_before(one, two, &ANY);
         for (whole, wanted) in [(&all, false), (&certain, true)] {
             for &(one, two) in whole {
@@ -249,7 +249,7 @@ proptest! {
                 prop_assert!(pairs.any(|pair| says_all(&pair)), "{} {} {:?} {:?}", one, two, found, model);
             }
         }
-        // And no pair says what another one says.
+        // No reported pair implies another one.
         for pair in &found.pairs {
             let (first, second) = (node(&model, pair.first), node(&model, pair.second));
             let says_it = |other: &&RacingPair| {
@@ -291,7 +291,7 @@ fn a_fan_over_slices_and_its_join_are_few_steps() {
     model.access(WIDE + 1, whole, false);
     let found = model.races(SearchLimits { steps: 1_000_000, pairs: 1 });
     assert!(found.left.is_none() && found.pairs.is_empty());
-    // One slice a byte longer is found, and it alone.
+    // A single slice that is one byte longer is found.
     model.access(77, Region::linear(8 * 77, 1), false);
     let found = model.races(SearchLimits { steps: 1_000_000, pairs: 10 });
     let pairs: Vec<_> = found.pairs.iter().map(|pair| nodes_of(&model, pair)).collect();
@@ -326,14 +326,14 @@ fn a_line_of_kernels_that_may_wait_is_a_note_each() {
 #[test]
 fn what_starts_with_a_kernel_comes_after_all_that_comes_before_it() {
     for tie in [EdgeOrder::IfWaitedFor, EdgeOrder::Never] {
-        // 0 ends before 1 starts, with which 2 may start.
+        // 0 ends before 1 starts, and 2 may start with 1.
         let mut model = Model::flat(3, vec![(0, 1, EdgeOrder::Always), (1, 2, tie)]);
         [0, 2].into_iter().for_each(|node| model.access(node, Region::linear(0, 8), true));
         assert_eq!(model.races(ENOUGH).pairs, []);
         model.access(1, Region::linear(0, 8), false);
         let pairs = model.races(ENOUGH).pairs;
         assert!(pairs.len() == 1 && nodes_of(&model, &pairs[0]) == (1, 2), "{pairs:?}");
-        // The other way round: with 1 may have ended before 0 did.
+        // The other way round, 1 may end before 0 does.
         let mut model = Model::flat(3, vec![(0, 1, tie), (1, 2, EdgeOrder::Always)]);
         [0, 2].into_iter().for_each(|node| model.access(node, Region::linear(0, 8), true));
         assert_eq!(model.races(ENOUGH).pairs.len(), 1);
@@ -342,14 +342,14 @@ fn what_starts_with_a_kernel_comes_after_all_that_comes_before_it() {
 
 #[test]
 fn what_starts_with_one_that_waited_comes_after_all_that_it_waited_for() {
-    // If 1 waits for 0, that has ended before 2 starts, with which 3 may start.
+    // If 1 waits for 0, then 0 has ended before 2 starts, and 3 may start with 2.
     let ties = vec![(0, 1, EdgeOrder::IfWaitedFor), (1, 2, EdgeOrder::Always), (2, 3, EdgeOrder::Never)];
     let mut model = Model::flat(4, ties);
     model.access(0, Region::linear(0, 8), true);
     model.access(3, Region::linear(0, 8), false);
     let pairs = model.races(ENOUGH).pairs;
     assert!(pairs.len() == 1 && pairs[0].may_wait, "{pairs:?}");
-    // What starts with 1 itself does not wait for 0.
+    // A node that starts with 1 does not wait for 0.
     let mut model = Model::flat(3, vec![(0, 1, EdgeOrder::IfWaitedFor), (1, 2, EdgeOrder::Never)]);
     [0, 2].into_iter().for_each(|node| model.access(node, Region::linear(0, 8), true));
     let pairs = model.races(ENOUGH).pairs;

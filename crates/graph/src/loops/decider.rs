@@ -29,7 +29,7 @@ const COUNT: usize = 5;
 const READ: MemoryParameter = MemoryParameter { access: Access::Read, by_address: true, element: 1 };
 const COUNTED: MemoryParameter = MemoryParameter { access: Access::ReadWrite, by_address: true, element: 8 };
 
-/// The parameters of a deciding kernel. That of a branch counts nothing.
+/// The parameters of a deciding kernel. The kernel of a branch counts nothing.
 const fn declared(counts: bool) -> Declaration {
     const NAMES: &[&str] = &["handle", "flag", "test", "value", "stand", "count", "limit"];
     let memory: &[Option<MemoryParameter>] = match counts {
@@ -75,7 +75,7 @@ impl<'m> Decider<'m> {
     /// The memory that the decisions depend on, for the host and for checks.
     pub(super) fn control(&self) -> Result<Arc<LoopControl>> {
         let rounds = self.rounds.as_ref().map(|rounds| (&rounds.count, rounds.limit));
-        LoopControl::new(Box::new(self.test.to_owned_test()?), rounds).map(Arc::new)
+        LoopControl::new(Box::new(self.test.owned()?), rounds).map(Arc::new)
     }
 
     /// The kernel's memory accesses.

@@ -252,7 +252,7 @@ impl<'m> Test<'m> {
     }
 
     /// The test with its memory kept alive.
-    pub(super) fn to_owned_test(&self) -> Result<OwnedTest> {
+    pub(super) fn owned(&self) -> Result<OwnedTest> {
         Ok(OwnedTest { memory: self.operands.keep()?, comparison: self.comparison })
     }
 

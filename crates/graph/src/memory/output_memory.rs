@@ -19,7 +19,7 @@ pub(crate) struct OutputMemory {
     leaves: usize,
     /// Whether a launch first frees what the previous one left (`auto_free`).
     frees: bool,
-    /// What the last launch left without being asked for it, if the next one frees it.
+    /// Memory that the last launch left and the caller did not want, if the next launch frees it.
     left: Vec<Buffer<u8>>,
 }
 

@@ -59,7 +59,7 @@ pub struct RacingMemory {
     pub address: u64,
     /// Its size in bytes.
     pub bytes: u64,
-    /// What kind of memory it is.
+    /// The kind of memory.
     pub kind: MemoryKind,
 }
 

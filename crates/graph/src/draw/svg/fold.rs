@@ -17,7 +17,7 @@ const FEWEST: usize = 6;
 /// A chain of more nodes than this is folded.
 const LONGEST_CHAIN: usize = 100;
 
-/// What is laid out as one box.
+/// A unit that is laid out as one box.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Unit {
     /// A node, by its position in the drawing.

@@ -16,7 +16,7 @@ const ITEM_GAP: f64 = 26.0;
 const ROW: f64 = 24.0;
 const LONGEST: usize = 44;
 
-/// What an entry explains.
+/// The sample of an entry.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) enum Sample {
     Kind(DrawnKind),
@@ -54,7 +54,7 @@ pub(crate) struct Legend {
     pub(crate) height: f64,
 }
 
-/// What occurs in a drawing and the drawings in it.
+/// The contents of a drawing and the drawings in it, counted.
 #[derive(Default)]
 struct Counts {
     kinds: BTreeMap<DrawnKind, usize>,

@@ -10,7 +10,7 @@ const STEP: f64 = 30.0;
 /// The gap between rows of branches in a frame.
 const ROW_GAP: f64 = 52.0;
 
-/// What the layout library gets as one box: a node, branches or a chain.
+/// One box for the layout library: a node, branches or a chain.
 #[derive(Default)]
 pub(crate) struct Piece {
     pub(crate) width: f64,

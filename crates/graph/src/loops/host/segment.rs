@@ -15,7 +15,7 @@ use crate::exec::options::InstantiateOptions;
 use crate::state::guard::GraphGuard;
 use crate::state::ids::NodeId;
 
-/// What all segments of a program have in common.
+/// The options and owners of all segments of a program.
 pub(crate) struct SegmentOptions<'m> {
     pub(crate) options: &'m InstantiateOptions,
     /// The owners that each executable keeps alive.

@@ -71,7 +71,7 @@ impl Model {
         self.edges().iter().all(|&(from, to)| self.label(from) < self.label(to))
     }
 
-    /// A new node between two.
+    /// Adds a new node between two.
     fn put_between(&mut self, from: Index, to: Index, newest: u64) -> Index {
         let node = self.labels.len() as Index;
         self.labels.push(fresh(newest));
