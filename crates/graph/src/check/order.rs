@@ -49,7 +49,7 @@ struct GraphPaths {
 #[derive(Debug)]
 enum Precedence {
     /// By nodes, if all edges are full.
-    Plain(Reachability),
+    ByNodes(Reachability),
     /// By the three events of each node: over an edge of any kind, the second node does not start
     /// before the first. So what ends before a kernel starts also ends before those start that do
     /// not wait for its end.
@@ -58,34 +58,36 @@ enum Precedence {
 
 /// The events of a node: it starts, it accesses memory, it ends.
 const EVENTS: u32 = 3;
-const TOUCH: u32 = 1;
+const START: u32 = 0;
+const ACCESS: u32 = 1;
 const END: u32 = 2;
 
 impl Precedence {
     fn of(model: &Model, graph: usize, order: &[u32]) -> Self {
-        match model.graphs[graph].edges.iter().all(|(.., tie)| *tie == EdgeOrder::Always) {
-            true => Self::Plain(Reachability::new(successors(model, graph), order)),
-            false => Self::apart(model, graph, order, false),
+        match model.graphs[graph].edges.iter().all(|(.., ordering)| *ordering == EdgeOrder::Always) {
+            true => Self::ByNodes(Reachability::new(successors(model, graph), order)),
+            false => Self::by_events(model, graph, order, false),
         }
     }
 
     /// The graph of events. With `waited`, the end of a node also comes before the accesses of a
     /// node that may wait for it.
-    fn apart(model: &Model, graph: usize, order: &[u32], waited: bool) -> Self {
+    fn by_events(model: &Model, graph: usize, order: &[u32], waited: bool) -> Self {
         let inner = &model.graphs[graph];
         let first = inner.nodes.start;
         let event = |node: u32, event: u32| EVENTS * (node - first) + event;
         let mut edges = Vec::with_capacity(2 * (inner.nodes.len() + inner.edges.len()));
         for node in inner.nodes.clone() {
-            edges.extend([(event(node, 0), event(node, TOUCH)), (event(node, TOUCH), event(node, END))]);
+            edges
+                .extend([(event(node, START), event(node, ACCESS)), (event(node, ACCESS), event(node, END))]);
         }
-        for &(from, to, tie) in &inner.edges {
-            edges.push(match tie {
-                EdgeOrder::Always => (event(from, END), event(to, 0)),
-                EdgeOrder::IfWaitedFor | EdgeOrder::Never => (event(from, 0), event(to, 0)),
+        for &(from, to, ordering) in &inner.edges {
+            edges.push(match ordering {
+                EdgeOrder::Always => (event(from, END), event(to, START)),
+                EdgeOrder::IfWaitedFor | EdgeOrder::Never => (event(from, START), event(to, START)),
             });
-            if waited && tie == EdgeOrder::IfWaitedFor {
-                edges.push((event(from, END), event(to, TOUCH)));
+            if waited && ordering == EdgeOrder::IfWaitedFor {
+                edges.push((event(from, END), event(to, ACCESS)));
             }
         }
         let order: Vec<u32> =
@@ -96,8 +98,8 @@ impl Precedence {
 
     fn leads(&mut self, first: u32, second: u32, budget: &mut Budget) -> Option<bool> {
         match self {
-            Self::Plain(reach) => reach.leads(first, second, budget),
-            Self::ByEvents(reach) => reach.leads(EVENTS * first + END, EVENTS * second + TOUCH, budget),
+            Self::ByNodes(reach) => reach.leads(first, second, budget),
+            Self::ByEvents(reach) => reach.leads(EVENTS * first + END, EVENTS * second + ACCESS, budget),
         }
     }
 }
@@ -137,8 +139,10 @@ impl<'s> NodeOrder<'s> {
             path.extend(model.nodes[node as usize].inside.clone().rev().map(|inner| (inner as usize, 0)));
         }
         let edges = model.graphs.iter().flat_map(|graph| &graph.edges);
-        let weak =
-            edges.filter(|(.., tie)| *tie != EdgeOrder::Always).map(|&(from, to, _)| (from, to)).collect();
+        let weak = edges
+            .filter(|(.., ordering)| *ordering != EdgeOrder::Always)
+            .map(|&(from, to, _)| (from, to))
+            .collect();
         Some(Self { model, places, orders, weak, paths: graphs.map(|_| None).collect() })
     }
 
@@ -168,7 +172,8 @@ impl<'s> NodeOrder<'s> {
         }
         let edges = &self.model.graphs[self.model.nodes[from as usize].graph as usize].edges;
         // Edges that do not order accesses still count here.
-        if budget.take(edges.len() as u64).is_none() || edges.iter().any(|(.., tie)| *tie == EdgeOrder::Never)
+        if budget.take(edges.len() as u64).is_none()
+            || edges.iter().any(|(.., ordering)| *ordering == EdgeOrder::Never)
         {
             return true;
         }
@@ -221,8 +226,9 @@ impl<'s> NodeOrder<'s> {
     fn paths(&mut self, graph: usize) -> &mut GraphPaths {
         let (model, order) = (self.model, &self.orders[graph]);
         self.paths[graph].get_or_insert_with(|| {
-            let has = |wanted| model.graphs[graph].edges.iter().any(|(.., tie)| *tie == wanted);
-            let waited = has(EdgeOrder::IfWaitedFor).then(|| Precedence::apart(model, graph, order, true));
+            let has = |wanted| model.graphs[graph].edges.iter().any(|(.., ordering)| *ordering == wanted);
+            let waited =
+                has(EdgeOrder::IfWaitedFor).then(|| Precedence::by_events(model, graph, order, true));
             GraphPaths { ends: Precedence::of(model, graph, order), waited }
         })
     }

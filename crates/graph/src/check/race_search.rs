@@ -164,8 +164,11 @@ impl RaceSearch<'_, '_> {
             return Some(relation);
         }
         let relation = self.order.relate(one.node, two.node, &mut self.budget)?;
-        let is_open = matches!(relation, Relation::Concurrent | Relation::IfWaitedFor);
-        let is_race = is_open && are_at_odds(one, two);
+        let is_open = match relation {
+            Relation::Concurrent | Relation::IfWaitedFor => true,
+            Relation::Before | Relation::Exclusive => false,
+        };
+        let is_race = is_open && do_conflict(one, two);
         if is_race {
             self.budget.take(one.region.effort(&two.region))?;
         }
@@ -182,6 +185,7 @@ impl RaceSearch<'_, '_> {
         Some(relation)
     }
 
+    /// Adds a racing pair, unless it is known or implied. `None` if the limit is reached.
     fn report(&mut self, pair: RacingPair) -> Option<()> {
         let nodes = self.nodes(&pair);
         if let Some(&at) = self.found.get(&nodes) {
@@ -200,6 +204,7 @@ impl RaceSearch<'_, '_> {
         Some(())
     }
 
+    /// The nodes of a pair.
     fn nodes(&self, pair: &RacingPair) -> (u32, u32) {
         let node = |access: u32| self.model.accesses[access as usize].node;
         (node(pair.first), node(pair.second))
@@ -247,7 +252,7 @@ impl RaceSearch<'_, '_> {
 }
 
 /// Whether two accesses to the same bytes conflict.
-fn are_at_odds(one: &MemoryAccess, two: &MemoryAccess) -> bool {
+fn do_conflict(one: &MemoryAccess, two: &MemoryAccess) -> bool {
     (one.kind.writes() || two.kind.writes()) && !(one.synchronizes && two.synchronizes)
 }
 
@@ -270,7 +275,7 @@ impl CompareAccesses for RaceSearch<'_, '_> {
             // concurrently with this one, too, if both are in one graph.
             Relation::IfWaitedFor => {
                 let graph = |access: &MemoryAccess| model.nodes[access.node as usize].graph;
-                are_at_odds(one, two) && graph(one) == graph(two)
+                do_conflict(one, two) && graph(one) == graph(two)
             }
             Relation::Exclusive | Relation::Concurrent => false,
         };

@@ -122,7 +122,7 @@ impl Model {
     fn ends_before(&self, from: u32, to: u32, waited: bool) -> bool {
         let graph = &self.graphs[self.nodes[from as usize].graph as usize];
         let mut next = graph.edges.iter().filter(|(start, ..)| *start == from);
-        next.any(|&(_, next, tie)| match tie {
+        next.any(|&(_, next, ordering)| match ordering {
             EdgeOrder::Always => next == to || self.has_path(next, to, &ANY),
             EdgeOrder::IfWaitedFor => waited && (next == to || self.ends_before(next, to, waited)),
             EdgeOrder::Never => false,
@@ -133,8 +133,8 @@ impl Model {
         let graph = &self.graphs[self.nodes[from as usize].graph as usize];
         let (mut seen, mut waiting) = (HashSet::new(), vec![from]);
         while let Some(node) = waiting.pop() {
-            for &(start, end, tie) in &graph.edges {
-                if start == node && with.contains(&tie) && seen.insert(end) {
+            for &(start, end, ordering) in &graph.edges {
+                if start == node && with.contains(&ordering) && seen.insert(end) {
                     waiting.push(end);
                 }
             }
@@ -171,14 +171,14 @@ fn any_region() -> impl Strategy<Value = Region> {
     ]
 }
 
-fn any_tie() -> impl Strategy<Value = EdgeOrder> {
+fn any_ordering() -> impl Strategy<Value = EdgeOrder> {
     prop_oneof![8 => Just(EdgeOrder::Always), 1 => Just(EdgeOrder::IfWaitedFor), 1 => Just(EdgeOrder::Never)]
 }
 
 /// Nested graphs with accesses, and edges in any direction that closes no cycle.
 fn any_subject() -> impl Strategy<Value = Model> {
     let graphs = prop::collection::vec((1..7_u32, any::<u32>(), any::<bool>()), 0..4);
-    let edges = prop::collection::vec((any::<u32>(), any::<u32>(), any_tie()), 0..40);
+    let edges = prop::collection::vec((any::<u32>(), any::<u32>(), any_ordering()), 0..40);
     let accesses =
         prop::collection::vec((any::<u32>(), any_region(), any::<bool>(), prop::bool::weighted(0.2)), 0..24);
     let keys = prop::collection::vec(any::<u32>(), 40);
@@ -195,7 +195,7 @@ fn any_subject() -> impl Strategy<Value = Model> {
             }
         }
         let key = |node: u32| (keys[node as usize % keys.len()], node);
-        for (from, to, tie) in edges {
+        for (from, to, ordering) in edges {
             let from = from % model.nodes.len() as u32;
             let graph = model.nodes[from as usize].graph as usize;
             let nodes = model.graphs[graph].nodes.clone();
@@ -203,7 +203,7 @@ fn any_subject() -> impl Strategy<Value = Model> {
             let (from, to) = if key(from) < key(to) { (from, to) } else { (to, from) };
             let edges = &mut model.graphs[graph].edges;
             if from != to && !edges.iter().any(|(start, end, _)| (*start, *end) == (from, to)) {
-                edges.push((from, to, tie));
+                edges.push((from, to, ordering));
             }
         }
         for (node, region, writes, synchronizes) in accesses {
@@ -325,16 +325,16 @@ fn a_line_of_kernels_that_may_wait_is_a_note_each() {
 
 #[test]
 fn what_starts_with_a_kernel_comes_after_all_that_comes_before_it() {
-    for tie in [EdgeOrder::IfWaitedFor, EdgeOrder::Never] {
+    for ordering in [EdgeOrder::IfWaitedFor, EdgeOrder::Never] {
         // 0 ends before 1 starts, and 2 may start with 1.
-        let mut model = Model::flat(3, vec![(0, 1, EdgeOrder::Always), (1, 2, tie)]);
+        let mut model = Model::flat(3, vec![(0, 1, EdgeOrder::Always), (1, 2, ordering)]);
         [0, 2].into_iter().for_each(|node| model.access(node, Region::linear(0, 8), true));
         assert_eq!(model.races(ENOUGH).pairs, []);
         model.access(1, Region::linear(0, 8), false);
         let pairs = model.races(ENOUGH).pairs;
         assert!(pairs.len() == 1 && nodes_of(&model, &pairs[0]) == (1, 2), "{pairs:?}");
         // The other way round, 1 may end before 0 does.
-        let mut model = Model::flat(3, vec![(0, 1, tie), (1, 2, EdgeOrder::Always)]);
+        let mut model = Model::flat(3, vec![(0, 1, ordering), (1, 2, EdgeOrder::Always)]);
         [0, 2].into_iter().for_each(|node| model.access(node, Region::linear(0, 8), true));
         assert_eq!(model.races(ENOUGH).pairs.len(), 1);
     }

@@ -19,6 +19,7 @@ use crate::graph::Graph;
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 #[doc(alias = "CUgraphDebugDot_flags")]
+#[doc(alias = "cudaGraphDebugDotFlags")]
 pub struct DebugDotFlags(u32);
 
 macro_rules! flags {
@@ -114,6 +115,7 @@ impl Graph {
     /// [`Error::PathWithNul`]: the path contains a NUL byte. The driver fails:
     /// `CUDA_ERROR_OPERATING_SYSTEM` if it cannot write the file.
     #[doc(alias = "cuGraphDebugDotPrint")]
+    #[doc(alias = "cudaGraphDebugDotPrint")]
     pub fn debug_dot(&self, path: impl AsRef<Path>, flags: DebugDotFlags) -> Result<()> {
         let path = path.as_ref();
         let Ok(raw_path) = CString::new(path.as_os_str().as_encoded_bytes()) else {

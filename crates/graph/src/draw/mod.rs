@@ -43,6 +43,8 @@ impl Graph {
     ///
     /// # Errors
     /// The driver fails to list nodes or edges.
+    #[doc(alias = "graphviz")]
+    #[doc(alias = "cudaGraphDebugDotPrint")]
     pub fn to_dot(&self) -> Result<String> {
         let drawing = collect::collect(&mut self.enter()?)?;
         Ok(dot::Dot(&drawing).to_string())

@@ -42,9 +42,11 @@
 //! Whoever finds a stream with work also asks the reaper to destroy the executable as soon as no
 //! stream has any; from then on it needs no further event.
 //!
-//! Work on streams that this library does not know, or that were dropped, is not seen. If there is
-//! some, the driver waits for it inside the call: in an `Idle` drop on the thread that drops, and
-//! elsewhere for as long as [`set_patience`](cuda_handles::set_patience) says.
+//! Work on streams that this library does not know, or that were dropped, is not seen, and the
+//! driver may wait for it in the call for ever. So the call is made on a thread of its own. An
+//! `Idle` drop waits for that thread for 100 ms at most, and the events above for as long as
+//! [`set_patience`](cuda_handles::set_patience) says; then instantiating and moving fail with
+//! [`Busy`](cuda_handles::Error::Busy), and the destruction goes on. A drain makes the call itself.
 //!
 //! After its context was lost, in a forked child and while the process exits, nothing is destroyed.
 

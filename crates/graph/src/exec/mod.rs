@@ -72,7 +72,8 @@ use crate::state::ids::SubgraphId;
 /// If the graph was lent or [adopted](Graph::from_raw) when the executable was made, other code may
 /// instantiate it next, and knows of no drain. Such an executable is destroyed in the drop if no
 /// stream of this library has work in the context, and by the reaper once none has otherwise. Work
-/// on streams that this library does not know is not seen: the driver waits for it in that drop.
+/// on streams that this library does not know is not seen: if the driver waits for it, the drop
+/// returns after 100 ms, and the destruction goes on.
 #[doc(alias = "CUgraphExec")]
 #[doc(alias = "cudaGraphExec_t")]
 #[doc(alias = "cuGraphExecDestroy")]

@@ -88,6 +88,8 @@ impl Frontier<'_> {
     /// cannot be instantiated ([`Error::UnusedCondition`]).
     #[doc(alias = "cuGraphAddNode")]
     #[doc(alias = "CU_GRAPH_COND_TYPE_WHILE")]
+    #[doc(alias = "cudaGraphCondTypeWhile")]
+    #[doc(alias = "conditional node")]
     pub fn while_loop<'m, R, E: From<Error>>(
         &self,
         going: impl Into<Repeat<'m>>,
@@ -104,6 +106,8 @@ impl Frontier<'_> {
     /// there is at least one.
     #[doc(alias = "cuGraphAddNode")]
     #[doc(alias = "CU_GRAPH_COND_TYPE_WHILE")]
+    #[doc(alias = "cudaGraphCondTypeWhile")]
+    #[doc(alias = "conditional node")]
     pub fn do_while_loop<'m, R, E: From<Error>>(
         &self,
         going: impl Into<Repeat<'m>>,
@@ -135,6 +139,8 @@ impl Frontier<'_> {
     /// As for [`while_loop`](Self::while_loop).
     #[doc(alias = "cuGraphAddNode")]
     #[doc(alias = "CU_GRAPH_COND_TYPE_IF")]
+    #[doc(alias = "cudaGraphCondTypeIf")]
+    #[doc(alias = "conditional node")]
     pub fn if_then<R, E: From<Error>>(
         &self,
         test: Test<'_>,
@@ -171,6 +177,8 @@ impl Frontier<'_> {
     /// As for [`while_loop`](Self::while_loop).
     #[doc(alias = "cuGraphAddNode")]
     #[doc(alias = "CU_GRAPH_COND_TYPE_IF")]
+    #[doc(alias = "cudaGraphCondTypeIf")]
+    #[doc(alias = "conditional node")]
     pub fn if_then_else<R, S, E: From<Error>>(
         &self,
         test: Test<'_>,

@@ -42,7 +42,7 @@ impl Report {
         list(out, &self.opaque, |out, opaque| {
             out.write_str("{\"node\":")?;
             node(out, &opaque.node)?;
-            write!(out, ",\"why\":{}}}", Text(opaque.why.reason()))
+            write!(out, ",\"why\":{}}}", JsonString(opaque.why.reason()))
         })?;
         write!(out, ",\"left_out\":{},\"stopped\":", self.left_out)?;
         match &self.stopped {
@@ -56,8 +56,8 @@ impl Report {
 fn finding(out: &mut String, finding: &Finding) -> fmt::Result {
     let (severity, text) = (finding.severity().to_string(), finding.to_string());
     let (class, remedy) = (finding.class(), finding.remedy());
-    write!(out, "{{\"severity\":{},\"class\":{},", Text(&severity), Text(class))?;
-    write!(out, "\"text\":{},\"remedy\":{},\"nodes\":", Text(&text), Text(&remedy))?;
+    write!(out, "{{\"severity\":{},\"class\":{},", JsonString(&severity), JsonString(class))?;
+    write!(out, "\"text\":{},\"remedy\":{},\"nodes\":", JsonString(&text), JsonString(&remedy))?;
     list(out, &finding.nodes(), |out, found| node(out, found))?;
     match finding {
         Finding::Race(found) => {
@@ -66,7 +66,7 @@ fn finding(out: &mut String, finding: &Finding) -> fmt::Result {
         }
         Finding::UnusedCondition { number, setters, .. } => {
             write!(out, ",\"condition\":{number},\"setters\":")?;
-            list(out, setters, |out, setter| write!(out, "{}", Text(setter)))?;
+            list(out, setters, |out, setter| write!(out, "{}", JsonString(setter)))?;
         }
         Finding::UnorderedCondition { number, edge: ends, may_wait, .. } => {
             write!(out, ",\"condition\":{number},\"may_wait\":{may_wait},\"edge\":")?;
@@ -120,8 +120,8 @@ fn access(out: &mut String, access: &RacingAccess) -> fmt::Result {
     write!(
         out,
         ",\"access\":{},\"role\":{},\"argument\":{}}}",
-        Text(&what),
-        Text(access.role),
+        JsonString(&what),
+        JsonString(access.role),
         access.is_argument
     )
 }
@@ -131,13 +131,13 @@ fn memory(out: &mut String, memory: Option<&RacingMemory>) -> fmt::Result {
         None => out.write_str("null"),
         Some(RacingMemory { address, bytes, kind }) => {
             let kind = kind.to_string();
-            write!(out, "{{\"address\":{address},\"bytes\":{bytes},\"kind\":{}}}", Text(&kind))
+            write!(out, "{{\"address\":{address},\"bytes\":{bytes},\"kind\":{}}}", JsonString(&kind))
         }
     }
 }
 
 fn stop(out: &mut String, stopped: &Stopped) -> fmt::Result {
-    write!(out, "{{\"text\":{}", Text(&stopped.to_string()))?;
+    write!(out, "{{\"text\":{}", JsonString(&stopped.to_string()))?;
     match stopped {
         Stopped::Cycle => {}
         Stopped::Steps(NotCompared { of, ranges, first })
@@ -150,8 +150,8 @@ fn stop(out: &mut String, stopped: &Stopped) -> fmt::Result {
 }
 
 fn node(out: &mut String, found: &FoundNode) -> fmt::Result {
-    write!(out, "{{\"name\":{},\"within\":", Text(found.name()))?;
-    list(out, found.within(), |out, name| write!(out, "{}", Text(name)))?;
+    write!(out, "{{\"name\":{},\"within\":", JsonString(found.name()))?;
+    list(out, found.within(), |out, name| write!(out, "{}", JsonString(name)))?;
     out.write_char('}')
 }
 
@@ -167,9 +167,9 @@ fn list<T>(out: &mut String, items: &[T], each: impl Fn(&mut String, &T) -> fmt:
 }
 
 /// A JSON string, quoted and escaped.
-struct Text<'t>(&'t str);
+struct JsonString<'t>(&'t str);
 
-impl fmt::Display for Text<'_> {
+impl fmt::Display for JsonString<'_> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_char('"')?;
         for character in self.0.chars() {
@@ -189,6 +189,6 @@ mod tests {
 
     #[test]
     fn strings_are_escaped() {
-        assert_eq!(Text("a \"b\" \\ \n ä").to_string(), "\"a \\\"b\\\" \\\\ \\u000a ä\"");
+        assert_eq!(JsonString("a \"b\" \\ \n ä").to_string(), "\"a \\\"b\\\" \\\\ \\u000a ä\"");
     }
 }

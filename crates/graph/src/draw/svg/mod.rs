@@ -63,6 +63,8 @@ impl Graph {
     /// [`Error::PictureTooLarge`] for more than 20 000 boxes outside of frames, 40 000 edges, or 60
     /// 000 crossings of rows by edges, in one graph of the hierarchy. The driver fails to list
     /// nodes or edges.
+    #[doc(alias = "picture")]
+    #[doc(alias = "visualize")]
     pub fn to_svg(&self) -> Result<String> {
         // The lock is released before the layout.
         let drawing = collect(&mut self.enter()?)?;

@@ -43,7 +43,7 @@ pub(crate) struct NodeText {
 
 /// A line of text from the left, or a mark.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub(crate) struct Line<'f> {
+pub(crate) struct TextLine<'f> {
     pub(crate) text: &'f str,
     pub(crate) size: f64,
     /// The distance from the left of the box.
@@ -71,7 +71,7 @@ impl NodeText {
             height: KIND_BASE + NAME_STEP + FOOT,
         };
         text.height += DETAIL_STEP * text.details.len() as f64;
-        let right = |line: &Line<'_>| line.x + line.width;
+        let right = |line: &TextLine<'_>| line.x + line.width;
         let lines = text.lines().iter().map(right).fold(0.0, f64::max) + PAD;
         let marks = text.marks().iter().map(|line| right(line) + MARK_PAD + PAD).fold(0.0, f64::max);
         text.width = (lines.max(marks).max(NARROWEST) / WIDTH_STEP).ceil() * WIDTH_STEP;
@@ -79,8 +79,8 @@ impl NodeText {
     }
 
     /// The lines: type, name and details.
-    pub(crate) fn lines(&self) -> Vec<Line<'_>> {
-        let line = |text, size, base| Line { text, size, x: BAR + PAD, base, width: width(text, size) };
+    pub(crate) fn lines(&self) -> Vec<TextLine<'_>> {
+        let line = |text, size, base| TextLine { text, size, x: BAR + PAD, base, width: width(text, size) };
         let mut lines =
             vec![line(&self.kind, KIND_SIZE, KIND_BASE), line(&self.name, NAME_SIZE, KIND_BASE + NAME_STEP)];
         let bases = (1..).map(|number| KIND_BASE + NAME_STEP + DETAIL_STEP * f64::from(number));
@@ -89,12 +89,12 @@ impl NodeText {
     }
 
     /// The marks, beside the type.
-    pub(crate) fn marks(&self) -> Vec<Line<'_>> {
+    pub(crate) fn marks(&self) -> Vec<TextLine<'_>> {
         let mut x = BAR + PAD + width(&self.kind, KIND_SIZE);
         let mut marks = Vec::with_capacity(self.marks.len());
         for text in self.marks.iter().filter(|text| columns(text) > 0) {
             x += MARK_GAP + MARK_PAD;
-            let line = Line { text, size: KIND_SIZE, x, base: KIND_BASE, width: width(text, KIND_SIZE) };
+            let line = TextLine { text, size: KIND_SIZE, x, base: KIND_BASE, width: width(text, KIND_SIZE) };
             x += line.width + MARK_PAD;
             marks.push(line);
         }

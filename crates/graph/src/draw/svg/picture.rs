@@ -8,7 +8,7 @@ use crate::draw::style::{box_style, edge_style};
 use crate::draw::svg::engine::LANE;
 use crate::draw::svg::layout::{TooLarge, lay_out};
 use crate::draw::svg::legend::{LEGEND_SIZE, Legend, LegendEntry, SAMPLE_HEIGHT, SAMPLE_WIDTH, Sample};
-use crate::draw::svg::node_text::{BAR, Line, MARK_PAD};
+use crate::draw::svg::node_text::{BAR, MARK_PAD, TextLine};
 use crate::draw::svg::overlay::{AMBER, Overlay, RED, STYLE};
 use crate::draw::svg::sheet::{CAPTION_SIZE, FRAME_PAD, NodeBox, Point, Rect, Route, Sheet};
 use crate::draw::svg::text::{shortened, width};
@@ -281,7 +281,7 @@ fn write_box(out: &mut String, node: &DrawnNode, node_box: &NodeBox, overlay: &O
     writeln!(out, "</g>")
 }
 
-fn write_line(out: &mut String, line: &Line<'_>, class: &str, x: f64, y: f64) -> fmt::Result {
+fn write_line(out: &mut String, line: &TextLine<'_>, class: &str, x: f64, y: f64) -> fmt::Result {
     let (x, y) = (Number(x + line.x), Number(y + line.base));
     writeln!(out, "<text class=\"{class}\" x=\"{x}\" y=\"{y}\">{}</text>", Escaped(line.text))
 }

@@ -137,6 +137,7 @@ impl Graph {
     /// for a node with a condition, a kernel that sets one, or a memory node;
     /// [`Error::DeviceLaunch`] for an executable that kernels launch.
     #[doc(alias = "cuGraphInstantiate")]
+    #[doc(alias = "cudaGraphInstantiate")]
     pub fn instantiate_with_fallback(
         &self,
         fallback: Fallback,
@@ -217,6 +218,7 @@ impl HostLoopExec {
     ///   loop and round; work enqueued before has run or is running.
     /// - The driver fails.
     #[doc(alias = "cuGraphLaunch")]
+    #[doc(alias = "cudaGraphLaunch")]
     pub fn run_blocking(&mut self, stream: &impl AsStream) -> Result<()> {
         let stream = stream.as_stream();
         let context = stream.context();

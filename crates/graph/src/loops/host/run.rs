@@ -19,7 +19,7 @@ pub(crate) struct ConditionalState {
 }
 
 /// A plan that is being executed.
-struct Frame {
+struct PlanFrame {
     plan: usize,
     /// The next step.
     step: usize,
@@ -45,7 +45,7 @@ impl Run<'_> {
     /// Executes all steps, and waits for the last.
     pub(crate) fn all_blocking(mut self) -> Result<()> {
         // Nested bodies are on this stack, however deep.
-        let mut frames = vec![Frame { plan: 0, step: 0, of: None }];
+        let mut frames = vec![PlanFrame { plan: 0, step: 0, of: None }];
         while let Some(frame) = frames.last_mut() {
             let next = self.program.plans.get(frame.plan).and_then(|plan| plan.get(frame.step)).copied();
             let failed = match next {
@@ -106,7 +106,7 @@ impl Run<'_> {
     }
 
     /// The frame of the body to run now, if there is one.
-    fn enter(&mut self, number: ConditionalNumber) -> Option<Frame> {
+    fn enter(&mut self, number: ConditionalNumber) -> Option<PlanFrame> {
         let (conditional, state) =
             (self.program.conditionals.get(number)?.as_ref()?, self.states.get(number)?);
         let body = match (conditional.class, state.goes_on) {
@@ -117,11 +117,11 @@ impl Run<'_> {
         if conditional.class == ConditionalKind::While {
             self.counts.rounds += 1;
         }
-        Some(Frame { plan: *conditional.bodies.get(body)?, step: 0, of: Some((number, 1)) })
+        Some(PlanFrame { plan: *conditional.bodies.get(body)?, step: 0, of: Some((number, 1)) })
     }
 
     /// At the end of a plan, begins the loop's next round if there is one.
-    fn again(&mut self, frame: &mut Frame) -> bool {
+    fn again(&mut self, frame: &mut PlanFrame) -> bool {
         let Some((number, round)) = &mut frame.of else { return false };
         let is_loop = self.program.conditionals.get(*number).is_some_and(|conditional| {
             conditional.as_ref().is_some_and(|conditional| conditional.class == ConditionalKind::While)
@@ -136,8 +136,8 @@ impl Run<'_> {
     }
 
     /// The error with the loops and rounds it happened in.
-    fn with_context(&self, frames: &[Frame], StepError { cause, doing }: StepError) -> Error {
-        let round = |frame: &Frame| {
+    fn with_context(&self, frames: &[PlanFrame], StepError { cause, doing }: StepError) -> Error {
+        let round = |frame: &PlanFrame| {
             let (number, round) = frame.of?;
             let conditional = self.program.conditionals.get(number)?.as_ref()?;
             let round = (conditional.class == ConditionalKind::While).then_some(round);
