@@ -1,6 +1,6 @@
 //! Drawings of graphs: DOT text, SVG pictures, the driver's own dump.
 //!
-//! A [drawing](drawing) of the graph as plain data is collected under the lock; the writers of
+//! A [drawing] of the graph as plain data is collected under the lock; the writers of
 //! pictures know nothing else.
 //!
 //! | File | Contents |

@@ -31,7 +31,6 @@
 //! | [`reaper::drain`](cuda_handles::reaper::drain) | all | the driver waits |
 //! | the graph is instantiated again | the graph's own | waits 1 s, then `StillRunning` |
 //! | the same for the [host loop](crate::HostLoopExec) | the graph's own | the same |
-//! | the graph is [moved](crate::Frontier::child_moved) | the graph's own | the same |
 //! | the graph is [lent](crate::Graph::lend) | the graph's own | waits 1 s, then lends anyway |
 //! | a call fails for lack of device memory | all | they stay |
 //!
@@ -42,10 +41,14 @@
 //! Whoever finds a stream with work also asks the reaper to destroy the executable as soon as no
 //! stream has any; from then on it needs no further event.
 //!
+//! Instantiating also destroys an executable without conditional nodes that the reaper still has to
+//! destroy, and so does [moving](crate::Frontier::child_moved) the graph into another one. A graph
+//! with conditional nodes cannot be moved.
+//!
 //! Work on streams that this library does not know, or that were dropped, is not seen, and the
 //! driver may wait for it in the call for ever. So the call is made on a thread of its own. An
 //! `Idle` drop waits for that thread for 100 ms at most, and the events above for as long as
-//! [`set_patience`](cuda_handles::set_patience) says; then instantiating and moving fail with
+//! [`set_patience`](cuda_handles::set_patience) says; then instantiating fails with
 //! [`Busy`](cuda_handles::Error::Busy), and the destruction goes on. A drain makes the call itself.
 //!
 //! After its context was lost, in a forked child and while the process exits, nothing is destroyed.

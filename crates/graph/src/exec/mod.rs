@@ -65,8 +65,8 @@ use crate::state::ids::SubgraphId;
 /// every thread with it. So it is deferred, until
 ///
 /// - somebody calls [`reaper::drain`](cuda_handles::reaper::drain);
-/// - the graph is instantiated again, [lent](Graph::lend), or
-///   [moved](crate::Frontier::child_moved) into another graph;
+/// - the graph is instantiated again, for the device or the [host loop](crate::HostLoopExec);
+/// - the graph is [lent](Graph::lend);
 /// - an allocation, instantiation or launch finds no device memory left, while no stream has work.
 ///
 /// If the graph was lent or [adopted](Graph::from_raw) when the executable was made, other code may

@@ -163,7 +163,7 @@ impl HostPredicate for OwnedTest {
 
 /// A comparison of one number in device memory with a value, which decides about a loop or branch.
 ///
-/// The number is the first element of a [`Buffer`](cuda_handles::Buffer), a [`Slice`] of one,
+/// The number is the first element of a [`Buffer`], a [`Slice`] of one,
 /// [shared pinned memory](cuda_handles::SharedHostBuffer) or memory [of the graph
 /// itself](cuda_handles::GraphBuffer). A kernel of the library reads it on the device each time the
 /// graph gets to the loop or branch; its node keeps the memory alive. Floating point numbers
@@ -232,7 +232,7 @@ impl<'m> Test<'m> {
 
     /// Repeats a loop while the test holds, but at most `rounds` times each time it is entered.
     /// With 0 there is no round; a [`do_while_loop`](crate::Frontier::do_while_loop), which has at
-    /// least one, refuses that ([`Error::NoRounds`](crate::Error::NoRounds)).
+    /// least one, refuses that ([`Error::NoRounds`]).
     pub fn limit(self, rounds: u64) -> Repeat<'m> {
         Repeat { test: self, limit: rounds }
     }

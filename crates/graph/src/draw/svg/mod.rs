@@ -7,7 +7,7 @@
 //! | [`engine`] | the call of the layout library |
 //! | [`layout`](mod@layout), [`piece`], [`sheet`] | the place of everything |
 //! | [`overlay`], [`legend`] | findings of a check, and what boxes and lines mean |
-//! | [`picture`], [`xml`] | the SVG text |
+//! | [`picture`](mod@picture), [`xml`] | the SVG text |
 
 mod engine;
 mod fold;

@@ -3,7 +3,7 @@
 //!
 //! A graph becomes a [program](plan) of steps: launches of [segments](segment), which are
 //! executables of the nodes between two decisions, decisions, and entries into loops and branches.
-//! A [run](run) executes it.
+//! A [run](mod@run) executes it.
 //!
 //! | File | Contents |
 //! | --- | --- |
