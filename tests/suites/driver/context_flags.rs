@@ -1,12 +1,12 @@
-//! Flags of contexts, and the calls for a profiler: seen on an H200, driver 580.159.04.
+//! Context flags and the profiler's calls. Seen on an H200, driver 580.159.04.
 
 use std::ptr::null_mut;
 
 use cuda_sys::{CUresult, CUstreamCaptureMode};
 use cuda_tests::alone;
 
+use crate::common::table::{Table, said};
 use crate::common::{OK, Session, session};
-use crate::table::{Table, said};
 
 fn told(s: &Session) -> u32 {
     let mut flags = 0;

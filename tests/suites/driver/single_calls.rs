@@ -1,12 +1,12 @@
-//! Rules of single calls: null handles, nothing to allocate, counts, sentences.
+//! Rules of single calls: null handles, empty allocations, counts, error strings.
 
 use std::ffi::{CStr, c_char, c_void};
 use std::ptr::{null, null_mut};
 
 use cuda_sys::*;
 
+use crate::common::table::{Table, said};
 use crate::common::*;
-use crate::table::{Table, said};
 
 #[test]
 fn codes_have_the_drivers_sentences() {

@@ -247,7 +247,7 @@ impl GraphGuard<'_> {
         if self.facts(subgraph).is_some_and(|facts| facts.lent.is_some()) {
             return Ok(());
         }
-        self.ensure_no_place_holders()?;
+        self.ensure_no_placeholders()?;
         let raw = self.graph_at(subgraph)?;
         let handle = match subgraph.is_root() {
             true => self.hierarchy().handle().clone(),

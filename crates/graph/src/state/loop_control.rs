@@ -41,7 +41,7 @@ struct Counted {
     limit: u64,
 }
 
-/// The decision that a node makes: by a kernel of the library, or by the host for a place holder.
+/// The decision that a node makes: by a kernel of the library, or by the host for a placeholder.
 #[derive(Clone, Debug)]
 pub(crate) struct LoopDecision {
     pub(crate) control: Arc<LoopControl>,

@@ -227,7 +227,7 @@ impl GraphState {
         self.executable = core::mem::take(&mut other.executable);
         self.removed = Arc::clone(&other.removed);
         self.last_runs = other.last_runs.clone();
-        self.subgraphs.place_holders = other.subgraphs.place_holders;
+        self.subgraphs.placeholders = other.subgraphs.placeholders;
         self.nodes.conditionals = other.nodes.conditionals;
         self.current_hierarchy = self.current_hierarchy.take().or_else(|| other.current_hierarchy.take());
         if let Some(leaving) = other.leaving.take() {

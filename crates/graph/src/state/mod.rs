@@ -255,7 +255,7 @@ impl GraphState {
         !self.memory.is_empty()
     }
 
-    /// Whether there are conditional nodes, place holders included.
+    /// Whether there are conditional nodes, placeholders included.
     pub(crate) fn has_conditional_nodes(&self) -> bool {
         self.nodes.conditionals > 0
     }

@@ -49,7 +49,7 @@ pub(crate) struct NodeTable {
     pub(super) newest: u64,
     /// Indices by raw handle, built on first use: most graphs are only built and run.
     pub(super) by_raw: Option<HashMap<usize, Index>>,
-    /// The number of conditional nodes, including place holders.
+    /// The number of conditional nodes, including placeholders.
     pub(super) conditionals: usize,
 }
 

@@ -74,7 +74,7 @@ pub(crate) enum ConditionSource {
     Condition(u64),
     /// A condition made by other code, by its number.
     Foreign(u64),
-    /// The host decides. The driver has no conditional node; an empty node is the place holder.
+    /// The host decides. The driver has no conditional node; an empty node is the placeholder.
     Host,
 }
 
@@ -146,7 +146,7 @@ impl NodeParams {
         }
     }
 
-    /// Whether it is a conditional node of any kind, including unknown kinds and place holders.
+    /// Whether it is a conditional node of any kind, including unknown kinds and placeholders.
     pub(crate) fn is_conditional(&self) -> bool {
         self.kind().raw() == CUgraphNodeType::CU_GRAPH_NODE_TYPE_CONDITIONAL
     }

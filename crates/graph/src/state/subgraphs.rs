@@ -16,7 +16,7 @@ use crate::toposort::Index;
 /// A graph in a node: an embedded graph or a body.
 #[derive(Debug)]
 pub(crate) struct Subgraph {
-    /// A body of a place holder, which is a driver graph of its own. Declared first, so that it is
+    /// A body of a placeholder, which is a driver graph of its own. Declared first, so that it is
     /// dropped before the owners of its nodes.
     pub(super) own: Option<GraphHandle>,
     pub(crate) raw: RawGraph,
@@ -42,8 +42,8 @@ pub(super) struct Enclosing {
     body: Option<NodeId>,
     /// The innermost one with two bodies.
     if_else: Option<NodeId>,
-    /// The innermost place holder.
-    place_holder: Option<NodeId>,
+    /// The innermost placeholder.
+    placeholder: Option<NodeId>,
 }
 
 /// Facts about any graph of a hierarchy, the root graph included.
@@ -65,7 +65,7 @@ pub(crate) struct SubgraphTable {
     /// The number of the latest subgraph; the root has 0.
     pub(super) latest: u64,
     /// The number of bodies that are driver graphs of their own.
-    pub(super) place_holders: usize,
+    pub(super) placeholders: usize,
 }
 
 impl GraphState {
@@ -99,15 +99,15 @@ impl GraphState {
         let subgraph = self.embed_body(body.as_raw(), node);
         if let Some(graph) = self.embedded_mut(subgraph) {
             graph.own = Some(body);
-            graph.enclosing.place_holder = Some(node);
-            self.subgraphs.place_holders += 1;
+            graph.enclosing.placeholder = Some(node);
+            self.subgraphs.placeholders += 1;
         }
         subgraph
     }
 
-    /// Whether there are place holders: conditional nodes that the driver does not have.
+    /// Whether there are placeholders: conditional nodes that the driver does not have.
     pub(crate) fn has_own_bodies(&self) -> bool {
-        self.subgraphs.place_holders > 0
+        self.subgraphs.placeholders > 0
     }
 
     /// The conditional nodes around the graphs in a node, the node itself not counted.
@@ -128,9 +128,9 @@ impl GraphState {
         }
     }
 
-    /// The innermost place holder around a graph.
-    pub(crate) fn enclosing_place_holder(&self, subgraph: SubgraphId) -> Option<NodeId> {
-        self.embedded(subgraph)?.enclosing.place_holder
+    /// The innermost placeholder around a graph.
+    pub(crate) fn enclosing_placeholder(&self, subgraph: SubgraphId) -> Option<NodeId> {
+        self.embedded(subgraph)?.enclosing.placeholder
     }
 
     /// The innermost conditional node around a graph.
@@ -176,7 +176,7 @@ impl GraphState {
 
     pub(crate) fn take_embedded(&mut self, subgraph: SubgraphId) -> Option<Subgraph> {
         let graph = self.embedded(subgraph)?;
-        self.subgraphs.place_holders -= usize::from(graph.own.is_some());
+        self.subgraphs.placeholders -= usize::from(graph.own.is_some());
         let index = subgraph.index()?;
         self.subgraphs.free.push(index);
         self.subgraphs.slots.get_mut(index as usize)?.take()

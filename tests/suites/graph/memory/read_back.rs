@@ -1,11 +1,11 @@
-//! What nodes tell of memory: those of this library and those of other code, and pictures of them.
+//! Parameters of memory nodes, of this library and of other code, and their pictures.
 
 use cuda_graph::{AllocNode, AllocOptions, AllocPlace, ContextExt, FreeNode, Graph, Node, NodeKind};
 use cuda_handles::{Device, PoolAccess};
 use cuda_tests::alone;
 
 use super::{N, traceless};
-use crate::interop::other;
+use crate::common::other;
 
 #[test]
 fn nodes_and_pictures_tell_of_memory() {
@@ -100,7 +100,7 @@ fn memory_for_another_device_is_granted_and_read_back() {
         let copy = fill.then().copy(&memory, &there).unwrap();
         let back: Node = copy.then().fill(memory.slice(..1).unwrap(), 6).unwrap().into();
         back.then().free(&memory).unwrap();
-        let mut exec = graph.into_exec().unwrap();
+        let mut exec = { graph }.instantiate().unwrap();
         let output = exec.launch_with_outputs(stream).unwrap().take(&there).unwrap();
         assert_eq!(output.read_blocking(stream).unwrap(), [5; N]);
     });

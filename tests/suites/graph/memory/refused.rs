@@ -1,4 +1,4 @@
-//! What graphs with memory of their own, and their memory, are refused.
+//! Operations refused for graphs with memory nodes, and for their memory.
 
 use cuda_graph::{
     AllocOptions, AllocPlace, ChildGraphNode, ContextExt, EdgeKind, Error, InstantiateOptions, NodeKind,
@@ -182,7 +182,7 @@ fn embedded_graphs_and_bodies_take_no_memory_nodes() {
             let error = inside.embedded().unwrap().root().alloc::<u32>(N).unwrap_err();
             assert_eq!(error, not_in_body(NodeKind::Alloc));
         }
-        if crate::children::moves() {
+        if crate::common::chains::moves() {
             let source = context.graph().unwrap();
             source.root().alloc::<u32>(N).unwrap();
             assert_eq!(body.root().child_moved(source).unwrap_err(), not_in_body(NodeKind::Alloc));
@@ -231,8 +231,8 @@ fn nothing_is_taken_out_of_a_graph_with_memory() {
         }
         assert_eq!(graph.remove_nodes(&[&first, &second]).unwrap_err(), keeps("nodes"));
         assert_eq!(alloc.remove_bridging().unwrap_err(), keeps("edges"));
-        assert_eq!(graph.remove_edge(&second, &third).unwrap_err(), keeps("edges"));
-        assert_eq!(third.set_predecessors(&[]).unwrap_err(), keeps("edges"));
+        assert_eq!(graph.remove_edges(&[(&second, &third)]).unwrap_err(), keeps("edges"));
+        assert_eq!(third.set_in_edges(&[]).unwrap_err(), keeps("edges"));
         let between = graph.between(&second, &third).unwrap();
         assert_eq!(between.empty().unwrap_err(), keeps("edges"));
         assert_eq!(graph.len().unwrap(), 5);
@@ -256,9 +256,9 @@ fn a_second_executable_is_refused_with_the_reason() {
         drop(exec);
         graph.instantiate().unwrap().launch(stream).unwrap();
         // One of other code.
-        let others = crate::interop::other::instantiate(context, graph.lend().unwrap());
+        let others = crate::common::other::instantiate(context, graph.lend().unwrap());
         assert_eq!(graph.instantiate().unwrap_err(), Error::OneExecutable { of: "allocation or free nodes" });
-        crate::interop::other::destroy_exec(others);
+        crate::common::other::destroy_exec(others);
         let error = graph.instantiate_with(InstantiateOptions::new().device_launch()).unwrap_err();
         assert!(matches!(error, Error::DeviceLaunch { .. }), "{error}");
     });
@@ -311,7 +311,7 @@ fn the_oldest_driver_has_memory_of_graphs() {
         drop(fill);
         let (alloc, memory) = graph.root().alloc::<u32>(N).unwrap();
         alloc.then().fill(&memory, 5).unwrap();
-        let mut exec = graph.into_exec().unwrap();
+        let mut exec = { graph }.instantiate().unwrap();
         let output = exec.launch_with_outputs(stream).unwrap().take(&memory).unwrap();
         assert_eq!(output.read_blocking(stream).unwrap(), [5; N]);
     });
@@ -418,7 +418,8 @@ fn graphs_in_nodes_are_replaced_where_the_graph_around_has_no_memory_nodes() {
         graph.free(&memory).unwrap();
         assert_eq!(outer.set_graph(&middle).unwrap_err(), Error::KeepsAll { what: "graph" });
         inner.set_graph(&plain).unwrap();
-        graph.into_exec().unwrap().launch(stream).unwrap();
+        let mut exec = { graph }.instantiate().unwrap();
+        exec.launch(stream).unwrap();
         assert_eq!(out.read_blocking(stream).unwrap(), [1; N]);
     });
 }
@@ -431,7 +432,7 @@ fn a_loop_that_was_not_built_to_its_end_is_not_run() {
             let graph = context.graph().unwrap();
             let (_, memory) = graph.root().alloc::<u32>(N).unwrap();
             let filled = std::panic::AssertUnwindSafe(|| {
-                graph.root().while_nonzero(&number, |body| {
+                graph.root().while_loop(cuda_graph::Test::nonzero(&number), |body| {
                     assert!(!panics, "as asked");
                     body.root().fill(&memory, 1).map(drop)?;
                     Err::<(), Error>(Error::NothingToTest)

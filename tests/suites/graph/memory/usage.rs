@@ -1,4 +1,4 @@
-//! What graphs have of a context.
+//! The graph memory of a context.
 
 use cuda_graph::ContextExt;
 use cuda_handles::{Context, GraphMemoryUsage};
@@ -25,12 +25,12 @@ fn memory_of_graphs_rises_by_launches_and_falls_by_a_trim() {
         assert_eq!(steps(context), [0; 4]);
         let graph = context.graph().unwrap();
         let (_, memory) = graph.root().alloc::<u8>(40 << 20).unwrap();
-        let mut exec = graph.into_exec().unwrap();
+        let mut exec = { graph }.instantiate().unwrap();
         assert_eq!(steps(context), [0; 4]);
         let output = exec.launch_with_outputs(stream).unwrap().take(&memory).unwrap();
         stream.synchronize_blocking().unwrap();
         assert_eq!(steps(context), [2; 4]);
-        // What is in use is not given back.
+        // A trim does not free memory in use.
         context.trim_graph_memory().unwrap();
         stream.fill(&output, 1).unwrap();
         assert_eq!(output.slice(..2).unwrap().read_blocking(stream).unwrap(), [1, 1]);
@@ -54,7 +54,7 @@ fn what_another_stream_used_is_given_back_once_it_was_dropped() {
         let graph = context.graph().unwrap();
         let (alloc, memory) = graph.root().alloc::<u32>(64).unwrap();
         alloc.then().fill(&memory, 5).unwrap();
-        let mut exec = graph.into_exec().unwrap();
+        let mut exec = { graph }.instantiate().unwrap();
         let other = context.stream().unwrap();
         // The reaper frees it, in a stream of its own. Who asks how much is free waits for that.
         for _ in 0..50 {

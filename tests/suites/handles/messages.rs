@@ -1,0 +1,108 @@
+//! Error messages: lists are short, text of others is harmless to a terminal, and the advice works.
+
+use core::fmt;
+
+use cuda_handles::capture::CaptureMode;
+use cuda_handles::{Error, Image, Library, reaper};
+use cuda_sys::CUresult;
+use cuda_tests::{Need, fail, no_leaks, setup};
+
+fn text<T: fmt::Debug>(outcome: Result<T, Error>) -> String {
+    outcome.unwrap_err().to_string()
+}
+
+const HEAD: &str = ".version 7.0\n.target sm_70\n.address_size 64\n";
+
+/// An image with so many kernels that do nothing.
+fn many(count: usize) -> String {
+    let kernels = (0..count).map(|number| format!(".visible .entry kernel_{number}() {{ ret; }}\n"));
+    HEAD.chars().chain(kernels.collect::<String>().chars()).collect()
+}
+
+#[test]
+fn of_many_kernels_the_nearest_are_named() {
+    let context = setup();
+    no_leaks(|| {
+        let image = many(2000);
+        let library = Library::load(&context, Image::Ptx(&image)).unwrap();
+        let error = text(library.kernel("kernel_177O"));
+        assert!(error.starts_with("the library has no kernel `kernel_177O`"), "{error}");
+        if Need::KernelNames.is_met() {
+            assert!(error.contains("; it has 2000, of which the nearest are `kernel_177"), "{error}");
+            assert_eq!(error.matches('`').count(), 2 + 2 * 12, "{error}");
+            assert!(error.contains("`kernel_1770`") && error.len() < 400, "{error}");
+        }
+        assert!(text(library.kernel(&"x".repeat(10_000))).len() < 11_000);
+        drop(library);
+        reaper::drain();
+    });
+}
+
+#[test]
+fn names_of_others_do_nothing_to_a_terminal() {
+    let context = setup();
+    no_leaks(|| {
+        let image = many(1);
+        let library = Library::load(&context, Image::Ptx(&image)).unwrap();
+        let error = text(library.kernel("a\0b\n\u{1b}[31m\u{202e}"));
+        assert!(error.contains(r"`a\u{0}b\n\u{1b}[31m\u{202e}`"), "{error}");
+        assert!(!error.chars().any(char::is_control), "{error:?}");
+        drop(library);
+        // A log keeps its lines, whatever the text that it tells of.
+        let broken = format!("{HEAD}.visible .entry k() {{ \u{1b}[31m\u{7}; }}");
+        let error =
+            text(Library::load(&context, Image::Ptx(&broken)).and_then(|library| library.kernel("k")));
+        assert!(!error.chars().any(|one| one.is_control() && one != '\n' && one != '\t'), "{error:?}");
+        reaper::drain();
+    });
+}
+
+#[test]
+fn a_first_use_that_cannot_be_captured_names_what_settles_it() {
+    let context = setup();
+    no_leaks(|| {
+        let (home, user) = (context.stream().unwrap(), context.stream().unwrap());
+        let buffer = home.zeros::<u32>(8).unwrap();
+        let capture = user.begin_capture(CaptureMode::ThreadLocal).unwrap();
+        let error = user.fill(&buffer, 1).unwrap_err();
+        assert_eq!(error, Error::CapturedFirstUse);
+        let error = error.to_string();
+        assert!(
+            error.contains("`Stream::synchronize_blocking`") && error.contains("`Stream::wait_for`"),
+            "{error}"
+        );
+        // In the capture: the host waits for the home.
+        home.synchronize_blocking().unwrap();
+        user.fill(&buffer, 1).unwrap();
+        drop(capture.end().unwrap());
+        // Before the capture: the stream waits for it.
+        let buffer = home.zeros::<u32>(8).unwrap();
+        user.wait_for(&home).unwrap();
+        let capture = user.begin_capture(CaptureMode::ThreadLocal).unwrap();
+        user.fill(&buffer, 1).unwrap();
+        drop(capture.end().unwrap());
+    });
+}
+
+/// Where the driver says no to a time and nobody here knows why, its code is told with what it
+/// means.
+#[test]
+fn codes_of_elapsed_time_are_explained() {
+    let context = setup();
+    no_leaks(|| {
+        let stream = context.stream().unwrap();
+        let (start, end) = (context.event().unwrap(), context.event().unwrap());
+        for event in [&start, &end] {
+            stream.record(event).unwrap();
+        }
+        stream.synchronize_blocking().unwrap();
+        for (code, meaning) in [
+            (CUresult::CUDA_ERROR_INVALID_HANDLE, "never recorded, or was created without timing"),
+            (CUresult::CUDA_ERROR_INVALID_VALUE, "last recorded in a capture"),
+        ] {
+            let injected = fail(cuda_sys::Call::cuEventElapsedTime, 1, code);
+            let error = text(end.elapsed_since(&start));
+            assert!(injected.hit() && error.contains(meaning), "{error}");
+        }
+    });
+}

@@ -1,0 +1,4 @@
+//! The results of kernels.
+
+mod compiled;
+mod values;
