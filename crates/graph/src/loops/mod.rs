@@ -192,42 +192,6 @@ impl Frontier<'_> {
         Ok(Branch { node: IfElseNode::wrap(node), deciders, inside })
     }
 
-    /// [`while_loop`](Self::while_loop) while a number is not 0.
-    ///
-    /// # Errors
-    /// As for [`while_loop`](Self::while_loop).
-    pub fn while_nonzero<'m, T: Testable, R, E: From<Error>>(
-        &self,
-        found: impl NodeMemory<'m, T>,
-        fill: impl FnOnce(&LoopBody) -> Result<R, E>,
-    ) -> Result<Loop<R>, E> {
-        self.while_loop(Test::nonzero(found), fill)
-    }
-
-    /// [`do_while_loop`](Self::do_while_loop) while a number is not 0.
-    ///
-    /// # Errors
-    /// As for [`while_loop`](Self::while_loop).
-    pub fn do_while_nonzero<'m, T: Testable, R, E: From<Error>>(
-        &self,
-        found: impl NodeMemory<'m, T>,
-        fill: impl FnOnce(&LoopBody) -> Result<R, E>,
-    ) -> Result<Loop<R>, E> {
-        self.do_while_loop(Test::nonzero(found), fill)
-    }
-
-    /// [`if_then`](Self::if_then) for a number that is not 0.
-    ///
-    /// # Errors
-    /// As for [`while_loop`](Self::while_loop).
-    pub fn if_nonzero<'m, T: Testable, R, E: From<Error>>(
-        &self,
-        found: impl NodeMemory<'m, T>,
-        fill: impl FnOnce(&Graph) -> Result<R, E>,
-    ) -> Result<Branch<IfNode, R>, E> {
-        self.if_then(Test::nonzero(found), fill)
-    }
-
     fn branch(&self, kind: ConditionalKind, test: Test<'_>) -> Result<ConditionalBuilder<'_>> {
         let decider = Decider::of(self.graph(), test, self.needs_place_holder(kind)?)?;
         ConditionalBuilder::begin(self, kind, &decider, DecisionPoint::Branch)

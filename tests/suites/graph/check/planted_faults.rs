@@ -140,8 +140,8 @@ planted! {
     };
     pinned_memory_both_ways: |lab, graph| {
         let host = lab.context.pinned_zeros::<f32>(N).unwrap().share();
-        graph.root().copy_from_host(&host, &lab.a).unwrap().named("up");
-        graph.root().copy_to_host(&lab.b, &host).unwrap().named("down");
+        graph.root().copy(&host, &lab.a).unwrap().named("up");
+        graph.root().copy(&lab.b, &host).unwrap().named("down");
         race([["down", "up"]])
     };
     a_kernel_in_a_child_and_a_fill_outside: |lab, graph| {

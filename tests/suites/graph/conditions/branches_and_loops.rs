@@ -442,7 +442,7 @@ fn a_graph_with_conditions_is_one_of_a_kind() {
         assert_eq!(kernels.counted(), 1);
         drop(exec);
         // The node that an executable keys by lives as long as it.
-        let mut exec = graph.into_exec().unwrap();
+        let mut exec = { graph }.instantiate().unwrap();
         exec.launch(&kernels.stream).unwrap();
         assert_eq!(kernels.counted(), 1);
         node.remove().unwrap();

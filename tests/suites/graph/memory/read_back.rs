@@ -100,7 +100,7 @@ fn memory_for_another_device_is_granted_and_read_back() {
         let copy = fill.then().copy(&memory, &there).unwrap();
         let back: Node = copy.then().fill(memory.slice(..1).unwrap(), 6).unwrap().into();
         back.then().free(&memory).unwrap();
-        let mut exec = graph.into_exec().unwrap();
+        let mut exec = { graph }.instantiate().unwrap();
         let output = exec.launch_with_outputs(stream).unwrap().take(&there).unwrap();
         assert_eq!(output.read_blocking(stream).unwrap(), [5; N]);
     });

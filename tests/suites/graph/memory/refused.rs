@@ -311,7 +311,7 @@ fn the_oldest_driver_has_memory_of_graphs() {
         drop(fill);
         let (alloc, memory) = graph.root().alloc::<u32>(N).unwrap();
         alloc.then().fill(&memory, 5).unwrap();
-        let mut exec = graph.into_exec().unwrap();
+        let mut exec = { graph }.instantiate().unwrap();
         let output = exec.launch_with_outputs(stream).unwrap().take(&memory).unwrap();
         assert_eq!(output.read_blocking(stream).unwrap(), [5; N]);
     });
@@ -418,7 +418,8 @@ fn graphs_in_nodes_are_replaced_where_the_graph_around_has_no_memory_nodes() {
         graph.free(&memory).unwrap();
         assert_eq!(outer.set_graph(&middle).unwrap_err(), Error::KeepsAll { what: "graph" });
         inner.set_graph(&plain).unwrap();
-        graph.into_exec().unwrap().launch(stream).unwrap();
+        let mut exec = { graph }.instantiate().unwrap();
+        exec.launch(stream).unwrap();
         assert_eq!(out.read_blocking(stream).unwrap(), [1; N]);
     });
 }
@@ -431,7 +432,7 @@ fn a_loop_that_was_not_built_to_its_end_is_not_run() {
             let graph = context.graph().unwrap();
             let (_, memory) = graph.root().alloc::<u32>(N).unwrap();
             let filled = std::panic::AssertUnwindSafe(|| {
-                graph.root().while_nonzero(&number, |body| {
+                graph.root().while_loop(cuda_graph::Test::nonzero(&number), |body| {
                     assert!(!panics, "as asked");
                     body.root().fill(&memory, 1).map(drop)?;
                     Err::<(), Error>(Error::NothingToTest)

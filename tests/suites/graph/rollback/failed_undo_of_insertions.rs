@@ -81,7 +81,7 @@ const LOOP: Insertion = Insertion {
     insert: |things, graph, [a, b, _]| {
         let number = things.stream.zeros::<u32>(1)?;
         let at = graph.between(a, b)?;
-        at.while_nonzero(&number, |body| body.root().empty().map(drop)).map(drop)
+        at.while_loop(cuda_graph::Test::nonzero(&number), |body| body.root().empty().map(drop)).map(drop)
     },
     behind: &[1],
     kind: NodeKind::While,

@@ -58,7 +58,7 @@ fn copies_and_fills_of_every_shape() {
         let fill = graph.root().fill(&from, 1)?;
         let part = fill.then().fill_2d(&from, 4, [2, 4], 2)?;
         let copy = part.then().copy_2d(flat)?;
-        let back = copy.then().copy_to_host(&to, &host)?;
+        let back = copy.then().copy(&to, &host)?;
         let cuboid = back.then().copy_3d(Copy3d {
             depth: 2,
             height: 2,
@@ -374,7 +374,7 @@ fn conditions_loops_and_branches() {
             rounds.then().switch_node(&left, 2)?.remove()?;
         }
         rounds.then().if_node(&left)?;
-        let mut exec = graph.into_exec()?;
+        let mut exec = { graph }.instantiate()?;
         exec.launch(&home)?;
         assert_eq!(counter.read_blocking(&home)?, [0]);
         Ok(())
@@ -391,7 +391,7 @@ fn host_functions_with_memory() {
         let (buffer, host) = (stream.alloc::<u64>(8)?, context.pinned_zeros::<u64>(8)?.share());
         let clear = graph.root().clear(buffer.slice(..4)?)?;
         clear.set_clear(&buffer)?;
-        let copy = clear.then().copy_to_host(&buffer, &host)?;
+        let copy = clear.then().copy(&buffer, &host)?;
         let look = copy.then().host_with(&host, |_| ())?;
         let seen = Arc::new(AtomicU32::new(0));
         let inside = Arc::clone(&seen);
