@@ -21,7 +21,6 @@ pub use handle::{Branch, Loop, LoopBody};
 pub use test::{Repeat, Test, Testable};
 
 use builder::{ConditionalBuilder, FillError};
-use cuda_handles::NodeMemory;
 use decider::{Decider, RoundCounter};
 
 use crate::build::frontier::Frontier;
