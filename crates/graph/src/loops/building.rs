@@ -146,8 +146,8 @@ impl<'g> Building<'g> {
     /// The kernel in the body, if it got there, goes with the node.
     fn take_out(&mut self) -> Result<()> {
         self.is_done = true;
-        // A lost context has no graphs to put right.
-        if self.graph.context().ensure_usable().is_err() {
+        // Neither a lost context nor a broken graph is put right.
+        if self.graph.context().ensure_usable().is_err() || self.graph.is_broken() {
             return Ok(());
         }
         if let Some(node) = self.node.as_ref().filter(|node| !node.is_removed()) {

@@ -1,6 +1,7 @@
 //! Nodes that run a graph of their own.
 
-use cuda_handles::{WrongContext, clones};
+use cuda_handles::WrongContext;
+use cuda_handles::clones::{self, Alone};
 use cuda_sys::{
     CUgraph, CUgraphChildGraphNodeOwnership, CUgraphNode, CUgraphNodeParams, CUgraphNodeType, Call,
 };
@@ -94,6 +95,7 @@ impl ChildGraphNode {
             // The old graph is gone, and the new one is not known.
             Err(cause) => {
                 let undo = Error::NotRestored { node: name.into() };
+                guard.lose_taken(taken, kept);
                 Err(guard.broken(cause, undo, copied.into_owners()))
             }
         }
@@ -147,7 +149,7 @@ impl Frontier<'_> {
     /// driver would crash. A graph of another context, or one that is itself embedded in a node
     /// ([`Error::Embedded`]), which the driver refuses: embed a [clone](Graph::clone_graph) of it.
     /// A node of the frontier was removed; or what the driver answers. The graph is as it was then,
-    /// but for [`Error::HalfDone`].
+    /// or [broken](Error::Broken).
     #[doc(alias = "cuGraphAddChildGraphNode")]
     #[doc(alias = "cuGraphAddNode")]
     pub fn child(&self, graph: &Graph) -> Result<ChildGraphNode> {
@@ -158,10 +160,8 @@ impl Frontier<'_> {
         let mut params = params(two.second_raw()?, CLONED);
         let subgraph = self.graph().subgraph();
         two.first.reserve_many(subgraph, copied.len() + 1);
-        let id = {
-            let _alone = clones::alone(self.graph().context())?;
-            self.insert(&mut two.first, NewClone { subgraph, copied }, &mut params)?
-        };
+        let alone = Some(clones::alone(self.graph().context())?);
+        let id = self.insert(&mut two.first, NewClone { subgraph, copied, alone }, &mut params)?;
         drop(two);
         Ok(ChildGraphNode::wrap(Node::new(self.graph().clone(), id, NodeKind::ChildGraph)))
     }
@@ -271,6 +271,8 @@ impl Frontier<'_> {
 struct NewClone {
     subgraph: SubgraphId,
     copied: GraphSnapshot,
+    /// Held until the driver has made the clone.
+    alone: Option<Alone>,
 }
 
 impl NewNode for NewClone {
@@ -286,6 +288,8 @@ impl NewNode for NewClone {
         raw: CUgraphNode,
         _: &CUgraphNodeParams,
     ) -> Result<CloneMap> {
+        // To destroy the node, should anything fail from here on, it is taken again.
+        drop(self.alone.take());
         read(guard, &self.copied, raw)
     }
 

@@ -160,6 +160,8 @@ pub(crate) struct GraphState {
     lending: bool,
     /// Whether the root graph is other code's.
     adopted: bool,
+    /// Whether its nodes, which other code added, have no records yet.
+    unread: bool,
     /// Given with the root graph. They may own it, so it must not retain them.
     given: Vec<Owner>,
     /// To be dropped once the lock is given back.
@@ -198,7 +200,21 @@ enum Standing {
 impl GraphState {
     /// That of a graph of other code.
     pub(crate) fn adopted() -> Self {
-        Self { adopted: true, ..Self::default() }
+        Self { adopted: true, ..Self::unread() }
+    }
+
+    /// That of a graph whose nodes other code added.
+    pub(crate) fn unread() -> Self {
+        Self { unread: true, ..Self::default() }
+    }
+
+    /// Whether the graph's nodes, which other code added, have no records yet.
+    pub(crate) fn is_unread(&self) -> bool {
+        self.unread
+    }
+
+    pub(crate) fn set_read(&mut self) {
+        self.unread = false;
     }
 
     /// Makes room for one row in a graph, so that [`insert`](Self::insert) cannot fail.
@@ -283,6 +299,13 @@ impl GraphState {
     pub(crate) fn lose(&mut self, id: NodeId) {
         let taken = self.take(id);
         self.leaving.get_or_insert_default().records.extend(taken);
+    }
+
+    /// Drops rows that were taken out, and other owners, once the lock is given back.
+    pub(crate) fn lose_taken(&mut self, taken: TakenNodes, owners: Vec<Owner>) {
+        let leaving = self.leaving.get_or_insert_default();
+        leaving.records.extend(taken);
+        leaving.owners.extend(owners);
     }
 
     /// What is not kept any more goes with the lock.

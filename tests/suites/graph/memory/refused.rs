@@ -6,8 +6,9 @@ use cuda_graph::{
 use cuda_handles::{Batch, Copy2d, Error as HandleError};
 use cuda_launch::{Launch, TypedKernel, params, per};
 use cuda_sys::CUresult;
-use cuda_tests::{SOON, alone, is_soft, needs, skip, until};
+use cuda_tests::{SOON, alone, is_soft, needs, until};
 
+use crate::broken::assert_broken;
 use super::{COUNT, N, increment, traceless};
 
 fn foreign(node: &str) -> Error {
@@ -317,31 +318,29 @@ fn the_oldest_driver_has_memory_of_graphs() {
     });
 }
 
+/// The driver removes no memory node, so that one whose edges are refused stays.
 #[test]
-fn a_half_added_memory_node_is_told_to_be_there() {
-    traceless(|context, _| {
+fn a_memory_node_whose_edges_are_refused_breaks_the_graph() {
+    traceless(|context, stream| {
+        let failing =
+            || cuda_tests::fail(cuda_sys::Call::cuGraphAddDependencies, 1, CUresult::CUDA_ERROR_UNKNOWN);
         let graph = context.graph().unwrap();
         let last = graph.root().empty().unwrap();
-        let failing =
-            cuda_tests::fail(cuda_sys::Call::cuGraphAddDependencies, 1, CUresult::CUDA_ERROR_UNKNOWN);
+        let mut exec = graph.instantiate().unwrap();
+        let failure = failing();
         let error = graph.root().before([&last]).unwrap().alloc::<u32>(N).unwrap_err();
-        drop(failing);
-        let Error::HalfDone(half) = &error else { panic!("{error}") };
-        let left = ["node `alloc#1` is in the graph", "the edge from `alloc#1` to `empty#0` is missing"];
-        assert_eq!(half.left, left);
-        let node = cuda_graph::AllocNode::try_from(graph.nodes().unwrap()[1].clone()).unwrap();
-        let memory = node.memory::<u32>().unwrap();
-        let failing =
-            cuda_tests::fail(cuda_sys::Call::cuGraphAddDependencies, 1, CUresult::CUDA_ERROR_UNKNOWN);
-        let error = node.then().before([&last]).unwrap().free(&memory).unwrap_err();
-        drop(failing);
-        assert!(matches!(error, Error::HalfDone(_)), "{error}");
-        assert_eq!(node.freed_by().unwrap().unwrap().name(), "free#2");
-        if is_soft() {
-            graph.instantiate().unwrap();
-        } else {
-            skip!("the rest is the software driver's");
-        }
+        drop(failure);
+        assert_broken(&graph, &error);
+        exec.launch(stream).unwrap();
+        stream.synchronize_blocking().unwrap();
+        let graph = context.graph().unwrap();
+        let last = graph.root().empty().unwrap();
+        let (alloc, memory) = graph.root().alloc::<u32>(N).unwrap();
+        let failure = failing();
+        let error = alloc.then().before([&last]).unwrap().free(&memory).unwrap_err();
+        drop(failure);
+        assert_broken(&graph, &error);
+        assert_eq!(alloc.name(), "alloc#1");
     });
 }
 
@@ -423,8 +422,9 @@ fn graphs_in_nodes_are_replaced_where_the_graph_around_has_no_memory_nodes() {
     });
 }
 
+/// The driver removes no node of a graph with memory nodes.
 #[test]
-fn a_loop_that_was_not_built_to_its_end_is_not_run() {
+fn a_loop_whose_closure_fails_breaks_a_graph_with_memory() {
     traceless(|context, stream| {
         let number = stream.upload(&[1_u32]).unwrap();
         for panics in [false, true] {
@@ -437,20 +437,17 @@ fn a_loop_that_was_not_built_to_its_end_is_not_run() {
                     Err::<(), Error>(Error::NothingToTest)
                 })
             });
-            match std::panic::catch_unwind(filled) {
-                Ok(Err(Error::HalfDone(half))) => {
-                    assert_eq!((half.cause, half.left.len(), panics), (Error::NotFilled, 2, false));
-                }
-                Ok(other) => panic!("{other:?}"),
-                Err(_) => assert!(panics),
-            }
-            let error = graph.instantiate().unwrap_err();
-            assert!(matches!(error, Error::NotBuilt { .. }), "{error}");
+            let error = match std::panic::catch_unwind(filled) {
+                Ok(outcome) => outcome.map(drop).unwrap_err(),
+                Err(_) => graph.len().unwrap_err(),
+            };
+            let Error::Broken(broken) = &error else { panic!("{error}") };
+            assert_eq!(broken.cause, Error::NotFilled);
+            assert!(matches!(broken.undo, Error::KeepsAll { .. }), "{error}");
+            assert_broken(&graph, &error);
             let host = cuda_graph::Fallback::HostLoopAlways;
             let host = graph.instantiate_with_fallback(host, InstantiateOptions::new()).unwrap_err();
             assert_eq!(host, error);
-            let found = graph.check().unwrap().to_string();
-            assert!(found.contains("was not built to its end"), "{found}");
         }
     });
 }
