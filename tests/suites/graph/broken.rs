@@ -9,7 +9,7 @@ use cuda_graph::{
     Condition, ContextExt, EmptyNode, Error, Fallback, Frontier, Graph, InstantiateOptions, KernelNode, Node,
     Test,
 };
-use cuda_handles::{Batch, Buffer, Context, Event, SharedHostBuffer, Kernel, Owner, Stream};
+use cuda_handles::{Batch, Buffer, Context, Event, Kernel, Owner, SharedHostBuffer, Stream};
 use cuda_launch::{LaunchConfig, kernel, params, per};
 use cuda_sys::{CUresult, Call};
 use cuda_tests::{
@@ -35,7 +35,7 @@ kernel! {
 const CODE: CUresult = CUresult::CUDA_ERROR_OUT_OF_MEMORY;
 
 /// What can be asked of a graph that takes the driver's graph.
-pub(crate) fn uses(graph: &Graph) -> Vec<(&'static str, Result<(), Error>)> {
+fn uses(graph: &Graph) -> Vec<(&'static str, Result<(), Error>)> {
     let other = || graph.context().graph().unwrap();
     let options = InstantiateOptions::new;
     let mut uses = vec![
@@ -130,7 +130,8 @@ fn assert_nodes_broken([node, other]: [&Node; 2], error: &Error) {
 /// What nodes use, made before anything fails.
 struct Things {
     stream: Stream,
-    neighbour: Kernel,
+    /// One that takes nothing, and one that takes an address.
+    kernels: [Kernel; 2],
     event: Event,
     batch: Batch,
     host: SharedHostBuffer<u32>,
@@ -144,10 +145,10 @@ impl Things {
         let plain = context.alloc_blocking::<u32>(1).unwrap();
         batch.write(&plain, 0, 1).unwrap();
         Self {
-            neighbour: kernel(context, "neighbour"),
+            kernels: ["empty", "neighbour"].map(|name| kernel(context, name)),
             event: context.event().unwrap(),
             batch,
-            host: context.pinned_zeros::<u32>(64).unwrap().share(),
+            host: context.pinned_zeros::<u32>(1024).unwrap().share(),
             count_down: Need::Conditionals.is_met().then(|| count_down::load(context).unwrap()),
             stream,
         }
@@ -171,7 +172,7 @@ impl Used {
         let (held, source) = (Arc::new(()), things.context().graph().unwrap());
         source.root().empty().unwrap();
         source.keep(Owner::shared(Arc::clone(&held)));
-        let buffer = things.stream.zeros::<u32>(64).unwrap();
+        let buffer = things.stream.zeros::<u32>(1024).unwrap();
         things.stream.synchronize_blocking().unwrap();
         Self { buffer, held, source }
     }
@@ -190,7 +191,7 @@ type Add = fn(&Things, &Used, &Frontier<'_>) -> Result<(), Error>;
 
 fn launch(things: &Things, used: &Used, at: &Frontier<'_>, config: LaunchConfig) -> Result<(), Error> {
     // SAFETY: the kernel takes an address; nothing of this is run.
-    unsafe { at.launch_untyped(&things.neighbour, config, params![&used.buffer]) }.map(drop)
+    unsafe { at.launch_untyped(&things.kernels[1], config, params![&used.buffer]) }.map(drop)
 }
 
 const ADDS: [(&str, Keeps, Add); 10] = [
@@ -311,7 +312,12 @@ fn failing<R>([first, second]: [u64; 2], change: impl FnOnce() -> R) -> (R, [boo
 }
 
 /// Lets every two driver calls of an addition fail; gives how often that broke the graph.
-fn break_additions(things: &Things, make: Make, place: Place, (name, keeps, add): (&str, Keeps, Add)) -> usize {
+fn break_additions(
+    things: &Things,
+    make: Make,
+    place: Place,
+    (name, keeps, add): (&str, Keeps, Add),
+) -> usize {
     let mut broken = 0;
     every_two(|calls| {
         let (root, graph) = make(things);
@@ -406,7 +412,8 @@ fn whichever_two_calls_fail_a_conditional_node_or_loop_is_made_or_not_or_breaks_
         for add in CONDITIONALS {
             for (make, is_body) in [(root as Make, false), (body, true)] {
                 let broken = break_additions(&things, make, place, add);
-                let undoes = name != "after" || is_body && add.0 == "if with default" || add.1 == Keeps::Buffer;
+                let undoes =
+                    name != "after" || is_body && add.0 == "if with default" || add.1 == Keeps::Buffer;
                 assert!(broken > 0 || !undoes, "{name}: {}", add.0);
             }
         }
@@ -477,12 +484,12 @@ fn break_change(stream: &Stream, name: &str, change: Change) -> usize {
 type Launch = (usize, LaunchConfig);
 
 fn set(things: &Things, node: &KernelNode, used: &Used, (which, config): Launch) -> Result<(), Error> {
-    let (kernel, at) = (kernel(things.context(), ["empty", "neighbour"][which]), &used.buffer);
+    let (kernel, at) = (&things.kernels[which], &used.buffer);
     // SAFETY: the arguments are those of the kernels, and nothing of this is run.
     unsafe {
         match which {
-            0 => node.set_untyped(&kernel, config, params![]),
-            _ => node.set_untyped(&kernel, config, params![at]),
+            0 => node.set_untyped(kernel, config, params![]),
+            _ => node.set_untyped(kernel, config, params![at]),
         }
     }
 }
@@ -505,7 +512,10 @@ fn whichever_two_calls_fail_a_launch_is_set_or_not_or_breaks_the_graph() {
             ((0, plain.cluster(4).priority(-1)), (0, LaunchConfig::new(9, 32).cluster(3))),
             ((0, plain.cluster(4).cooperative()), (1, LaunchConfig::new(7, 16))),
             ((1, plain), (0, LaunchConfig::new(6, 32).cooperative().cluster(2).priority(-3))),
-            ((1, per(1, 32).memory_sync_domain_map(0, 1)), (1, LaunchConfig::new(4, 8).cluster(2).priority(-1))),
+            (
+                (1, per(1, 32).memory_sync_domain_map(0, 1)),
+                (1, LaunchConfig::new(4, 8).cluster(2).priority(-1)),
+            ),
         ];
         let mut broken = 0;
         for (case, (old, new)) in changes.into_iter().enumerate() {
@@ -515,6 +525,7 @@ fn whichever_two_calls_fail_a_launch_is_set_or_not_or_breaks_the_graph() {
                 let held = Arc::downgrade(&next.held);
                 launch(&things, &used, &graph.root(), per(1, 32)).unwrap();
                 let node = KernelNode::try_from(graph.nodes().unwrap().remove(0)).unwrap();
+                let beside = graph.root().empty().unwrap();
                 set(&things, &node, &used, old).unwrap();
                 let mut exec = graph.instantiate().unwrap();
                 let before = (seen(&node), node.config().unwrap());
@@ -525,7 +536,7 @@ fn whichever_two_calls_fail_a_launch_is_set_or_not_or_breaks_the_graph() {
                     Err(error @ Error::Broken(_)) => {
                         broken += 1;
                         assert_broken(&graph, error);
-                        assert_nodes_broken([&node, &node], error);
+                        assert_nodes_broken([&node, &beside], error);
                         assert_eq!(node.config().unwrap(), before.1);
                         exec.launch(&things.stream).unwrap();
                         things.stream.synchronize_blocking().unwrap();
@@ -534,7 +545,7 @@ fn whichever_two_calls_fail_a_launch_is_set_or_not_or_breaks_the_graph() {
                         let old_memory = Arc::downgrade(used.buffer.allocation());
                         drop(used);
                         assert!(old.0 == 0 || old_memory.strong_count() > 0, "{what}");
-                        stays_until_the_graph_goes(keeps(new.0), next, &held, &what, (graph, node));
+                        stays_until_the_graph_goes(keeps(new.0), next, &held, &what, (graph, node, beside));
                     }
                     Err(_) => {
                         assert_eq!((seen(&node), node.config().unwrap()), before, "{what}");
@@ -722,7 +733,7 @@ fn graphs_around_and_inside_a_broken_one_are_broken_and_clones_of_it_are_not() {
             graph.root().empty().unwrap();
             graph.instantiate().unwrap();
         }
-        assert_eq!(clone.find_clone_of(&last).map(drop).is_err(), true);
+        assert!(clone.find_clone_of(&last).is_err());
     });
 }
 

@@ -1,8 +1,7 @@
 //! Conditional nodes that other code made.
 
 use cuda_graph::{
-    Error, Fallback, Graph, IfElseNode, IfNode, InstantiateOptions, NodeKind, SwitchNode, Test,
-    WhileNode,
+    Error, Fallback, Graph, IfElseNode, IfNode, InstantiateOptions, NodeKind, SwitchNode, Test, WhileNode,
 };
 use cuda_handles::Context;
 use cuda_launch::per;

@@ -4,8 +4,8 @@ use core::fmt::Debug;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use cuda_graph::{
-    Branch, ContextExt, Error, Frontier, Graph, IfNode, KernelNode, Loop, LoopBody, Node, NodeKind,
-    Test, Testable,
+    Branch, ContextExt, Error, Frontier, Graph, IfNode, KernelNode, Loop, LoopBody, Node, NodeKind, Test,
+    Testable,
 };
 use cuda_handles::{Buffer, Context, Device, Slice, Stream};
 use cuda_launch::per;
@@ -683,7 +683,8 @@ fn a_loop_in_whose_closure_the_graph_breaks_ends_with_the_closures_error() {
         let mut seen = None;
         let outcome: Result<Loop, Error> = graph.root().while_nonzero(&number, |body| {
             let last = body.root().empty()?;
-            let fails = [fail(Call::cuGraphAddDependencies, 1, code), fail(Call::cuGraphDestroyNode, 1, code)];
+            let fails =
+                [fail(Call::cuGraphAddDependencies, 1, code), fail(Call::cuGraphDestroyNode, 1, code)];
             let error = body.root().before([&*last])?.empty().unwrap_err();
             assert!(fails.iter().all(cuda_tests::Injection::hit));
             seen = Some(error.clone());

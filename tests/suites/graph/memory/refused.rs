@@ -8,8 +8,8 @@ use cuda_launch::{Launch, TypedKernel, params, per};
 use cuda_sys::CUresult;
 use cuda_tests::{SOON, alone, is_soft, needs, until};
 
-use crate::broken::assert_broken;
 use super::{COUNT, N, increment, traceless};
+use crate::broken::assert_broken;
 
 fn foreign(node: &str) -> Error {
     Error::ForeignMemory { node: node.into() }
@@ -315,6 +315,60 @@ fn the_oldest_driver_has_memory_of_graphs() {
         let mut exec = graph.into_exec().unwrap();
         let output = exec.launch_with_outputs(stream).unwrap().take(&memory).unwrap();
         assert_eq!(output.read_blocking(stream).unwrap(), [5; N]);
+    });
+}
+
+/// The driver removes no node of a graph with memory nodes, so that attributes are refused before the
+/// node is there.
+#[test]
+fn a_refused_attribute_leaves_a_graph_with_memory_as_it_was() {
+    traceless(|context, stream| {
+        let kernel = increment::load(context).unwrap();
+        let graph = context.graph().unwrap();
+        let (alloc, memory) = graph.root().alloc::<u32>(N).unwrap();
+        let fill = alloc.then().fill(&memory, 5).unwrap();
+        let state = || (graph.nodes().unwrap(), graph.edges().unwrap());
+        let before = state();
+        let add = || {
+            let at = fill.then();
+            at.launch(&kernel, per(N, 32).priority(-1).cooperative(), (&memory, COUNT))
+        };
+        let attribute = cuda_sys::Call::cuGraphKernelNodeSetAttribute;
+        for (call, nth) in [(attribute, 1), (attribute, 2), (cuda_sys::Call::cuGraphAddNode, 1)] {
+            let failing = cuda_tests::fail(call, nth, CUresult::CUDA_ERROR_INVALID_VALUE);
+            let error = add().unwrap_err();
+            assert!(failing.hit());
+            drop(failing);
+            assert!(matches!(error, Error::Handles(_)), "{error}");
+            assert_eq!(state(), before, "{error}");
+        }
+        // It is the same node as in a graph without memory, and comes once.
+        let node = add().unwrap();
+        assert_eq!(node.config().unwrap(), per(N, 32).priority(-1).cooperative());
+        assert_eq!(graph.len().unwrap(), 3);
+        let mut exec = graph.instantiate().unwrap();
+        let output = exec.launch_with_outputs(stream).unwrap().take(&memory).unwrap();
+        assert_eq!(output.read_blocking(stream).unwrap(), [6; N]);
+    });
+}
+
+/// Refused only where it counts, it can be taken back no more.
+#[test]
+fn an_attribute_refused_by_the_node_itself_breaks_a_graph_with_memory() {
+    traceless(|context, _| {
+        let kernel = increment::load(context).unwrap();
+        let graph = context.graph().unwrap();
+        let (alloc, memory) = graph.root().alloc::<u32>(N).unwrap();
+        let failing = cuda_tests::fail(
+            cuda_sys::Call::cuGraphKernelNodeSetAttribute,
+            2,
+            CUresult::CUDA_ERROR_INVALID_VALUE,
+        );
+        let error =
+            alloc.then().launch(&kernel, per(N, 32).priority(-1), (&memory, COUNT)).map(drop).unwrap_err();
+        assert!(failing.hit());
+        drop(failing);
+        assert_broken(&graph, &error);
     });
 }
 
