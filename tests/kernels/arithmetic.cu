@@ -1,4 +1,5 @@
-// Integer and float arithmetic whose results are defined to the last bit, and branches that part the threads.
+// Integer and float arithmetic whose results are defined to the last bit, and branches that part
+// the threads.
 
 extern "C" __global__ void integers(unsigned n, const int* a, const int* b, int* out)
 {

@@ -1,4 +1,5 @@
-// Every thread does one of each atomic operation; `words` and `wide` start with what the test writes there.
+// Every thread does one of each atomic operation; `words` and `wide` start with what the test
+// writes there.
 
 extern "C" __global__ void atomics_word(unsigned n, unsigned* words)
 {

@@ -1,5 +1,6 @@
-// Pointers that lead anywhere: what compilers turn into generic addresses. Every kernel writes words that one thread, or
-// the threads of one block, compute; the tests know them. `compilers` has this file as other compilers translate it.
+// Pointers that lead anywhere: what compilers turn into generic addresses. Every kernel writes
+// words that one thread, or the threads of one block, compute; the tests know them. `compilers` has
+// this file as other compilers translate it.
 
 #define FAR static __device__ __noinline__
 

@@ -1,7 +1,8 @@
 // Heat on a plate: one explicit step of the five-point stencil, from one plate into another.
 //
-// The plate is `height` rows of `width` cells. Cells on the border keep their value. The arithmetic is spelled out, each operation
-// rounded on its own, so that a processor that does the same operations in the same order gets the same bits.
+// The plate is `height` rows of `width` cells. Cells on the border keep their value. The arithmetic
+// is spelled out, each operation rounded on its own, so that a processor that does the same
+// operations in the same order gets the same bits.
 
 extern "C" __global__ void heat_step(unsigned width, unsigned height, float coefficient, const float* in, float* out)
 {
@@ -22,8 +23,8 @@ extern "C" __global__ void heat_step(unsigned width, unsigned height, float coef
     out[cell] = __fadd_rn(here, __fmul_rn(coefficient, flow));
 }
 
-// The largest difference between two plates of `count` cells, as the bits of a float in `largest`, which must start as 0: floats that
-// are not negative are ordered as their bits are.
+// The largest difference between two plates of `count` cells, as the bits of a float in `largest`,
+// which must start as 0: floats that are not negative are ordered as their bits are.
 extern "C" __global__ void heat_difference(unsigned count, const float* first, const float* second, unsigned* largest)
 {
     __shared__ unsigned block_largest;

@@ -1,4 +1,5 @@
-// Sums over a block in shared memory of fixed and of launch-time size. The block is a power of two, at most 256 threads for the fixed one.
+// Sums over a block in shared memory of fixed and of launch-time size. The block is a power of two,
+// at most 256 threads for the fixed one.
 
 static __device__ void sum(unsigned n, const unsigned* in, unsigned* out, unsigned* shared)
 {

@@ -1,5 +1,7 @@
-//! The harness of the test suites: the driver under test, exact counts of its calls and objects,
-//! failures on demand.
+//! The harness of the test suites.
+//!
+//! A test starts with [`setup`], which installs the driver under test and gives a context, and does
+//! its work inside of [`no_leaks`]:
 //!
 //! ```no_run
 //! use cuda_tests::{count, no_leaks, setup};
@@ -10,55 +12,58 @@
 //!     assert_eq!(cost.calls("cuStreamCreateWithPriority"), 1, "{cost}");
 //! });
 //! ```
+//!
+//! # What to use when
+//!
+//! | a test wants to | it uses |
+//! |---|---|
+//! | have a driver and a context | [`setup`], [`install`] without a context |
+//! | be skipped where driver or devices lack something | [`needs!`], [`Need`], [`skip!`], [`takes_all_memory!`] |
+//! | behave otherwise on the software driver | [`is_soft`] |
+//! | call the driver past the library | [`raw`], [`last_graph`] |
+//! | know what a section costs | [`count`], [`Counts::assert_calls`]; [`trace`] for the order of calls |
+//! | know how many objects there are | [`live`], [`Kind`] |
+//! | show that nothing is left behind | [`no_leaks`], [`settle`] |
+//! | make one driver call fail | [`fail`], [`fail_any`] |
+//! | make each call of a scenario fail in turn | [`sweep`] for all calls and codes, [`every_failure`] for one section |
+//! | try every operation in each of the six states of a context | [`states`], [`six_states!`] |
+//! | show that a cost grows no faster than the graph | [`scale()`] |
+//! | keep work in flight | [`Gate`] holds a stream back, [`hold`] holds a driver call up |
+//! | run code in a host function | [`in_callback`] |
+//! | count the calls of a closure | [`closure`] |
+//! | wait for another thread, with a bound | [`until`], [`ends_soon`], [`SOON`] |
+//! | have a process of its own | [`alone!`], [`printed!`], [`in_forked_child`] |
+//! | launch something | [`kernel`] and the kernels in `tests/kernels` and `tests/suites/ptx` |
+//!
+//! # Rooms
+//!
+//! `faults` and `record` are what the observer of driver calls consults and writes. `wrapped` sees
+//! what an observer cannot. `driver` installs a driver with all of them. `things` and `process` are
+//! used by tests as they are, and `promises` are whole tests to be filled in.
 #![allow(clippy::expect_used, clippy::panic)] // This is how a test fails.
 
-mod child;
-mod count;
-mod created;
-#[cfg(unix)]
-mod fork;
-mod gate;
-mod graph_memory;
-mod heap;
-mod hold;
-mod inject;
-mod install;
-mod kernels;
-mod leaks;
-mod live;
-mod moved;
-mod need;
+mod driver;
+mod faults;
 mod poll;
-pub mod raw;
+mod process;
+mod promises;
 mod readme;
-mod scale;
-pub mod states;
-mod sweep;
-mod user_object;
-#[cfg(unix)]
-mod vulkan;
-mod watch;
+mod record;
+mod things;
+mod wrapped;
 
-pub use child::{printed_by_child, ran_as_child};
-pub use count::{Counts, count};
-pub use created::last_graph;
+pub use driver::{Need, Setup, chosen, install, is_soft, raw, setup};
+pub use faults::{Hold, Injection, fail, fail_any, hold};
+pub use poll::{SOON, ends_soon, until};
 #[cfg(unix)]
-pub use fork::in_forked_child;
-pub use gate::{Gate, in_callback};
-pub use hold::{Hold, hold};
-pub use inject::{Injection, fail, fail_any};
-pub use install::{Setup, chosen, install, is_soft, setup};
-pub use kernels::{SMALL, UNKNOWN_INSTRUCTION, VARIABLES, kernel};
-pub use leaks::{every_failure, no_leaks, settle};
-pub use live::{Kind, Live, live};
-pub use need::Need;
-pub use poll::{SOON, until};
-pub use scale::{Scale, scale};
-pub use sweep::{sweep, used_stream};
-pub use user_object::allocations_in_destructors;
+pub use process::in_forked_child;
+pub use process::{printed_by_child, ran_as_child};
+pub use promises::{Scale, every_failure, no_leaks, scale, settle, states, sweep, used_stream};
+pub use record::{Counts, Kind, Live, Step, calls_from_destructors, count, live, trace};
 #[cfg(unix)]
-pub use vulkan::VulkanSemaphore;
-pub use watch::{Step, calls_from_destructors, trace};
+pub use things::VulkanSemaphore;
+pub use things::{Gate, SMALL, UNKNOWN_INSTRUCTION, VARIABLES, closure, in_callback, kernel};
+pub use wrapped::{allocations_in_destructors, last_graph};
 
 /// Prints `skipped: ` with the reason and returns from the test.
 #[macro_export]

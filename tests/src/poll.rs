@@ -1,5 +1,6 @@
 //! Waiting for something that another thread does.
 
+use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
 /// How long a test waits for what must come soon.
@@ -18,4 +19,15 @@ pub fn until(bound: Duration, mut condition: impl FnMut() -> bool) -> bool {
         }
         std::thread::sleep(Duration::from_millis(1));
     }
+}
+
+/// The result of `work` on a thread of its own.
+///
+/// # Panics
+/// `work` does not end within [`SOON`].
+#[track_caller]
+pub fn ends_soon<R: Send + 'static>(work: impl FnOnce() -> R + Send + 'static) -> R {
+    let (sender, receiver) = channel();
+    std::thread::spawn(move || sender.send(work()));
+    receiver.recv_timeout(SOON).expect("it ends")
 }

@@ -4,10 +4,37 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
+use serde::Deserialize;
 
 /// The workspace and the cargo that it is built with.
 pub(crate) struct Cargo {
     root: PathBuf,
+}
+
+/// A package of the workspace.
+#[derive(Deserialize)]
+pub(crate) struct Package {
+    pub(crate) name: String,
+    pub(crate) manifest_path: PathBuf,
+    pub(crate) targets: Vec<Target>,
+}
+
+/// A library, a program, a test or an example of a package.
+#[derive(Deserialize)]
+pub(crate) struct Target {
+    pub(crate) name: String,
+    kind: Vec<String>,
+}
+
+impl Target {
+    pub(crate) fn is(&self, kind: &str) -> bool {
+        self.kind.iter().any(|found| found == kind)
+    }
+}
+
+#[derive(Deserialize)]
+struct Metadata {
+    packages: Vec<Package>,
 }
 
 impl Cargo {
@@ -40,6 +67,13 @@ impl Cargo {
         let mut command = Command::new("rustup");
         command.args(["run", "nightly", "cargo"]).current_dir(&self.root);
         Ok(command)
+    }
+
+    /// The packages of the workspace.
+    pub(crate) fn packages(&self) -> Result<Vec<Package>> {
+        let output = self.command().args(["metadata", "--no-deps", "--format-version", "1"]).output()?;
+        let metadata: Metadata = serde_json::from_slice(&output.stdout).context("cargo gives no metadata")?;
+        Ok(metadata.packages)
     }
 
     /// Runs cargo to its end.

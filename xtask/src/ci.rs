@@ -5,12 +5,11 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use clap::Parser;
-use serde::Deserialize;
 use xtask::runner::{self, TestOptions};
 
 use crate::build::{self, Build};
-use crate::cargo::{self, Cargo};
-use crate::{cudarc, doc_tests, kernels};
+use crate::cargo::{self, Cargo, Package};
+use crate::{cudarc, doc_tests, documentation, kernels, words};
 
 enum Ended {
     Passed(String),
@@ -21,6 +20,7 @@ type Step = (&'static str, fn(&Cargo) -> Result<Ended>);
 
 const STEPS: &[Step] = &[
     ("format", |cargo| passed(cargo.run(&["fmt", "--all", "--check"]))),
+    ("words", |cargo| passed(words::run(cargo))),
     ("clippy", clippy),
     ("kernels", |cargo| passed(kernels::run(cargo.root(), true))),
     ("bindings", |cargo| passed(bindgen(cargo, true))),
@@ -34,7 +34,7 @@ const STEPS: &[Step] = &[
     ("examples", examples),
     ("programs", programs),
     ("beside cudarc", |cargo| passed(cudarc::run(cargo))),
-    ("documentation", documentation),
+    ("documentation", |cargo| documentation::run(cargo).map(Ended::Passed)),
     ("models", models),
     ("tests, sanitised", sanitised),
     ("crates alone", alone),
@@ -163,31 +163,13 @@ fn models(cargo: &Cargo) -> Result<Ended> {
     passed(cargo::succeed(command))
 }
 
-fn documentation(cargo: &Cargo) -> Result<Ended> {
-    let mut command = cargo.command();
-    command.args(["doc", "--workspace", "--no-deps", "--all-features", "--quiet"]);
-    command.env("RUSTDOCFLAGS", "-D warnings");
-    passed(cargo::succeed(command))
-}
-
-#[derive(Deserialize)]
-struct Metadata {
-    packages: Vec<Package>,
-}
-
-#[derive(Deserialize)]
-struct Package {
-    name: String,
-}
-
 /// Each package with the features that it asks for itself, not those that its neighbours switch on.
 fn alone(cargo: &Cargo) -> Result<Ended> {
-    let output = cargo.command().args(["metadata", "--no-deps", "--format-version", "1"]).output()?;
-    let metadata: Metadata = serde_json::from_slice(&output.stdout).context("cargo gives no metadata")?;
-    for Package { name } in &metadata.packages {
+    let packages = cargo.packages()?;
+    for Package { name, .. } in &packages {
         cargo.run(&["check", "--quiet", "--package", name])?;
     }
-    Ok(Ended::Passed(format!("{} packages", metadata.packages.len())))
+    Ok(Ended::Passed(format!("{} packages", packages.len())))
 }
 
 /// Without lock files: for packages that are not to be published, cargo would look for their

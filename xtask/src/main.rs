@@ -6,8 +6,12 @@ mod cargo;
 mod ci;
 mod cudarc;
 mod doc_tests;
+mod documentation;
 mod kernels;
+mod stats;
+mod words;
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Result;
@@ -61,6 +65,15 @@ enum Task {
     /// Run the tests and the example that share a process with cudarc, on the software driver as a
     /// library
     Cudarc,
+    /// Check comments and Markdown: width, spelling, and the names of files in documents
+    Words,
+    /// Make the documentation of the libraries and follow its links
+    Doc,
+    /// Print the size of each package and the functions of more than 60 lines
+    Stats {
+        /// Another checkout of the workspace to read
+        checkout: Option<PathBuf>,
+    },
     /// Do all that must pass before a change is taken
     Ci,
 }
@@ -89,6 +102,12 @@ fn run(task: Task) -> Result<u8> {
         Task::Bindgen { check } => ci::bindgen(&cargo, check).map(|()| 0),
         Task::Kernels { check } => kernels::run(cargo.root(), check).map(|()| 0),
         Task::Cudarc => cudarc::run(&cargo).map(|()| 0),
+        Task::Words => words::run(&cargo).map(|()| 0),
+        Task::Doc => documentation::run(&cargo).map(|found| {
+            println!("{found}, and every link leads somewhere");
+            0
+        }),
+        Task::Stats { checkout } => stats::run(&cargo, checkout.as_deref()).map(|()| 0),
         Task::Ci => ci::run(&cargo),
     }
 }

@@ -17,9 +17,14 @@ mod memory;
 mod node;
 mod node_kind;
 mod node_name;
+pub mod prelude;
 mod state;
 mod toposort;
 mod wording;
+
+pub use cuda_handles as handles;
+pub use cuda_launch as launch;
+pub use cuda_sys as sys;
 
 pub use cuda_handles::{CallbackPanic, HostView, set_panic_hook};
 

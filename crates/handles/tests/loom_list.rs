@@ -2,7 +2,7 @@
 //! --release --test loom_list`.
 #![cfg(loom)]
 
-#[path = "../src/reaper/list.rs"]
+#[path = "../src/destroy/list.rs"]
 #[allow(dead_code)]
 mod list;
 
@@ -22,7 +22,7 @@ struct Value(UnsafeCell<usize>);
 impl Value {
     fn node(value: usize) -> Box<Node<Self>> {
         let cell = Self(UnsafeCell::new(0));
-        // SAFETY: the cell is nobody else's yet.
+        // SAFETY: the cell has no other user yet.
         cell.0.with_mut(|inner| unsafe { *inner = value });
         Node::new(cell)
     }

@@ -54,7 +54,7 @@ impl World {
     }
 }
 
-/// What `Arc` and `Weak` are to an owner, with loom's atomics; loom has no `Weak`.
+/// `Arc` and `Weak` of an owner, with loom's atomics; loom has no `Weak`.
 struct Block {
     number: usize,
     strong: AtomicUsize,
@@ -75,7 +75,7 @@ impl StrongOwner {
         WeakOwner(Arc::clone(&self.0))
     }
 
-    /// As long as an owner is held, its object is the one at the address.
+    /// While an owner is held, its object is the one at the address.
     fn assert_alive(&self) {
         assert_eq!(self.0.world.object.load(Ordering::Acquire), self.0.number);
     }

@@ -1,5 +1,5 @@
-//! The whole crate once, on the software driver. What it promises in detail is tested by the
-//! workspace's own suite, on every driver.
+//! The whole crate once, on the software driver. The workspace's own suite tests its promises in
+//! detail, on every driver.
 #![cfg(not(loom))]
 
 use cuda_handles::{Device, Error, Event, Image, Library, Stream, reaper};

@@ -1,56 +1,64 @@
-//! Launching a kernel on a stream.
+//! Kernel launches on a stream.
 
 use cuda_handles::capture::Enqueue;
 use cuda_handles::{AsStream, Event, Kernel, Stream};
 use cuda_sys::Call;
 
-use crate::arguments::Arguments;
-use crate::config::LaunchConfig;
-use crate::elsewhere;
+use crate::arguments::holder::Arguments;
+use crate::arguments::wrong_context;
+use crate::config::driver_config::raw_config;
+use crate::config::launch_config::LaunchConfig;
+use crate::config::stream_config::StreamConfig;
 use crate::error::{Error, Result};
-use crate::raw_config::raw_config;
-use crate::stream_config::StreamConfig;
 
-/// Something that can be launched on a stream: a [`Kernel`].
+/// Untyped launches on a stream, implemented by [`Kernel`].
 pub trait Launch {
-    /// Enqueues a launch on `stream`; it runs after all that was enqueued there before.
+    /// Enqueues a launch on `stream`. It runs after all work enqueued there before.
     ///
     /// On a capturing stream the launch becomes a node of the capture's graph, which keeps kernel
-    /// and arguments.
+    /// and arguments alive.
     ///
-    /// Configuration, arguments and contexts are checked first, so that a launch refused here has
-    /// not reached the driver and leaves a capture intact. What cannot be known here the driver
-    /// refuses, which ends a capture: a block other than the one that the kernel insists on
-    /// (`.reqntid`), more shared memory than the kernel has been allowed since by other code, a
-    /// cooperative launch in clusters for which there is room as blocks only. Then the stream is
-    /// made to wait for the memory of buffers that it has not used before, where that is still
-    /// needed. One driver call, no heap allocation with up to 16 arguments.
+    /// Contexts, configuration and arguments are checked first. A launch refused by these checks
+    /// has not reached the driver and leaves a capture intact. The driver itself refuses the rest,
+    /// which invalidates a capture: a block other than the kernel requires (`.reqntid`), more
+    /// shared memory than the kernel is allowed since other code changed that, or a cooperative
+    /// launch in clusters that fits as single blocks only. Next, the stream waits for the memory of
+    /// buffers that are not ready on it yet. The launch is one driver call. With up to 16 arguments
+    /// it makes no heap allocation.
     ///
     /// ```no_run
-    /// # fn example(kernel: &cuda_handles::Kernel, stream: &cuda_handles::Stream) -> Result<(), cuda_launch::Error> {
+    /// # use cuda_handles::{Kernel, Stream};
+    /// # fn example(kernel: &Kernel, stream: &Stream) -> Result<(), cuda_launch::Error> {
     /// use cuda_launch::{Launch, params, per};
     ///
     /// let (x, y) = (stream.zeros::<f32>(1 << 20)?, stream.zeros::<f32>(1 << 20)?);
-    /// // SAFETY: `saxpy(u32 n, float a, const float *x, float *y)` touches the first n elements of x and y.
-    /// unsafe { kernel.launch(stream, per(1 << 20, 256), &params![1_u32 << 20, 2.0_f32, &x, &y]) }
+    /// let n = 1_u32 << 20;
+    /// // SAFETY: `saxpy(u32 n, float a, const float *x, float *y)` accesses the first n elements
+    /// // of x and y.
+    /// unsafe { kernel.launch(stream, per(1 << 20, 256), &params![n, 2.0_f32, &x, &y]) }
     /// # }
     /// ```
     ///
-    /// Stands on `cuLaunchKernel`, CUDA 4.0; with attributes on `cuLaunchKernelEx`, CUDA 11.6.
+    /// Calls `cuLaunchKernel` (CUDA 4.0), or with attributes `cuLaunchKernelEx` (CUDA 11.6).
     ///
     /// # Safety
-    /// - The kernel's parameters mean what the arguments are: a number where it takes a number of
-    ///   that kind, an address where it takes an address. (Number and sizes are checked.)
+    /// - The arguments have the types of the kernel's parameters. (Number and sizes are checked.)
     /// - With these arguments and this configuration, and whatever the buffers hold then, the
-    ///   kernel accesses no memory but that of the buffers given, within their bounds.
-    /// - No other work that may run at the same time accesses the same memory in a way that makes a
-    ///   data race.
+    ///   kernel accesses only the memory of the given buffers, within their bounds.
+    /// - No other work that may run at the same time accesses this memory in a data race.
     ///
     /// # Errors
-    /// Configuration or arguments that the kernel does not take, a stream of another context, or
-    /// what the driver answers.
+    /// - [`Error::Limit`], [`Error::Attribute`] or [`Error::DriverTooOld`] for the configuration.
+    /// - [`Error::WrongArguments`] or [`Error::OutsideGraph`] for the arguments.
+    /// - [`Error::Handles`] if kernel, stream and memory are of different contexts, or with the
+    ///   driver's error.
     #[doc(alias = "cuLaunchKernel")]
     #[doc(alias = "cuLaunchKernelEx")]
+    #[doc(alias = "cudaLaunchKernel")]
+    #[doc(alias = "cudaLaunchKernelEx")]
+    #[doc(alias = "cudaLaunchKernelExC")]
+    #[doc(alias = "cudaLaunch")]
+    #[doc(alias = "kernel launch")]
     unsafe fn launch<'e>(
         &self,
         stream: &impl AsStream,
@@ -60,8 +68,8 @@ pub trait Launch {
 }
 
 impl Launch for Kernel {
-    // Configuration and arguments are large: passed to a function that is not inlined, they would
-    // be written to memory and read back, which takes longer than all the checks.
+    // Always inlined: otherwise configuration and arguments would be written to memory and read
+    // back, which takes longer than all the checks.
     #[inline(always)]
     unsafe fn launch<'e>(
         &self,
@@ -74,8 +82,8 @@ impl Launch for Kernel {
     }
 }
 
-/// Checks and launches. What is seldom done is done elsewhere, by functions that take the
-/// configuration itself: for a reference to it every launch would have to write it to memory.
+/// Checks and launches. Rare cases are in cold functions, which take the configuration by value: a
+/// reference would force every launch to write it to memory.
 ///
 /// # Safety
 /// As [`Launch::launch`].
@@ -87,7 +95,7 @@ pub(crate) unsafe fn enqueue(
     arguments: &impl Arguments,
 ) -> Result<()> {
     if !kernel.context().is_same(stream.context()) {
-        return Err(elsewhere::kernel(kernel, stream));
+        return Err(wrong_context::kernel_and_stream(kernel, stream));
     }
     config.check(kernel)?;
     arguments.check(kernel)?;
@@ -95,7 +103,7 @@ pub(crate) unsafe fn enqueue(
         return Err(outside(kernel));
     }
     if let Err(error) = arguments.ready_on(stream) {
-        return Err(elsewhere::named(error, kernel, arguments));
+        return Err(wrong_context::name_argument(error, kernel, arguments));
     }
     if config.has_events() {
         // SAFETY: the caller's promise.
@@ -109,8 +117,15 @@ pub(crate) unsafe fn enqueue(
         // SAFETY: the caller's promise.
         return unsafe { enqueue_with_attributes(turn, kernel, config, arguments) };
     }
-    // SAFETY: everything is checked; the rest is the caller's promise.
+    // SAFETY: the checks above, and the caller's promise for the rest.
     unsafe { call(kernel, stream, config.config(), arguments) }
+}
+
+/// The error of a launch with events on a stream that captures.
+#[cold]
+fn uncaptured(config: StreamConfig<'_>) -> Error {
+    let what = config.events().next().map_or("the event of a launch", |(_, what)| what);
+    cuda_handles::Error::Capturing { what }.into()
 }
 
 #[cold]
@@ -118,10 +133,10 @@ fn outside(kernel: &Kernel) -> Error {
     Error::OutsideGraph { kernel: kernel.name().into() }
 }
 
-/// The driver's plain launch.
+/// The launch of a configuration without attributes.
 ///
 /// # Safety
-/// As [`Launch::launch`]; everything is checked, and the stream's turn is held.
+/// As [`Launch::launch`]; configuration and arguments are checked, and the stream's turn is held.
 #[inline(always)]
 unsafe fn call(
     kernel: &Kernel,
@@ -155,7 +170,7 @@ unsafe fn call(
 /// The launch of a configuration that has attributes.
 ///
 /// # Safety
-/// As [`Launch::launch`]; everything is checked, and the turn is the stream's.
+/// As [`Launch::launch`]; configuration and arguments are checked, and `turn` is the stream's.
 #[cold]
 unsafe fn enqueue_with_attributes(
     turn: Enqueue<'_>,
@@ -180,7 +195,7 @@ unsafe fn enqueue_with_attributes(
 /// The launch of a configuration that has events.
 ///
 /// # Safety
-/// As [`Launch::launch`]; everything is checked.
+/// As [`Launch::launch`]; configuration and arguments are checked.
 #[cold]
 unsafe fn enqueue_recording(
     kernel: &Kernel,
@@ -188,12 +203,12 @@ unsafe fn enqueue_recording(
     config: StreamConfig<'_>,
     arguments: &impl Arguments,
 ) -> Result<()> {
-    // Over the call: nobody records them in a capture meanwhile, of which the note below would know
-    // nothing. Before the turn, as everywhere.
+    // Held over the call, so that no capture records the events meanwhile, which `done` would then
+    // miss. Taken before the turn, as everywhere.
     let recording = Event::recording(config.events().map(|(event, _)| event))?;
     let turn = stream.enqueue()?;
     if turn.is_captured()? {
-        return Err(config.uncaptured());
+        return Err(uncaptured(config));
     }
     // SAFETY: the caller's promise.
     unsafe { enqueue_with_attributes(turn, kernel, config, arguments) }?;
@@ -201,8 +216,8 @@ unsafe fn enqueue_recording(
     Ok(())
 }
 
-/// Gives the capture what the launch uses. The turn is passed through: for a reference to it every
-/// launch would have to write it to memory.
+/// Makes the capture keep kernel and arguments. The turn is passed by value: a reference would
+/// force every launch to write it to memory.
 #[cold]
 fn keep<'s>(turn: Enqueue<'s>, kernel: &Kernel, arguments: &impl Arguments) -> Result<Enqueue<'s>> {
     turn.keep_with(|keeper| {

@@ -1,5 +1,4 @@
-//! Tensor maps: descriptions of arrays of up to five dimensions, by which kernels copy tiles to
-//! shared memory and back.
+//! Tensor maps, by which kernels copy tiles of arrays to shared memory and back.
 
 use core::fmt;
 use core::marker::PhantomData;
@@ -11,14 +10,14 @@ use cuda_sys::{
     CUtensorMapSwizzle, Call,
 };
 
+use crate::arguments::params::{KernelArg, Params};
 use crate::error::{Error, Result};
-use crate::params::{KernelArg, Params};
 
-/// An element type that tensor maps know.
+/// An element type of tensor maps.
 ///
 /// # Safety
-/// An element of [`DATA_TYPE`](Self::DATA_TYPE) has as many bytes as one of this type: by that the
-/// reach of a map is checked.
+/// An element of [`DATA_TYPE`](Self::DATA_TYPE) has the size of this type. The check of a map
+/// against its memory relies on it.
 ///
 /// ```compile_fail,E0200
 /// # use cuda_sys::CUtensorMapDataType;
@@ -31,13 +30,13 @@ use crate::params::{KernelArg, Params};
 /// # fn main() {}
 /// ```
 pub unsafe trait TensorElement: Element {
-    /// The driver's name for it.
+    /// The driver's constant for the type.
     const DATA_TYPE: CUtensorMapDataType;
 }
 
 macro_rules! elements {
     ($($type:ty: $name:ident),*) => {$(
-        // SAFETY: the name is that of the type.
+        // SAFETY: the constant names this type.
         unsafe impl TensorElement for $type {
             const DATA_TYPE: CUtensorMapDataType = CUtensorMapDataType::$name;
         }
@@ -58,11 +57,11 @@ elements!(
 #[cfg(feature = "half")]
 elements!(half::f16: CU_TENSOR_MAP_DATA_TYPE_FLOAT16, half::bf16: CU_TENSOR_MAP_DATA_TYPE_BFLOAT16);
 
-/// How the chunks of a tile's rows are mixed in shared memory, so that columns are read without
-/// bank conflicts.
+/// The permutation of the chunks of a tile's rows in shared memory, with which kernels read columns
+/// without bank conflicts.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Swizzle {
-    /// Not at all.
+    /// No permutation.
     #[default]
     None,
     /// Within 32 bytes.
@@ -83,7 +82,7 @@ impl Swizzle {
         }
     }
 
-    /// The most bytes that a row of a tile may have.
+    /// The largest size of a row of a tile, in bytes.
     fn row(self) -> Option<u64> {
         match self {
             Self::None => None,
@@ -94,10 +93,10 @@ impl Swizzle {
     }
 }
 
-/// How much the L2 cache fetches at a time.
+/// The granularity of fetches into the L2 cache.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum L2Promotion {
-    /// What is asked for.
+    /// The requested bytes only.
     #[default]
     None,
     /// 64 bytes.
@@ -119,7 +118,7 @@ impl L2Promotion {
     }
 }
 
-/// The shape of a tiled array of `RANK` dimensions, from 1 to 5, the fastest first.
+/// The shape of a tiled array of `RANK` dimensions, from 1 to 5, the fastest-changing first.
 ///
 /// ```no_run
 /// # fn example(buffer: &cuda_handles::Buffer<f32>) -> cuda_launch::Result<()> {
@@ -133,8 +132,7 @@ impl L2Promotion {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Tiled<const RANK: usize> {
     dims: [u64; RANK],
-    /// In bytes, the first being the element's size; `None` where rows follow each other without
-    /// gaps.
+    /// In bytes; the first is the element's size. `None` for an array without gaps.
     strides: Option<[u64; RANK]>,
     tile: [u32; RANK],
     steps: [u32; RANK],
@@ -144,56 +142,56 @@ pub struct Tiled<const RANK: usize> {
 }
 
 impl<const RANK: usize> Tiled<RANK> {
-    /// An array of `dims` elements without gaps, copied by tiles of `tile` elements.
+    /// An array of extents `dims` without gaps, copied in tiles of extents `tile`.
     #[must_use]
     pub fn new(dims: [u64; RANK], tile: [u32; RANK]) -> Self {
         let (swizzle, promotion) = (Swizzle::None, L2Promotion::None);
         Self { dims, strides: None, tile, steps: [1; RANK], swizzle, promotion, nan: false }
     }
 
-    /// The distance in bytes between neighbours in each dimension. The first is not used: elements
-    /// of a row follow each other.
+    /// Sets the distance in bytes between neighbours in each dimension. The first value is ignored:
+    /// the elements of a row are adjacent.
     #[must_use]
     pub fn strides(mut self, bytes: [u64; RANK]) -> Self {
         self.strides = Some(bytes);
         self
     }
 
-    /// Takes every n-th element in each dimension, n from 1 to 8.
+    /// Takes every n-th element in each dimension, with n from 1 to 8.
     #[must_use]
     pub fn steps(mut self, steps: [u32; RANK]) -> Self {
         self.steps = steps;
         self
     }
 
-    /// Mixes chunks in shared memory.
+    /// Sets the permutation in shared memory.
     #[must_use]
     pub fn swizzle(mut self, swizzle: Swizzle) -> Self {
         self.swizzle = swizzle;
         self
     }
 
-    /// How much the L2 cache fetches at a time.
+    /// Sets the granularity of fetches into the L2 cache.
     #[must_use]
     pub fn l2_promotion(mut self, promotion: L2Promotion) -> Self {
         self.promotion = promotion;
         self
     }
 
-    /// Elements beyond the array read as NaN instead of zero; for floating-point types.
+    /// Makes elements beyond the array read as NaN instead of zero, for floating-point types.
     #[must_use]
     pub fn nan_beyond(mut self) -> Self {
         self.nan = true;
         self
     }
 
-    /// Makes a tensor map of `slice`, which has room for the whole array.
+    /// Makes a tensor map of `slice`, which must contain the whole array.
     ///
-    /// Stands on `cuTensorMapEncodeTiled`, CUDA 12.0. Needs compute capability 9.0.
+    /// Calls `cuTensorMapEncodeTiled` (CUDA 12.0). Needs compute capability 9.0.
     ///
     /// # Errors
-    /// [`Error::TensorMap`] names the rule that is broken and the value; or what the driver
-    /// answers.
+    /// [`Error::TensorMap`] names the broken rule and the value. [`Error::Handles`] with the
+    /// driver's error.
     #[doc(alias = "cuTensorMapEncodeTiled")]
     pub fn encode<'a, T: TensorElement>(&self, slice: impl Into<Slice<'a, T>>) -> Result<TensorMap<T>> {
         let slice = slice.into();
@@ -208,8 +206,8 @@ impl<const RANK: usize> Tiled<RANK> {
         let strides = self.check(&slice)?;
         let mut raw = CUtensorMap::default();
         let encode = || {
-            // SAFETY: the arrays have an element for each dimension, one less for the strides, and
-            // the address is that of live memory with room for the array.
+            // SAFETY: the arrays have an element for each dimension, one less for the strides. The
+            // address is of live memory that contains the array.
             unsafe {
                 context.driver().cuTensorMapEncodeTiled(
                     &raw mut raw,
@@ -228,7 +226,7 @@ impl<const RANK: usize> Tiled<RANK> {
             }
         };
         let len = self.dims.iter().try_fold(1_u64, |product, dim| product.checked_mul(*dim));
-        // Dimensions with a stride of 0 take no memory.
+        // Dimensions with a stride of 0 take no memory, so `reach` does not bound the product.
         let Some(len) = len else { return refuse("it has more elements than 64 bits count".to_owned()) };
         let code = context.with_current(encode)?;
         context.check(Call::cuTensorMapEncodeTiled, code)?;
@@ -249,7 +247,7 @@ impl<const RANK: usize> Tiled<RANK> {
         }
     }
 
-    /// The bytes from the first element to the end of the last.
+    /// The bytes from the first element to the end of the last one.
     fn reach(&self, strides: &[u64; RANK], element: usize) -> Option<u64> {
         let last = self.dims.iter().zip(strides).try_fold(0_u64, |sum, (&dim, &stride)| {
             sum.checked_add(dim.checked_sub(1)?.checked_mul(stride)?)
@@ -257,7 +255,7 @@ impl<const RANK: usize> Tiled<RANK> {
         last.checked_add(element as u64)
     }
 
-    /// Holds the shape against the rules of the hardware; gives the strides back.
+    /// Checks the shape against the rules of the hardware. Returns the strides.
     fn check<T: TensorElement>(&self, slice: &Slice<'_, T>) -> Result<[u64; RANK]> {
         let element = size_of::<T>() as u64;
         if !(1..=5).contains(&RANK) {
@@ -323,9 +321,12 @@ fn refuse<T>(reason: String) -> Result<T> {
     Err(Error::TensorMap(reason.into()))
 }
 
-/// A tensor map of elements of type `T`, which keeps the memory that it describes. An argument of
-/// kernels, by value, as a `const __grid_constant__ CUtensorMap`; in [`kernel!`](crate::kernel!)
-/// declared as `In<Tensor<T>>`, `Out<Tensor<T>>` or `InOut<Tensor<T>>`.
+/// A tensor map of elements of type `T`, which keeps its memory alive.
+///
+/// Kernels take it by value, as a `const __grid_constant__ CUtensorMap`.
+/// [`kernel!`](crate::kernel!) declares it as `In<Tensor<T>>`, `Out<Tensor<T>>` or
+/// `InOut<Tensor<T>>`.
+#[doc(alias = "CUtensorMap")]
 pub struct TensorMap<T> {
     raw: CUtensorMap,
     allocation: Arc<Allocation>,
@@ -336,13 +337,13 @@ pub struct TensorMap<T> {
 }
 
 impl<T> TensorMap<T> {
-    /// The driver's form.
+    /// The driver's descriptor.
     #[must_use]
     pub fn as_raw(&self) -> &CUtensorMap {
         &self.raw
     }
 
-    /// The memory that it describes a part of.
+    /// The allocation that contains the array.
     #[must_use]
     pub fn allocation(&self) -> &Arc<Allocation> {
         &self.allocation
@@ -354,13 +355,13 @@ impl<T> TensorMap<T> {
         self.start
     }
 
-    /// The bytes from the first element to the end of the last.
+    /// The bytes from the first element to the end of the last one.
     #[must_use]
     pub fn size_bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// The number of elements. There is at least one.
+    /// The number of elements, at least one.
     #[must_use]
     #[allow(clippy::len_without_is_empty)]
     pub fn len(&self) -> u64 {

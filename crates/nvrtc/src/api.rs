@@ -17,15 +17,15 @@ pub(crate) struct Opaque {
 /// `nvrtcProgram`.
 pub(crate) type Raw = *mut Opaque;
 
-/// Tells the size of something that a program has.
+/// Returns the size of an output of a program.
 pub(crate) type Size = unsafe extern "C" fn(Raw, *mut usize) -> c_int;
-/// Writes it to memory of that size.
+/// Writes an output to memory of that size.
 pub(crate) type Fill = unsafe extern "C" fn(Raw, *mut c_char) -> c_int;
 
-/// Declares the table, and how each entry is looked up.
+/// Declares the table and the look-up of each entry.
 macro_rules! entries {
     ($($field:ident $name:literal: $type:ty;)*) => {
-        /// The entry points, with the signatures of nvrtc.h. They are the same from NVRTC 12.0 on.
+        /// The entry points, with the signatures of nvrtc.h, unchanged since NVRTC 12.0.
         pub(crate) struct Api {
             $(pub(crate) $field: $type,)*
         }
@@ -69,7 +69,7 @@ fn lacks(name: &str, error: &libloading::Error) -> String {
     format!("it has no {name} ({})", reason(error))
 }
 
-/// The system's reason, which libloading has as the source of its own.
+/// The system's reason, which is the source of libloading's error.
 fn reason(error: &libloading::Error) -> String {
     error.source().map_or_else(|| error.to_string(), ToString::to_string)
 }
@@ -78,22 +78,22 @@ fn reason(error: &libloading::Error) -> String {
 const OLDEST: Version = Version::new(12, 0);
 
 impl Api {
-    /// Opens a library and looks at its version.
+    /// Opens a library and checks its version.
     ///
     /// # Safety
-    /// A library at that path is NVRTC, or opening it and calling what it has under the names of
-    /// nvrtc.h does no harm.
+    /// A library at that path is NVRTC, or opening it and calling its symbols of nvrtc.h is
+    /// harmless.
     pub(crate) unsafe fn open(path: &Path) -> Result<(Self, Version), String> {
-        // The wheels of NVRTC 13 do not tell the loader that their second part lies beside the
-        // first. It finds by name what is open already.
+        // In the wheels of NVRTC 13 the loader does not find the second part beside the first. A
+        // library that is already open is found by its name.
         for part in search::builtins(path) {
-            // SAFETY: the caller's promise. Where it does not open, the compiler says so when it
+            // SAFETY: the caller's promise. If it does not open, the compiler reports that when it
             // needs it.
             core::mem::forget(unsafe { Library::new(part) });
         }
         // SAFETY: the caller's promise.
         let library = unsafe { Library::new(path) }.map_err(|error| reason(&error))?;
-        // Never closed: its entries are kept, and it keeps threads of its own.
+        // Never closed: its entries stay in use, and it runs threads of its own.
         let library = core::mem::ManuallyDrop::new(library);
         // SAFETY: as above; the signatures are those of all versions since 11.2.
         let api = unsafe { Self::look_up(&library) }?;
@@ -110,14 +110,14 @@ impl Api {
         Ok((api, version))
     }
 
-    /// The compiler's words for a code.
+    /// The compiler's description of a result code.
     pub(crate) fn words(&self, code: c_int) -> String {
         // SAFETY: the call takes any code.
         let text = unsafe { (self.error_string)(code) };
         if text.is_null() {
             return code.to_string();
         }
-        // SAFETY: the answer is a C string that is never freed.
+        // SAFETY: the compiler returns a C string that is never freed.
         unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned()
     }
 }

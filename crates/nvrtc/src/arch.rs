@@ -1,4 +1,4 @@
-//! What is compiled for.
+//! Architectures and compilation targets.
 
 use core::fmt;
 
@@ -17,21 +17,20 @@ impl Arch {
         Self { major, minor, suffix: None }
     }
 
-    /// With the features that this compute capability alone has, such as `sm_90a`. The code runs on
-    /// no other.
+    /// Adds the features specific to this compute capability, as in `sm_90a`. The code runs on no
+    /// other.
     #[must_use]
     pub const fn specific(self) -> Self {
         Self { suffix: Some('a'), ..self }
     }
 
-    /// With the features that the family of this compute capability has, such as `sm_100f`. Since
-    /// NVRTC 12.9.
+    /// Adds the features of this compute capability's family, as in `sm_100f`. Needs NVRTC 12.9.
     #[must_use]
     pub const fn of_family(self) -> Self {
         Self { suffix: Some('f'), ..self }
     }
 
-    /// From the compiler's own number: 90 for 9.0, 120 for 12.0.
+    /// Converts the compiler's number: 90 for 9.0, 120 for 12.0.
     pub(crate) const fn from_number(number: u32) -> Self {
         Self::new(number / 10, number % 10)
     }
@@ -44,19 +43,19 @@ impl fmt::Display for Arch {
     }
 }
 
-/// What comes out of the compiler.
+/// The form and the architecture of the compiled code.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Target {
-    /// PTX for the oldest architecture that the compiler knows; with a context (feature `nvrtc` of
-    /// cuda-handles), PTX for its device.
+    /// PTX for the oldest architecture that the compiler supports, or for the context's device if
+    /// there is a context (feature `nvrtc` of cuda-handles).
     #[default]
     Unnamed,
-    /// PTX, which runs on this compute capability and on later ones.
+    /// PTX, which runs on this compute capability and later ones.
     Ptx(Arch),
-    /// Code of this compute capability, which later ones of the same major number run as well. The
-    /// driver has nothing to compile, and its version may be older than the compiler's, within the
-    /// same major number.
+    /// Machine code, which runs on this compute capability and later ones of the same major number.
+    /// The driver compiles nothing, and may be older than the compiler within the same major
+    /// version.
     Cubin(Arch),
 }
 

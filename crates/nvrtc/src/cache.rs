@@ -1,4 +1,4 @@
-//! Compiled programs that are kept.
+//! The cache of compiled programs.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use crate::compiled::Compiled;
 use crate::program::Program;
 
-/// The programs kept; then the one that was not asked for longest goes.
+/// The capacity. Beyond it, the least recently used program is dropped.
 pub(crate) const LIMIT: usize = 256;
 
 #[derive(Default)]
@@ -14,9 +14,9 @@ pub(crate) struct Cache(Mutex<Kept>);
 
 #[derive(Default)]
 struct Kept {
-    /// With the count of the last question for each.
+    /// Each with the number of its last look-up.
     programs: HashMap<Program, (Arc<Compiled>, u64)>,
-    questions: u64,
+    look_ups: u64,
 }
 
 impl Cache {
@@ -26,17 +26,17 @@ impl Cache {
 
     pub(crate) fn find(&self, program: &Program) -> Option<Arc<Compiled>> {
         let mut kept = self.lock();
-        kept.questions += 1;
-        let now = kept.questions;
+        kept.look_ups += 1;
+        let now = kept.look_ups;
         let (compiled, asked) = kept.programs.get_mut(program)?;
         *asked = now;
         Some(Arc::clone(compiled))
     }
 
-    /// Keeps a program; gives the one that is there if another thread was faster.
+    /// Stores a program. If another thread stored it first, returns that one.
     pub(crate) fn keep(&self, program: &Program, compiled: Compiled) -> Arc<Compiled> {
         let mut kept = self.lock();
-        let now = kept.questions;
+        let now = kept.look_ups;
         if kept.programs.len() >= LIMIT && !kept.programs.contains_key(program) {
             let oldest = kept.programs.iter().min_by_key(|(_, (_, asked))| *asked);
             if let Some(oldest) = oldest.map(|(program, _)| program.clone()) {

@@ -1,4 +1,4 @@
-//! What came out of the compiler.
+//! Compiled programs.
 
 use crate::error::{Error, Result};
 use crate::version::{self, Version, newest_ptx};
@@ -9,37 +9,37 @@ pub struct Compiled {
     pub(crate) ptx: Option<String>,
     pub(crate) cubin: Option<Vec<u8>>,
     pub(crate) log: String,
-    /// Expressions and the names that the compiler gave them.
+    /// Expressions and their names in the image.
     pub(crate) names: Vec<(String, String)>,
     pub(crate) compiler: Version,
 }
 
 impl Compiled {
-    /// The PTX; `None` if a cubin was asked for.
+    /// The PTX; `None` if the target is a cubin.
     #[doc(alias = "nvrtcGetPTX")]
     #[must_use]
     pub fn ptx(&self) -> Option<&str> {
         self.ptx.as_deref()
     }
 
-    /// The cubin, if that was asked for.
+    /// The cubin; `None` if the target is PTX.
     #[doc(alias = "nvrtcGetCUBIN")]
     #[must_use]
     pub fn cubin(&self) -> Option<&[u8]> {
         self.cubin.as_deref()
     }
 
-    /// What the compiler wrote: its warnings.
+    /// The compiler's log: its warnings.
     #[doc(alias = "nvrtcGetProgramLog")]
     #[must_use]
     pub fn log(&self) -> &str {
         &self.log
     }
 
-    /// The name in the image of what an [`expression`](crate::Program::expression) stands for.
+    /// The name in the image of an [`expression`](crate::Program::expression).
     ///
     /// # Errors
-    /// The program was compiled without this expression.
+    /// [`Error::NoExpression`] if the program was compiled without this expression.
     #[doc(alias = "nvrtcGetLoweredName")]
     pub fn lowered_name(&self, expression: &str) -> Result<&str> {
         let found = self.names.iter().find(|(known, _)| known == expression);
@@ -55,17 +55,17 @@ impl Compiled {
         self.compiler
     }
 
-    /// The version of the PTX, if it is PTX.
+    /// The version of the PTX; `None` if the target is a cubin.
     #[must_use]
     pub fn ptx_version(&self) -> Option<Version> {
         self.ptx().and_then(version::of_ptx)
     }
 
-    /// Whether a driver of this CUDA version reads the PTX. Says nothing of cubins, and of drivers
-    /// that this crate does not know: there the driver has the last word.
+    /// Checks that a driver of this CUDA version reads the PTX. Succeeds for cubins and for driver
+    /// versions unknown to this crate, which only the driver can judge.
     ///
     /// # Errors
-    /// [`Error::PtxTooNew`], which says what to do.
+    /// [`Error::PtxTooNew`], with advice.
     pub fn check_driver(&self, driver: Version) -> Result<()> {
         match (self.ptx_version(), newest_ptx(driver)) {
             (Some(ptx), Some(newest)) if ptx > newest => {

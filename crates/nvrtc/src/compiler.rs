@@ -1,4 +1,4 @@
-//! The compiler, loaded.
+//! The compiler: finding, loading and running it.
 
 use core::ffi::{CStr, c_char, c_int};
 use core::fmt;
@@ -23,43 +23,42 @@ struct Inner {
     cache: Cache,
 }
 
-/// NVIDIA's runtime compiler. Clones share it; any thread may use it, several at a time.
+/// NVIDIA's runtime compiler. Clones share it. It is thread-safe, and threads compile in parallel.
 #[derive(Clone)]
 pub struct Compiler(Arc<Inner>);
 
-/// The compilers found for a driver's major number.
+/// The loaded compilers, by the driver's major version.
 static LOADED: Mutex<Vec<(Option<u32>, Compiler)>> = Mutex::new(Vec::new());
 
 impl Compiler {
-    /// Finds the compiler and loads it, once in a process; a failed try can be repeated.
+    /// Finds and loads the compiler, once in a process. A failed attempt can be repeated.
     ///
-    /// The library is looked for
-    /// 1. where the environment variable `CUDA_NVRTC` says (a file, or the folder that has it), and
-    ///    then nowhere else;
-    /// 2. where the system finds libraries, as for `LD_LIBRARY_PATH`;
-    /// 3. in the toolkits that `CUDA_HOME`, `CUDA_PATH` or `CUDA_ROOT` name, and in the usual
-    ///    places;
-    /// 4. in the Python environments that `VIRTUAL_ENV` or `CONDA_PREFIX` name, the user's and the
-    ///    system's, where the wheels `nvidia-cuda-nvrtc-cu12` and `nvidia-cuda-nvrtc` put it.
+    /// The search goes through these places:
+    /// 1. the file or folder named by the environment variable `CUDA_NVRTC`; if it is set, no other
+    ///    place;
+    /// 2. the system's search path for libraries (`LD_LIBRARY_PATH`);
+    /// 3. the toolkits named by `CUDA_HOME`, `CUDA_PATH` or `CUDA_ROOT`, and the usual folders;
+    /// 4. the Python environments named by `VIRTUAL_ENV` or `CONDA_PREFIX`, the user's and the
+    ///    system's, for the wheels `nvidia-cuda-nvrtc-cu12` and `nvidia-cuda-nvrtc`.
     ///
     /// # Errors
-    /// It is nowhere ([`Error::NotFound`] names all that was tried), or what `CUDA_NVRTC` names is
-    /// none.
+    /// [`Error::NotFound`] lists all places that were tried. [`Error::Named`] if `CUDA_NVRTC` does
+    /// not name a usable NVRTC.
     pub fn load() -> Result<Self> {
         Self::load_once(None)
     }
 
-    /// As [`load`](Self::load), for a driver: a compiler whose major number is newer than the
-    /// driver's is taken only where there is no other, since the driver does not read its PTX.
+    /// [`load`](Self::load) for a driver. A compiler of a newer major version than the driver's is
+    /// the last choice, since the driver does not read its PTX.
     ///
     /// # Errors
-    /// As [`load`](Self::load).
+    /// Those of [`load`](Self::load).
     pub fn load_for(driver: Version) -> Result<Self> {
         Self::load_once(Some(driver.major))
     }
 
     fn load_once(major: Option<u32>) -> Result<Self> {
-        // Held while libraries are opened: they wait for nobody.
+        // Held while libraries are opened, which does not wait for other threads.
         let mut loaded = LOADED.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, compiler)) = loaded.iter().find(|(known, _)| *known == major) {
             return Ok(compiler.clone());
@@ -73,13 +72,13 @@ impl Compiler {
 
     fn find(major: Option<u32>) -> Result<Self> {
         if let Some(path) = search::named(&Process) {
-            // SAFETY: whoever sets the variable answers for the library's being NVRTC.
+            // SAFETY: setting the variable is the promise that the library is NVRTC.
             return unsafe { Self::try_open(&path) }
                 .map_err(|reason| Error::Named { path: path.display().to_string(), reason });
         }
         let (search::Found { libraries, empty }, mut tried) = (search::find(&Process, major), Vec::new());
         for path in libraries {
-            // SAFETY: a library of this name, in a place where CUDA is installed, is NVRTC.
+            // SAFETY: a library of this name, where CUDA is installed, is NVRTC.
             match unsafe { Self::try_open(&path) } {
                 Ok(compiler) => return Ok(compiler),
                 Err(reason) => tried.push((path.display().to_string(), reason)),
@@ -93,10 +92,10 @@ impl Compiler {
     ///
     /// # Safety
     /// Opening a library runs its initialisers, and its entry points are called with the signatures
-    /// of nvrtc.h: it must be NVIDIA's.
+    /// of nvrtc.h. It must be NVIDIA's.
     ///
     /// # Errors
-    /// It cannot be opened, is no NVRTC, or is older than 12.0.
+    /// [`Error::Library`] if it cannot be opened, is not NVRTC, or is older than 12.0.
     pub unsafe fn open(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
         // SAFETY: the caller's promise.
@@ -105,30 +104,30 @@ impl Compiler {
     }
 
     /// # Safety
-    /// As for [`open`](Self::open).
+    /// As [`open`](Self::open).
     unsafe fn try_open(path: &Path) -> Result<Self, String> {
         // SAFETY: the caller's promise.
         let (api, version) = unsafe { Api::open(path) }?;
         Ok(Self(Arc::new(Inner { api, version, path: path.to_owned(), cache: Cache::default() })))
     }
 
-    /// Its version.
+    /// The version of the compiler.
     #[doc(alias = "nvrtcVersion")]
     #[must_use]
     pub fn version(&self) -> Version {
         self.0.version
     }
 
-    /// The library that it was loaded from.
+    /// The path of its library.
     #[must_use]
     pub fn origin(&self) -> &Path {
         &self.0.path
     }
 
-    /// The architectures that it compiles for, the oldest first.
+    /// The architectures that it supports, the oldest first.
     ///
     /// # Errors
-    /// What the compiler answers.
+    /// [`Error::Call`] if the compiler fails.
     #[doc(alias = "nvrtcGetSupportedArchs")]
     pub fn architectures(&self) -> Result<Vec<Arch>> {
         let api = &self.0.api;
@@ -144,11 +143,10 @@ impl Compiler {
         Ok(archs)
     }
 
-    /// The newest architecture that it compiles for and that a device of this compute capability
-    /// runs as PTX.
+    /// The newest supported architecture whose PTX runs on a device of this compute capability.
     ///
     /// # Errors
-    /// There is none ([`Error::NoArch`]), or what the compiler answers.
+    /// [`Error::NoArch`] if there is none. [`Error::Call`] if the compiler fails.
     pub fn best_arch(&self, capability: (u32, u32)) -> Result<Arch> {
         let known = self.architectures()?;
         let device = Arch::new(capability.0, capability.1);
@@ -156,16 +154,18 @@ impl Compiler {
         best.ok_or(Error::NoArch { compiler: self.version(), device: capability, known })
     }
 
-    /// Compiles a program, or gives what came of it before: the same source, headers, expressions,
-    /// target and options give the same result. Up to 256 programs are kept in memory, as long as a
-    /// handle of the compiler. Files that a program includes from folders are not compared: after a
-    /// change of them [`forget`](Self::forget) what was compiled. Compiled anew, a program gives
-    /// the same code; comments in PTX may have other numbers, as the compiler counts calls through
-    /// all programs.
+    /// Compiles a program, or returns it from the cache. A program is in the cache if source,
+    /// headers, expressions, target and options are equal. The cache holds up to 256 programs as
+    /// long as a handle of the compiler exists.
+    ///
+    /// Files that a program includes from folders are not compared. After a change of them, call
+    /// [`forget`](Self::forget). Compiling a program again gives the same code; comments in its PTX
+    /// may have other numbers, since the compiler counts its calls.
     ///
     /// # Errors
-    /// The program does not compile ([`Error::Compile`], with the compiler's log), a text has a
-    /// zero byte, or what the compiler answers.
+    /// - [`Error::Compile`] with the compiler's log, if the program does not compile.
+    /// - [`Error::Zero`] if a text contains a zero byte.
+    /// - [`Error::Call`] if the compiler fails otherwise.
     #[doc(alias = "nvrtcCompileProgram")]
     pub fn compile(&self, program: &Program) -> Result<Arc<Compiled>> {
         match self.0.cache.find(program) {
@@ -174,7 +174,7 @@ impl Compiler {
         }
     }
 
-    /// Forgets all that was compiled. What somebody holds stays as it is.
+    /// Empties the cache. Programs in use stay valid.
     pub fn forget(&self) {
         self.0.cache.clear();
     }
@@ -183,7 +183,7 @@ impl Compiler {
         let running = Running::new(self, program)?;
         let expressions = texts("an expression", program.expressions())?;
         for expression in &expressions {
-            // SAFETY: the program is there, and the expression a C string.
+            // SAFETY: the program is live, and the expression a C string.
             let code = unsafe { (self.0.api.add_expression)(running.raw, expression.as_ptr()) };
             self.check("nvrtcAddNameExpression", code)?;
         }
@@ -212,7 +212,7 @@ impl fmt::Debug for Compiler {
     }
 }
 
-/// A program of the compiler, until it is dropped.
+/// A program in the compiler, destroyed when dropped.
 struct Running<'c> {
     compiler: &'c Compiler,
     raw: Raw,
@@ -226,8 +226,8 @@ impl<'c> Running<'c> {
         let (names, headers) = (texts("the name of a header", &names)?, texts("a header", &headers)?);
         let (names, headers) = (pointers(&names), pointers(&headers));
         let mut raw = null_mut();
-        // SAFETY: all texts are C strings that live to the end of the call; there are as many names
-        // as headers.
+        // SAFETY: all texts are C strings that outlive the call; there are as many names as
+        // headers.
         let code = unsafe {
             (compiler.0.api.create)(
                 &raw mut raw,
@@ -249,8 +249,7 @@ impl<'c> Running<'c> {
         }
         let options = pointers(&options);
         let api = &self.compiler.0.api;
-        // SAFETY: the program is there; the options are as many as said, and live to the end of the
-        // call.
+        // SAFETY: the program is live; the options outlive the call, and `count` is their number.
         let code = unsafe { (api.compile)(self.raw, count(&options), options.as_ptr()) };
         if code == 0 {
             return Ok(());
@@ -266,7 +265,7 @@ impl<'c> Running<'c> {
     fn names(&self, expressions: &[String], texts: &[CString]) -> Result<Vec<(String, String)>> {
         let name = |(expression, text): (&String, &CString)| {
             let mut name = core::ptr::null();
-            // SAFETY: the program was compiled with this expression, and the out pointer is valid.
+            // SAFETY: the program was compiled with this expression; the out pointer is valid.
             let code = unsafe { (self.compiler.0.api.lowered_name)(self.raw, text.as_ptr(), &raw mut name) };
             self.compiler.check("nvrtcGetLoweredName", code)?;
             // SAFETY: the name is a C string that lives as long as the program.
@@ -275,7 +274,7 @@ impl<'c> Running<'c> {
         expressions.iter().zip(texts).map(name).collect()
     }
 
-    /// A text, without the zero byte at its end.
+    /// An output as text, without the final zero byte.
     fn text(&self, call: &'static str, size: Size, fill: Fill) -> Result<String> {
         let bytes = self.bytes(call, size, fill)?;
         let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
@@ -284,10 +283,10 @@ impl<'c> Running<'c> {
 
     fn bytes(&self, call: &'static str, size: Size, fill: Fill) -> Result<Vec<u8>> {
         let mut length = 0;
-        // SAFETY: the program is there and the out pointer valid.
+        // SAFETY: the program is live and the out pointer valid.
         self.compiler.check(call, unsafe { size(self.raw, &raw mut length) })?;
         let mut bytes = vec![0_u8; length];
-        // SAFETY: the program is there, and the buffer has the size that the compiler asked for.
+        // SAFETY: the program is live, and the buffer has the size that the compiler returned.
         self.compiler.check(call, unsafe { fill(self.raw, bytes.as_mut_ptr().cast()) })?;
         Ok(bytes)
     }
@@ -295,7 +294,7 @@ impl<'c> Running<'c> {
 
 impl Drop for Running<'_> {
     fn drop(&mut self) {
-        // SAFETY: the program is there, and is not used again.
+        // SAFETY: the program is live, and is not used again.
         unsafe { (self.compiler.0.api.destroy)(&raw mut self.raw) };
     }
 }

@@ -1,4 +1,4 @@
-//! What can go wrong, in sentences.
+//! Errors of finding the compiler and of compiling.
 
 use core::fmt;
 
@@ -8,34 +8,36 @@ use crate::version::Version;
 /// The result of this crate's operations.
 pub type Result<T, E = Error> = core::result::Result<T, E>;
 
-/// Why nothing was compiled.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+/// The error of a program that was not compiled.
+///
+/// `Debug` shows the same sentence as `Display`.
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The library is nowhere.
+    /// NVRTC was not found.
     #[error(
         "NVRTC, the compiler for CUDA C++, is not to be found. Install CUDA's toolkit, or `pip install nvidia-cuda-nvrtc-cu12`, or let CUDA_NVRTC \
          name the library or its folder. Tried:{}",
         Tried(tried)
     )]
     NotFound {
-        /// What was tried, and why it is none.
+        /// The places that were tried, each with the reason it was rejected.
         tried: Vec<(String, String)>,
     },
-    /// What the environment variable names is no NVRTC.
+    /// The environment variable `CUDA_NVRTC` does not name a usable NVRTC.
     #[error("CUDA_NVRTC names {path}, which is no NVRTC that can be used: {reason}")]
     Named {
-        /// What it names.
+        /// The value of the variable.
         path: String,
-        /// Why that is none.
+        /// The reason.
         reason: String,
     },
-    /// A library could not be opened, or is no NVRTC.
+    /// A library cannot be opened, or is not a usable NVRTC.
     #[error("{path} is no NVRTC that can be used: {reason}")]
     Library {
         /// The library.
         path: String,
-        /// Why.
+        /// The reason.
         reason: String,
     },
     /// The program does not compile, or an option is wrong.
@@ -43,38 +45,38 @@ pub enum Error {
     Compile {
         /// The program's name.
         name: String,
-        /// The compiler's code, in its own words.
+        /// The compiler's description of its result code.
         code: String,
-        /// What it wrote.
+        /// The compiler's log.
         log: String,
     },
-    /// Another call failed.
+    /// A call of the compiler failed.
     #[error("{call} answered {code}")]
     Call {
         /// The call.
         call: &'static str,
-        /// The compiler's code, in its own words.
+        /// The compiler's description of its result code.
         code: String,
     },
-    /// A text given has a zero byte, where C's strings end.
+    /// A text contains a zero byte, which ends C strings.
     #[error("{what} has a zero byte at position {position}")]
     Zero {
-        /// The text.
+        /// The text, in words.
         what: &'static str,
-        /// Where.
+        /// The position of the byte.
         position: usize,
     },
-    /// No name was asked for by that expression.
+    /// The program was compiled without the expression.
     #[error(
         "the program was compiled without `.expression({expression:?})`, so its name in the image is not known; it has {known:?}"
     )]
     NoExpression {
         /// The expression.
         expression: String,
-        /// Those that were given.
+        /// The expressions of the program.
         known: Vec<String>,
     },
-    /// The compiler knows no architecture that a device has.
+    /// The compiler supports no architecture that the device runs.
     #[error(
         "NVRTC {compiler} compiles for no architecture that compute capability {}.{} runs; it knows {}. Use another NVRTC (CUDA_NVRTC names one)",
         device.0, device.1, Archs(known)
@@ -84,10 +86,10 @@ pub enum Error {
         compiler: Version,
         /// The device's compute capability.
         device: (u32, u32),
-        /// The architectures that it knows.
+        /// The supported architectures.
         known: Vec<Arch>,
     },
-    /// The driver does not read PTX of so new a version.
+    /// The PTX is too new for the driver.
     #[error(
         "NVRTC {compiler} writes PTX {ptx}, and the driver, of CUDA {driver}, reads PTX up to {newest}. Use an NVRTC of CUDA {driver} or older \
          (`pip install 'nvidia-cuda-nvrtc-cu{}<={driver}.999'`; CUDA_NVRTC names it), compile a cubin for the device (`Target::Cubin`) if both are of \
@@ -100,9 +102,15 @@ pub enum Error {
         ptx: Version,
         /// The driver's version.
         driver: Version,
-        /// The newest PTX that it reads.
+        /// The newest PTX that the driver reads.
         newest: Version,
     },
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, formatter)
+    }
 }
 
 struct Tried<'a>(&'a [(String, String)]);

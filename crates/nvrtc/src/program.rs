@@ -1,4 +1,4 @@
-//! What is given to the compiler.
+//! Programs to compile: source, headers and options.
 
 use std::path::Path;
 
@@ -20,14 +20,18 @@ pub enum Standard {
     Cpp20,
 }
 
-/// CUDA C++ with the options that it is compiled with. Programs that are equal are compiled once.
+/// A CUDA C++ source with its compiler options. Equal programs are compiled once.
 ///
-/// The options of a call are given to the compiler in the order of the calls.
+/// The compiler receives the options in the order of the method calls.
 ///
 /// ```
 /// use cuda_nvrtc::{Arch, Program, Standard, Target};
 ///
-/// let program = Program::new("fill.cu", "#include \"value.h\"\nextern \"C\" __global__ void fill(int *x) { *x = VALUE + N; }")
+/// let source = r#"
+///     #include "value.h"
+///     extern "C" __global__ void fill(int *x) { *x = VALUE + N; }
+/// "#;
+/// let program = Program::new("fill.cu", source)
 ///     .header("value.h", "#define VALUE 40")
 ///     .define("N", "2")
 ///     .standard(Standard::Cpp17)
@@ -45,7 +49,7 @@ pub struct Program {
 }
 
 impl Program {
-    /// A source; `name` stands for its file in the compiler's messages.
+    /// A program with this source. The compiler's messages show `name` as its file.
     #[doc(alias = "nvrtcCreateProgram")]
     #[must_use]
     pub fn new(name: impl Into<String>, source: impl Into<String>) -> Self {
@@ -59,16 +63,16 @@ impl Program {
         }
     }
 
-    /// A header in memory: `#include "name"` and `#include <name>` find it.
+    /// Adds a header in memory, found by `#include "name"` and `#include <name>`.
     #[must_use]
     pub fn header(mut self, name: impl Into<String>, text: impl Into<String>) -> Self {
         self.headers.push((name.into(), text.into()));
         self
     }
 
-    /// Has the compiler make an instance of a template, such as `scale<float>`, or keep a kernel or
-    /// variable (`&counter`) that is not `extern "C"`.
-    /// [`Compiled::lowered_name`](crate::Compiled::lowered_name) tells its name in the image.
+    /// Instantiates a template, such as `scale<float>`, or keeps a kernel or variable (`&counter`)
+    /// that is not `extern "C"`. [`Compiled::lowered_name`](crate::Compiled::lowered_name) returns
+    /// its name in the image.
     #[doc(alias = "nvrtcAddNameExpression")]
     #[must_use]
     pub fn expression(mut self, expression: impl Into<String>) -> Self {
@@ -76,7 +80,7 @@ impl Program {
         self
     }
 
-    /// What is to come out. Default: PTX.
+    /// Sets the target. The default is PTX.
     #[doc(alias = "--gpu-architecture")]
     #[must_use]
     pub fn target(mut self, target: Target) -> Self {
@@ -84,7 +88,7 @@ impl Program {
         self
     }
 
-    /// The C++ standard: `--std`.
+    /// Sets the C++ standard: `--std`.
     #[must_use]
     pub fn standard(self, standard: Standard) -> Self {
         self.option(match standard {
@@ -96,8 +100,8 @@ impl Program {
         })
     }
 
-    /// A folder in which `#include` looks: `--include-path`. The compiler brings no headers of its
-    /// own; those of CUDA are in the toolkit and in the wheel `nvidia-cuda-runtime`.
+    /// Adds a folder that `#include` searches: `--include-path`. The compiler brings no headers.
+    /// The headers of CUDA are in the toolkit and in the wheel `nvidia-cuda-runtime`.
     #[must_use]
     pub fn include(self, folder: impl AsRef<Path>) -> Self {
         self.option(format!("--include-path={}", folder.as_ref().display()))
@@ -146,37 +150,37 @@ impl Program {
         self
     }
 
-    /// The name for its file.
+    /// The name of its file.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Its text.
+    /// The source.
     #[must_use]
     pub fn source(&self) -> &str {
         &self.source
     }
 
-    /// Its headers in memory, name and text.
+    /// The headers in memory, each with name and text.
     #[must_use]
     pub fn headers(&self) -> &[(String, String)] {
         &self.headers
     }
 
-    /// The expressions whose names in the image are asked for.
+    /// The expressions whose names are looked up.
     #[must_use]
     pub fn expressions(&self) -> &[String] {
         &self.expressions
     }
 
-    /// The options as the compiler gets them, but for the target's.
+    /// The options as the compiler receives them, without the target's.
     #[must_use]
     pub fn options(&self) -> &[String] {
         &self.options
     }
 
-    /// What is to come out.
+    /// The target.
     #[must_use]
     pub fn wanted(&self) -> Target {
         self.target

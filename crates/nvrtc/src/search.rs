@@ -1,9 +1,9 @@
-//! Where NVRTC may be.
+//! The search for NVRTC in the system, in toolkits and in Python environments.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-/// The environment variable with the library, or with the folder that has it.
+/// The environment variable that names the library or its folder.
 pub(crate) const VARIABLE: &str = "CUDA_NVRTC";
 
 #[cfg(windows)]
@@ -11,7 +11,7 @@ const NAMES: [&str; 2] = ["nvrtc64_130_0.dll", "nvrtc64_120_0.dll"];
 #[cfg(not(windows))]
 const NAMES: [&str; 2] = ["libnvrtc.so.13", "libnvrtc.so.12"];
 
-/// What the environment says.
+/// Environment variables, replaced in tests.
 pub(crate) trait Environment {
     fn variable(&self, name: &str) -> Option<OsString>;
 }
@@ -25,23 +25,23 @@ impl Environment for Process {
     }
 }
 
-/// The file that the environment names: itself, or the newest in the folder.
+/// The file that the environment variable names, or the newest in the folder it names.
 pub(crate) fn named(environment: &impl Environment) -> Option<PathBuf> {
     let path = PathBuf::from(environment.variable(VARIABLE)?);
     let inside = in_folder(&path).into_iter().next();
     Some(inside.unwrap_or(path))
 }
 
-/// What may be NVRTC, and where was looked.
+/// The candidates for NVRTC, and the places without one.
 pub(crate) struct Found {
-    /// The libraries, in the order in which they are tried: by the loader's own rules, in toolkits,
-    /// in Python's environments. In each place the newer comes first.
+    /// The libraries in the order of trial: by the loader's search path, in toolkits, in Python
+    /// environments. In each place the newest comes first.
     pub(crate) libraries: Vec<PathBuf>,
-    /// Toolkits and environments without one.
+    /// Toolkits and environments without NVRTC.
     pub(crate) empty: Vec<PathBuf>,
 }
 
-/// Looks everywhere. What is newer than `major` comes last of all.
+/// Searches all places. Libraries newer than `major` come last.
 pub(crate) fn find(environment: &impl Environment, major: Option<u32>) -> Found {
     let mut found = Found { libraries: NAMES.iter().map(PathBuf::from).collect(), empty: Vec::new() };
     let toolkits = toolkits(environment).into_iter().map(|root| (in_toolkit(&root), root));
@@ -76,7 +76,7 @@ fn in_toolkit(root: &Path) -> Vec<PathBuf> {
     inside.map(|folder| root.join(folder)).into()
 }
 
-/// Where Python may be installed.
+/// The roots of Python environments.
 fn environments(environment: &impl Environment) -> Vec<PathBuf> {
     let mut roots = named_folders(environment, ["VIRTUAL_ENV", "CONDA_PREFIX"]);
     roots.extend(environment.variable("HOME").map(|home| PathBuf::from(home).join(".local")));
@@ -86,8 +86,8 @@ fn environments(environment: &impl Environment) -> Vec<PathBuf> {
     roots
 }
 
-/// The folders of NVIDIA's wheels: `nvidia/cuda_nvrtc/lib` of those for CUDA 12, `nvidia/cu13/lib`
-/// of those for CUDA 13.
+/// The folders of NVIDIA's wheels: `nvidia/cuda_nvrtc/lib` for CUDA 12, `nvidia/cu13/lib` for CUDA
+/// 13.
 fn in_environment(root: &Path) -> Vec<PathBuf> {
     let pythons = entries(&root.join("lib")).into_iter().filter(|path| starts_with(path, "python3"));
     let inside = |path: PathBuf| ["site-packages", "dist-packages"].map(|name| path.join(name));
@@ -114,7 +114,7 @@ pub(crate) fn builtins(library: &Path) -> Vec<PathBuf> {
     folder.map_or_else(Vec::new, |folder| entries(folder).into_iter().filter(is_builtins).collect())
 }
 
-/// What is in a folder, in the order of the names; nothing where there is none.
+/// The entries of a folder, sorted by name; empty if it does not exist.
 fn entries(folder: &Path) -> Vec<PathBuf> {
     let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
     let mut found: Vec<_> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
@@ -126,8 +126,8 @@ fn starts_with(path: &Path, start: &str) -> bool {
     path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(start))
 }
 
-/// The major number in the name of the library: `libnvrtc.so.12`, `nvrtc64_120_0.dll`. `None` for
-/// files beside it.
+/// The major version in the library's name: `libnvrtc.so.12`, `nvrtc64_120_0.dll`. `None` for other
+/// files.
 fn major_of(path: &Path) -> Option<u32> {
     let name = path.file_name()?.to_str()?;
     if let Some(number) = name.strip_prefix("libnvrtc.so.") {

@@ -31,7 +31,7 @@ impl fmt::Debug for Version {
     }
 }
 
-/// The newest PTX that a driver of each CUDA version reads, as the documentation of PTX lists them.
+/// The newest PTX that a driver of each CUDA version reads, from the PTX documentation.
 const PTX: [(Version, Version); 12] = [
     (Version::new(12, 0), Version::new(8, 0)),
     (Version::new(12, 1), Version::new(8, 1)),
@@ -47,13 +47,13 @@ const PTX: [(Version, Version); 12] = [
     (Version::new(13, 1), Version::new(9, 1)),
 ];
 
-/// The newest PTX that a driver reads; `None` for drivers that this crate does not know.
+/// The newest PTX that a driver reads; `None` for a driver version unknown to this crate.
 #[must_use]
 pub fn newest_ptx(driver: Version) -> Option<Version> {
     PTX.iter().find(|(known, _)| *known == driver).map(|(_, ptx)| *ptx)
 }
 
-/// The version that PTX says it is of.
+/// The version in PTX's `.version` line.
 pub(crate) fn of_ptx(text: &str) -> Option<Version> {
     let line = text.lines().find_map(|line| line.trim_start().strip_prefix(".version"))?;
     let (major, minor) = line.trim().split_once('.')?;

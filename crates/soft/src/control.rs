@@ -1,4 +1,4 @@
-//! Looking into the driver and steering it, for tests.
+//! Observing and controlling the driver in tests.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -6,23 +6,29 @@ use std::sync::atomic::Ordering;
 
 use cuda_sys::CUresult;
 
-use crate::fault::{self, Loss};
-use crate::graph::{store, user_object};
+use crate::abi;
+use crate::device::loss::{self, Loss};
+use crate::driver;
+use crate::graph::model::{store, user_object};
+use crate::memory::pool;
 use crate::memory::{self, Origin};
-use crate::semaphore::SharedWord;
-use crate::{driver, entry, event, module, pool, semaphore, stream};
+use crate::module;
+use crate::stream;
+use crate::stream::event;
+use crate::stream::semaphore;
+use crate::stream::semaphore::SharedCounter;
 
-/// How many objects of each kind live: made by the user and not yet destroyed. `bytes` kinds count
-/// bytes.
+/// The number of live objects of each kind: created by the user and not destroyed. Kinds named
+/// `bytes` count bytes.
 ///
 /// The kinds: `streams`, `events`, `device allocations`, `device bytes`, `pinned allocations`,
 /// `pinned bytes`, `registered ranges`, `pools`, `libraries`, `modules`, `links`, `graphs`,
-/// `executables`, `user objects`, `external semaphores`. What belongs to another object (children,
-/// bodies, the variables of a module, the modules of a library) is not counted, nor are default
-/// streams and pools.
+/// `executables`, `user objects`, `external semaphores`. Parts of other objects (child graphs,
+/// bodies, variables of a module, modules of a library), default streams and default pools are not
+/// counted.
 ///
-/// Memory counts until its free has taken place, which for a stream-ordered one is when the stream
-/// gets there.
+/// Memory counts until its free has been executed; a stream-ordered free is executed when the
+/// stream reaches it.
 #[must_use]
 pub fn live_objects() -> Vec<(&'static str, usize)> {
     let sum = |wanted: &dyn Fn(Origin) -> bool| {
@@ -45,7 +51,7 @@ pub fn live_objects() -> Vec<(&'static str, usize)> {
         ("pools", pool::count()),
         ("libraries", libraries),
         ("modules", modules),
-        ("links", entry::link::count()),
+        ("links", abi::link::count()),
         ("graphs", graphs),
         ("executables", execs),
         ("user objects", user_object::count()),
@@ -53,69 +59,69 @@ pub fn live_objects() -> Vec<(&'static str, usize)> {
     ]
 }
 
-/// Loses all devices, as a kernel's stray access does one: from now on calls answer `code`. The
-/// first loss of a device stays.
+/// Marks all devices as lost, as a stray access of a kernel does for one device: calls return
+/// `code` from now on. The first loss of a device is kept.
 pub fn lose_context(code: CUresult) {
     for device in 0..driver::config().devices {
         lose_device(i32::try_from(device).unwrap_or(i32::MAX), code);
     }
 }
 
-/// Loses one device: calls on its contexts, streams and events answer `code` from now on, those of
-/// other devices do not. The first loss of a device stays.
+/// Marks one device as lost: calls on its contexts, streams and events return `code` from now on.
+/// Other devices are not affected. The first loss of a device is kept.
 pub fn lose_device(device: i32, code: CUresult) {
     if !code.is_success() {
-        fault::set(device, Loss::new(code, format!("the context was lost on demand with {code}")));
+        loss::set(device, Loss::new(code, format!("the context was lost on demand with {code}")));
     }
 }
 
 /// Why the first device was lost: kernel, thread, address and the nearest allocation, or the copy
-/// or fill; `None` while none is.
+/// or fill. `None` while no device is lost.
 #[must_use]
 pub fn last_fault() -> Option<String> {
-    fault::sentence(None)
+    loss::sentence(None)
 }
 
-/// As [`last_fault`], of one device.
+/// As [`last_fault`], for one device.
 #[must_use]
 pub fn last_fault_of(device: i32) -> Option<String> {
-    fault::sentence(Some(device))
+    loss::sentence(Some(device))
 }
 
-/// The other side of an external semaphore: what a graphics library would have made and signals.
+/// The other side of an external semaphore, in the place of a graphics library.
 ///
-/// The driver imports its descriptor as an opaque one, of a semaphore that is signalled (1) or not
-/// (0), or as that of a timeline.
+/// The driver imports its descriptor as an opaque semaphore, which is signalled (1) or not (0), or
+/// as a timeline.
 #[derive(Debug)]
 pub struct ExternalSemaphore {
-    word: SharedWord,
+    word: SharedCounter,
 }
 
 impl ExternalSemaphore {
-    /// A semaphore that is not signalled, or a timeline at 0.
+    /// Creates a semaphore that is not signalled, or a timeline at 0.
     ///
     /// # Errors
-    /// The system has no room for it.
+    /// Returns the error of the system if it cannot create the file.
     pub fn new() -> io::Result<Self> {
-        Ok(Self { word: SharedWord::create()? })
+        Ok(Self { word: SharedCounter::create()? })
     }
 
-    /// A descriptor for `cuImportExternalSemaphore`, which takes it over; each import needs its
-    /// own.
+    /// A descriptor for `cuImportExternalSemaphore`, which takes ownership of it. Each import needs
+    /// its own.
     ///
     /// # Errors
-    /// The process has no descriptor left.
+    /// Returns the error of the system if the process has no descriptor left.
     pub fn descriptor(&self) -> io::Result<OwnedFd> {
         self.word.export()
     }
 
-    /// What it is at.
+    /// The current value.
     #[must_use]
     pub fn value(&self) -> u64 {
         self.word.get().load(Ordering::SeqCst)
     }
 
-    /// Sets what it is at: a signal from this side, or the take of one.
+    /// Sets the value: signals from this side, or consumes a signal.
     pub fn set_value(&self, value: u64) {
         self.word.get().store(value, Ordering::SeqCst);
     }

@@ -1,45 +1,25 @@
 #![doc = include_str!("../README.md")]
 
-#[macro_use]
-mod gate;
-
-mod callback;
-mod capture_mode;
-mod code;
-mod config;
-mod context;
+mod abi;
 pub mod control;
-mod copy;
 mod device;
 mod driver;
-mod entry;
-mod event;
-mod fault;
 mod graph;
-mod handle;
-mod image;
 mod launch;
-mod launch_attribute;
-mod limits;
-mod mem_op;
 mod memory;
 mod module;
 mod null;
-mod poll;
-mod pool;
 mod ptx;
-mod records;
-mod semaphore;
-mod share;
 mod stream;
+mod sync;
 
-pub use config::{Config, ConfigError};
+pub use driver::config::{Config, ConfigError};
 
-/// The software driver as the process's driver, posing as `config` says.
+/// The software driver as the driver of this process, with this configuration.
 ///
-/// The configuration is applied when the loader is installed; a process has one driver, so the last
-/// call before that counts. Where a driver cannot be what it says, such as one with 2^32 devices,
-/// the installation fails and says so.
+/// The configuration is applied when the loader is installed. A process has one driver, so the last
+/// call before that counts. Installation fails if the configuration is impossible, such as one with
+/// 2^32 devices.
 #[must_use]
 pub fn loader(config: Config) -> cuda_sys::Loader {
     if let Err(error) = config.check() {
@@ -48,16 +28,16 @@ pub fn loader(config: Config) -> cuda_sys::Loader {
     driver::configure(config);
     // SAFETY: every pointer is a function of this crate with the signature of the generated table,
     // callable for ever.
-    unsafe { cuda_sys::Loader::in_process("cuda-soft", entry::cuGetProcAddress) }
+    unsafe { cuda_sys::Loader::in_process("cuda-soft", abi::cuGetProcAddress) }
 }
 
-/// A driver that does nothing: every call answers success at once, and calls that create something
-/// give out distinct handles. With it the cost of a library above the driver is measured.
+/// A driver that does nothing: every call returns success immediately, and calls that create
+/// something return distinct handles. It serves to measure the overhead of a library above the
+/// driver.
 ///
 /// # Safety
-/// A copy that it says is done has copied nothing, and no work has run: nobody reads memory of the
-/// host that a copy or a kernel was to write, such as a vector that the library above makes of what
-/// it has read.
+/// Copies copy nothing and no work runs. Nobody may read host memory that a copy or a kernel would
+/// have written, such as a vector that the library above fills by a copy.
 #[must_use]
 pub unsafe fn null_loader() -> cuda_sys::Loader {
     // SAFETY: as above; the functions write nothing but their out parameters, and the rest is the
@@ -65,12 +45,11 @@ pub unsafe fn null_loader() -> cuda_sys::Loader {
     unsafe { cuda_sys::Loader::in_process("cuda-soft (null)", null::cuGetProcAddress) }
 }
 
-/// The driver's look-up of its calls, by which everything else is reached: for a library that
-/// stands in the place of `libcuda`. Without a [`loader`] before it, the configuration is that of
-/// [`Config::from_environment`].
+/// The lookup of driver calls, for a library that replaces `libcuda`. Without a [`loader`] before
+/// it, the configuration is read by [`Config::from_environment`].
 ///
 /// # Safety
-/// As CUDA's documentation of the call demands of its arguments.
+/// The arguments are valid as CUDA's documentation demands.
 #[doc(alias = "cuGetProcAddress")]
 pub unsafe extern "C" fn get_proc_address(
     symbol: *const core::ffi::c_char,
@@ -80,5 +59,5 @@ pub unsafe extern "C" fn get_proc_address(
     symbol_found: *mut cuda_sys::CUdriverProcAddressQueryResult,
 ) -> cuda_sys::CUresult {
     // SAFETY: the caller's promise.
-    unsafe { entry::cuGetProcAddress(symbol, pfn, driver_version, flags, symbol_found) }
+    unsafe { abi::cuGetProcAddress(symbol, pfn, driver_version, flags, symbol_found) }
 }

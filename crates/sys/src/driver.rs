@@ -4,10 +4,10 @@ use core::ops::Deref;
 
 use crate::{CUresult, Table, Version};
 
-/// The loaded driver: its table of calls, its version and where it came from. There is one in a
-/// process; see [`driver`](crate::driver).
+/// The loaded driver: its table of calls, its version and its origin. A process has one; see
+/// [`driver`](crate::driver).
 ///
-/// Dereferences to its [`Table`], so a call reads `driver.cuInit(0)`.
+/// Dereferences to its [`Table`], so a call is written `driver.cuInit(0)`.
 #[derive(Debug)]
 pub struct Driver {
     pub(crate) table: Table,
@@ -18,12 +18,13 @@ pub struct Driver {
 impl Driver {
     /// The version that `cuDriverGetVersion` reported when the driver was loaded.
     #[doc(alias = "cuDriverGetVersion")]
+    #[doc(alias = "cudaDriverGetVersion")]
     #[must_use]
     pub fn version(&self) -> Version {
         self.version
     }
 
-    /// Where the driver came from: a file, or the name of an in-process driver.
+    /// The origin of the driver: a file, or the name of an in-process driver.
     #[must_use]
     pub fn origin(&self) -> &str {
         &self.origin
@@ -35,8 +36,9 @@ impl Driver {
         &self.table
     }
 
-    /// The driver's own sentence about a result code, where it has one.
+    /// The driver's description of a result code, if it has one.
     #[doc(alias = "cuGetErrorString")]
+    #[doc(alias = "cudaGetErrorString")]
     #[must_use]
     pub fn describe(&self, result: CUresult) -> Option<&'static str> {
         let mut text = core::ptr::null();
@@ -45,8 +47,7 @@ impl Driver {
         if !answer.is_success() || text.is_null() {
             return None;
         }
-        // SAFETY: the driver returns strings that live as long as it does, and it is never
-        // unloaded.
+        // SAFETY: the strings live as long as the driver, which is never unloaded.
         unsafe { core::ffi::CStr::from_ptr(text) }.to_str().ok()
     }
 }

@@ -1,6 +1,7 @@
-//! Finding, checking and installing the driver.
+//! Finding, checking and installing the driver of the process.
 
 use core::ffi::{c_char, c_int, c_void};
+use core::fmt;
 use core::ptr::NonNull;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -9,7 +10,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use crate::observe::{self, Interceptor, Observer, Watchers};
 use crate::{CUdriverProcAddressQueryResult, CUresult, Call, Driver, Printable, Table, Version, cuuint64_t};
 
-/// The environment variable with the path of a driver library to load in place of the system's.
+/// The environment variable that names a driver library, in place of the system's.
 const VARIABLE: &str = "CUDA_SYS_DRIVER";
 
 #[cfg(windows)]
@@ -17,7 +18,7 @@ const SYSTEM: &str = "nvcuda.dll";
 #[cfg(not(windows))]
 const SYSTEM: &str = "libcuda.so.1";
 
-/// The signature of `cuGetProcAddress_v2`, through which every entry of every source is looked up.
+/// The signature of `cuGetProcAddress_v2`, by which all entries of all sources are looked up.
 pub type GetProcAddress = unsafe extern "C" fn(
     *const c_char,
     *mut *mut c_void,
@@ -26,20 +27,22 @@ pub type GetProcAddress = unsafe extern "C" fn(
     *mut CUdriverProcAddressQueryResult,
 ) -> CUresult;
 
-/// Why no driver could be installed. Nothing stays of a failed try, so it can be repeated.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+/// The error of a driver that could not be installed. A failed attempt leaves nothing behind, so it
+/// can be repeated.
+///
+/// `Debug` shows the same sentence as `Display`.
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LoadError {
-    /// No library of that name could be opened.
+    /// The library could not be opened.
     #[error("no CUDA driver: {} cannot be loaded ({}). {}", Printable(file), Printable(reason), advice(file))]
     NotFound {
-        /// The file that was asked for.
+        /// The file.
         file: String,
         /// The system's reason.
         reason: String,
     },
-    /// The environment variable `CUDA_SYS_DRIVER` names a file that is no driver that could be
-    /// used.
+    /// The environment variable `CUDA_SYS_DRIVER` names a file that is not a usable driver.
     #[error(
         "the environment variable {variable} asks for the CUDA driver `{}`, which cannot be used: {}. Correct the variable, or unset it to \
          use the system's driver",
@@ -49,20 +52,20 @@ pub enum LoadError {
     Variable {
         /// The variable's name.
         variable: &'static str,
-        /// What it says.
+        /// The variable's value.
         value: String,
-        /// Why that file is no driver; not itself of this kind.
+        /// The reason; never `Variable` itself.
         reason: Box<LoadError>,
     },
     /// The library is not a CUDA driver.
     #[error("{} is not a CUDA driver: it has no symbol {symbol}", Printable(file))]
-    Foreign {
-        /// The file that was opened.
+    NotADriver {
+        /// The file.
         file: String,
-        /// The symbol that every driver exports.
+        /// The missing symbol, which every driver exports.
         symbol: &'static str,
     },
-    /// The driver is older than the oldest one supported.
+    /// The driver is older than [`Version::BASELINE`].
     #[error(
         "the CUDA driver in {} is too old: version {needed} or newer is needed, it is {found}",
         Printable(file)
@@ -75,7 +78,7 @@ pub enum LoadError {
         /// The version found.
         found: Version,
     },
-    /// A call that every driver of its version has is not there.
+    /// The driver lacks a call that every driver of its version has.
     #[error(
         "the CUDA driver in {} says it is version {found} but lacks {}, which drivers have since {}",
         Printable(file),
@@ -85,12 +88,12 @@ pub enum LoadError {
     Incomplete {
         /// The driver's origin.
         file: String,
-        /// The call that is not there.
+        /// The missing call.
         call: Call,
         /// The version found.
         found: Version,
     },
-    /// The driver did not tell its version.
+    /// The driver did not report its version.
     #[error(
         "the CUDA driver in {} does not tell its version: cuDriverGetVersion answered {result}",
         Printable(file)
@@ -98,18 +101,18 @@ pub enum LoadError {
     NoVersion {
         /// The driver's origin.
         file: String,
-        /// What the call answered.
+        /// The result of `cuDriverGetVersion`.
         result: CUresult,
     },
-    /// The driver cannot be used as it was asked for.
+    /// The in-process driver refused to be installed; see [`Loader::refused`].
     #[error("the CUDA driver in {file} cannot be used: {reason}")]
     Refused {
         /// The driver's origin.
         file: String,
-        /// The driver's own words.
+        /// The driver's reason.
         reason: String,
     },
-    /// A driver is in use already; a process has one.
+    /// The process already has a driver.
     #[error(
         "the process already uses the CUDA driver in {}; it is chosen once, before its first use",
         Printable(file)
@@ -120,6 +123,12 @@ pub enum LoadError {
     },
 }
 
+impl fmt::Debug for LoadError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, formatter)
+    }
+}
+
 fn advice(file: &str) -> &'static str {
     match file {
         SYSTEM => "Install NVIDIA's driver, or use the software driver, the crate cuda-soft",
@@ -127,11 +136,11 @@ fn advice(file: &str) -> &'static str {
     }
 }
 
-/// What is wrong with a file, without advice.
+/// The reason of an error, without advice.
 struct Reason<'a>(&'a LoadError);
 
-impl core::fmt::Display for Reason<'_> {
-    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+impl fmt::Display for Reason<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
             LoadError::NotFound { reason, .. } => Printable(reason).fmt(formatter),
             other => other.fmt(formatter),
@@ -176,14 +185,14 @@ impl Loader {
         Self { source, wraps: Vec::new(), watchers: Watchers::default() }
     }
 
-    /// NVIDIA's driver, by the name under which the system finds it (`libcuda.so.1`, `nvcuda.dll`).
+    /// NVIDIA's driver, by its name in the system's search path (`libcuda.so.1`, `nvcuda.dll`).
     #[must_use]
     pub fn system() -> Self {
         Self::new(Source::System)
     }
 
-    /// The library named by the environment variable `CUDA_SYS_DRIVER`; where it is not set, the
-    /// system's.
+    /// The library named by the environment variable `CUDA_SYS_DRIVER`, or the system's if it is
+    /// not set.
     #[must_use]
     pub fn from_environment() -> Self {
         match std::env::var_os(VARIABLE).filter(|path: &OsString| !path.is_empty()) {
@@ -196,70 +205,73 @@ impl Loader {
     ///
     /// # Safety
     /// Opening a library runs its initialisers, and its entry points are called with the signatures
-    /// of CUDA's headers: it must be NVIDIA's driver or one that keeps to its interface.
+    /// of CUDA's headers. It must be NVIDIA's driver or implement its interface.
     #[must_use]
     pub unsafe fn file(path: impl AsRef<Path>) -> Self {
         Self::new(Source::File(path.as_ref().to_owned()))
     }
 
-    /// A driver inside the process, such as cuda-soft; `name` stands for its file in messages.
+    /// A driver inside the process, such as cuda-soft. Messages show `name` in place of a file.
     ///
     /// # Safety
-    /// Every pointer that `get_proc_address` gives out is callable for the life of the process,
-    /// with the signature that CUDA's headers give the call in the version asked for, and keeps to
-    /// the driver's interface.
+    /// Every pointer that `get_proc_address` returns is callable for the life of the process, has
+    /// the signature of the call in CUDA's headers of the version passed in, and implements the
+    /// driver's interface.
     #[must_use]
     pub unsafe fn in_process(name: &str, get_proc_address: GetProcAddress) -> Self {
         Self::new(Source::InProcess { name: name.to_owned(), get_proc_address })
     }
 
-    /// A driver that cannot be used, for makers of drivers inside the process: the installation
-    /// fails with `reason`.
+    /// An in-process driver that cannot be used: the installation fails with `reason`.
     #[must_use]
-    pub fn refused(name: &str, reason: impl core::fmt::Display) -> Self {
+    pub fn refused(name: &str, reason: impl fmt::Display) -> Self {
         Self::new(Source::Refused { name: name.to_owned(), reason: reason.to_string() })
     }
 
-    /// Lets `wrap` change entries of the table before anybody calls them. It runs once, at the
-    /// installation, and must not ask for [`driver`], which waits for the end of that. If it panics
-    /// nothing is installed.
+    /// Lets `wrap` change entries of the table before their first use. It runs once, during the
+    /// installation, and must not call [`driver`], which waits for the installation to end. If it
+    /// panics, nothing is installed.
     ///
     /// # Safety
-    /// An entry put into the table keeps to the interface of the call it stands for.
+    /// An entry put into the table implements the interface of its call.
     #[must_use]
     pub unsafe fn wrap(mut self, wrap: impl FnOnce(&mut Table) + 'static) -> Self {
         self.wraps.push(Box::new(wrap));
         self
     }
 
-    /// Lets `observer` see every call, outside of what [`wrap`](Self::wrap) put in place.
+    /// Lets `observer` see every call, before entries that [`wrap`](Self::wrap) put in place.
     #[must_use]
     pub fn observe(mut self, observer: &'static dyn Observer) -> Self {
         self.watchers.observer = Some(observer);
         self
     }
 
-    /// Lets `interceptor` answer calls in the driver's place, outside of what [`wrap`](Self::wrap)
-    /// put in place: to see what a program does when a call fails.
+    /// Lets `interceptor` answer calls in the driver's place, before entries that
+    /// [`wrap`](Self::wrap) put in place. Tests use it to make calls fail.
     ///
     /// # Safety
-    /// The answers are true, as everybody above the driver relies on them:
-    /// - With `CUDA_SUCCESS` the call has done what it does, and its results are written.
-    /// - A code that says that work is over, a context lost, or an object unknown is answered only
-    ///   where that is so.
-    /// - Any other code is one after which the call has done nothing.
+    /// The answers are true, since all code above the driver relies on them:
+    /// - After `CUDA_SUCCESS` the call has had its effect and its results are written.
+    /// - A code for completed work, a lost context or an unknown object is true.
+    /// - After any other code the call has had no effect.
     #[must_use]
     pub unsafe fn intercept(mut self, interceptor: &'static dyn Interceptor) -> Self {
         self.watchers.interceptor = Some(interceptor);
         self
     }
 
-    /// Loads the driver and makes it the process's one.
+    /// Loads the driver and installs it as the process's driver.
     ///
     /// The library is never closed. `cuInit` is not called.
     ///
     /// # Errors
-    /// No such library, not a driver, one too old or incomplete; or a driver is in use already.
+    /// - [`LoadError::NotFound`] if the library cannot be opened.
+    /// - [`LoadError::NotADriver`], [`LoadError::TooOld`], [`LoadError::Incomplete`] or
+    ///   [`LoadError::NoVersion`] if it is not a usable driver; within [`LoadError::Variable`] if
+    ///   the environment variable names it.
+    /// - [`LoadError::Refused`] for a loader made by [`refused`](Self::refused).
+    /// - [`LoadError::AlreadyInstalled`] if the process has a driver already.
     #[doc(alias = "cuGetProcAddress")]
     pub fn install(self) -> Result<&'static Driver, LoadError> {
         let _one_at_a_time = INSTALLING.lock().unwrap_or_else(PoisonError::into_inner);
@@ -294,8 +306,8 @@ impl Loader {
         (origin, get_proc_address): (String, GetProcAddress),
     ) -> Result<Driver, LoadError> {
         let version = version(&origin, get_proc_address)?;
-        // SAFETY: whoever made the loader promised that the source keeps to the driver's interface;
-        // the system's driver does.
+        // SAFETY: the caller who made the loader promised that the source implements the driver's
+        // interface; the system's driver does.
         let table =
             unsafe { Table::look_up(version, |call| find(get_proc_address, call.symbol(), call.since())) };
         let mut table =
@@ -308,8 +320,8 @@ impl Loader {
     }
 }
 
-impl core::fmt::Debug for Loader {
-    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+impl fmt::Debug for Loader {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let source = match &self.source {
             Source::System => SYSTEM.to_owned(),
             Source::File(path) => path.display().to_string(),
@@ -320,20 +332,19 @@ impl core::fmt::Debug for Loader {
     }
 }
 
-/// Opens a library for good and finds the one symbol that all others come from.
+/// Opens a library for good and finds the symbol by which all others are looked up.
 fn open(path: &Path) -> Result<(String, GetProcAddress), LoadError> {
     let file = path.display().to_string();
-    // SAFETY: `Loader::file` passes on the promise about the library; the system's driver keeps it.
+    // SAFETY: the caller of `Loader::file` promised it; the system's driver is NVIDIA's.
     let library = unsafe { libloading::Library::new(path) }
         .map_err(|error| LoadError::NotFound { file: file.clone(), reason: innermost(&error) })?;
     let symbol = |name: &'static str| {
-        // SAFETY: a pointer to any exported symbol may be read as a pointer to nothing in
-        // particular.
+        // SAFETY: the address of any exported symbol can be read as an untyped pointer.
         let found = unsafe { library.get::<*mut c_void>(name) }.ok()?;
         NonNull::new(*found)
     };
     let outcome = match symbol("cuGetProcAddress_v2") {
-        // SAFETY: the name stands for this one layout, in every driver since 12.0.
+        // SAFETY: this name has had this one layout in every driver since 12.0.
         Some(pointer) => Ok(unsafe { core::mem::transmute::<NonNull<c_void>, GetProcAddress>(pointer) }),
         None => Err(old_or_foreign(&file, symbol("cuDriverGetVersion"))),
     };
@@ -343,7 +354,7 @@ fn open(path: &Path) -> Result<(String, GetProcAddress), LoadError> {
     outcome.map(|pointer| (file, pointer))
 }
 
-/// What the system said; the outer error only says that opening failed.
+/// The system's reason; the outer error only says that opening failed.
 fn innermost(error: &dyn core::error::Error) -> String {
     match error.source() {
         Some(source) => innermost(source),
@@ -351,16 +362,17 @@ fn innermost(error: &dyn core::error::Error) -> String {
     }
 }
 
-/// A driver before 12.0 has no `cuGetProcAddress_v2` but tells its version.
+/// The error of a library without `cuGetProcAddress_v2`: a driver before 12.0 reports its version,
+/// another library does not.
 fn old_or_foreign(file: &str, get_version: Option<NonNull<c_void>>) -> LoadError {
     let Some(pointer) = get_version else {
-        return LoadError::Foreign { file: file.to_owned(), symbol: "cuDriverGetVersion" };
+        return LoadError::NotADriver { file: file.to_owned(), symbol: "cuDriverGetVersion" };
     };
-    // SAFETY: the call has had this one layout since its beginning.
+    // SAFETY: the call has had this one layout in every driver.
     let call = unsafe { core::mem::transmute::<NonNull<c_void>, GetVersion>(pointer) };
     match read_version(file, call) {
         Ok(found) if found < Version::BASELINE => too_old(file, found),
-        Ok(_) => LoadError::Foreign { file: file.to_owned(), symbol: "cuGetProcAddress_v2" },
+        Ok(_) => LoadError::NotADriver { file: file.to_owned(), symbol: "cuGetProcAddress_v2" },
         Err(error) => error,
     }
 }
@@ -385,14 +397,13 @@ fn read_version(file: &str, call: GetVersion) -> Result<Version, LoadError> {
 fn version(file: &str, get_proc_address: GetProcAddress) -> Result<Version, LoadError> {
     let call = Call::cuDriverGetVersion;
     let pointer = find(get_proc_address, call.symbol(), call.since())
-        .ok_or(LoadError::Foreign { file: file.to_owned(), symbol: "cuDriverGetVersion" })?;
+        .ok_or(LoadError::NotADriver { file: file.to_owned(), symbol: "cuDriverGetVersion" })?;
     // SAFETY: looked up with the version whose layout this is.
     let found = read_version(file, unsafe { core::mem::transmute::<NonNull<c_void>, GetVersion>(pointer) })?;
     if found < Version::BASELINE { Err(too_old(file, found)) } else { Ok(found) }
 }
 
-/// `CU_GET_PROC_ADDRESS_LEGACY_STREAM`: the null stream is the legacy one, whatever the process was
-/// compiled for.
+/// `CU_GET_PROC_ADDRESS_LEGACY_STREAM`: the null stream is the legacy default stream.
 const LEGACY_STREAM: cuuint64_t = 1;
 
 fn find(
@@ -402,8 +413,8 @@ fn find(
 ) -> Option<NonNull<c_void>> {
     let mut pointer = core::ptr::null_mut();
     let mut status = CUdriverProcAddressQueryResult::CU_GET_PROC_ADDRESS_SUCCESS;
-    // SAFETY: the symbol is a C string and both out pointers are valid. Asking for a version newer
-    // than the driver's is an error code.
+    // SAFETY: the symbol is a C string and both out pointers are valid. For a version newer than
+    // the driver's the answer is an error code.
     let result = unsafe {
         get_proc_address(symbol.as_ptr(), &raw mut pointer, since.as_raw(), LEGACY_STREAM, &raw mut status)
     };
@@ -414,11 +425,11 @@ fn find(
 static DRIVER: OnceLock<Driver> = OnceLock::new();
 static INSTALLING: Mutex<()> = Mutex::new(());
 
-/// The driver of the process. Where none was installed, the one of [`Loader::from_environment`] is
-/// loaded and installed now.
+/// The driver of the process. If none is installed, loads and installs
+/// [`Loader::from_environment`]'s.
 ///
 /// # Errors
-/// As [`Loader::install`]; the next call tries again.
+/// Those of [`Loader::install`]. The next call tries again.
 #[inline]
 pub fn driver() -> Result<&'static Driver, LoadError> {
     match DRIVER.get() {
@@ -427,7 +438,7 @@ pub fn driver() -> Result<&'static Driver, LoadError> {
     }
 }
 
-/// The driver of the process, if one is in use; loads nothing.
+/// The driver of the process, if one is installed. Loads nothing.
 #[must_use]
 pub fn installed() -> Option<&'static Driver> {
     DRIVER.get()
@@ -436,7 +447,7 @@ pub fn installed() -> Option<&'static Driver> {
 #[cold]
 fn load_default() -> Result<&'static Driver, LoadError> {
     match Loader::from_environment().install() {
-        // Another thread was faster.
+        // Another thread has installed it meanwhile.
         Err(LoadError::AlreadyInstalled { file }) => DRIVER.get().ok_or(LoadError::AlreadyInstalled { file }),
         outcome => outcome,
     }

@@ -1,5 +1,4 @@
-//! Watching every driver call: to count them; and answering calls in the driver's place: to make
-//! some fail.
+//! Observing every driver call, and answering calls in the driver's place.
 
 use core::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -7,14 +6,15 @@ use std::sync::OnceLock;
 
 use crate::{CUresult, Call, Table};
 
-/// Sees each call before and after it; given to [`Loader::observe`](crate::Loader::observe).
+/// Sees each call before and after it. Installed by [`Loader::observe`](crate::Loader::observe).
 ///
-/// It runs inside the call, on the calling thread, and a call takes as long as it does. It cannot
-/// change what a call answers: for that there is an [`Interceptor`]. A panic in it ends with it.
-/// Driver calls that it makes itself are not observed. The library above may hold its locks around
-/// a call, so do not call that.
+/// - It runs inside the call, on the calling thread, and adds to the call's time.
+/// - It cannot change the result; an [`Interceptor`] can.
+/// - A panic in it is caught.
+/// - Its own driver calls are not observed.
+/// - It must not call the crates above, which may hold locks around a call.
 ///
-/// An observer has nothing to answer with:
+/// An observer returns nothing:
 /// ```compile_fail,E0053
 /// use cuda_sys::{CUresult, Call, Observer};
 /// struct Liar;
@@ -26,25 +26,25 @@ use crate::{CUresult, Call, Table};
 /// }
 /// ```
 pub trait Observer: Sync {
-    /// Called first.
+    /// Called before the call.
     fn before(&self, call: Call);
 
-    /// Called with the result, also when an [`Interceptor`] answered.
+    /// Called with the result of the driver or of an [`Interceptor`].
     fn after(&self, call: Call, result: CUresult);
 }
 
-/// Answers calls in the driver's place; given to [`Loader::intercept`](crate::Loader::intercept),
-/// which is `unsafe`: the library above takes an answer for the driver's, and lets go of memory by
-/// it.
+/// Answers calls in the driver's place. Installed by
+/// [`Loader::intercept`](crate::Loader::intercept), which is `unsafe`: the crates above trust the
+/// answers, and release memory by them.
 ///
-/// It runs inside the call, on the calling thread. After a panic in it the driver is called. Driver
-/// calls that it makes itself go to the driver.
+/// It runs inside the call, on the calling thread. If it panics, the driver is called. Its own
+/// driver calls go to the driver.
 pub trait Interceptor: Sync {
     /// `Some(code)` answers the call with that code, and the driver is not called.
     fn answer(&self, call: Call) -> Option<CUresult>;
 }
 
-/// Who looks at the calls, and who answers them.
+/// The observer and the interceptor of the process.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Watchers {
     pub(crate) observer: Option<&'static dyn Observer>,
@@ -71,21 +71,21 @@ struct Observed {
     watchers: Watchers,
 }
 
-/// There is one driver in a process, so one watched table is all there can be.
+/// The watched table. One suffices, since a process has one driver.
 static OBSERVED: OnceLock<Observed> = OnceLock::new();
 
 thread_local! {
-    /// Whether the thread is in code of an observer or interceptor, whose own calls are not
-    /// watched: they would never end.
+    /// Whether the thread runs code of an observer or interceptor. Its own calls are not watched,
+    /// which would recurse without end.
     static OUTSIDE: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Runs code of others inside a call. The C caller of the entry point must not see a panic.
+/// Runs code of an observer or interceptor. No panic may reach the C caller of the entry point.
 fn outside<R>(run: impl FnOnce() -> R) -> Option<R> {
     OUTSIDE.set(true);
     let outcome = catch_unwind(AssertUnwindSafe(run));
     OUTSIDE.set(false);
-    // A value that panics when it is dropped is leaked: nobody has a use for it.
+    // The payload is leaked, since its drop could panic.
     outcome.map_err(core::mem::forget).ok()
 }
 
@@ -101,11 +101,11 @@ fn around(call: Call, enter: impl FnOnce(&Table) -> CUresult) -> CUresult {
 
 macro_rules! enter {
     (baseline $table:ident $name:ident ($($arg:ident),*)) => {
-        // SAFETY: the arguments are handed on as they came.
+        // SAFETY: the arguments are passed on unchanged.
         unsafe { $table.$name($($arg),*) }
     };
     (optional $table:ident $name:ident ($($arg:ident),*)) => {
-        // SAFETY: as above; the wrapper is only put in place of an entry that is there.
+        // SAFETY: as above; the wrapper only replaces an entry that exists.
         unsafe { $table.$name($($arg),*) }.unwrap_or(CUresult::CUDA_ERROR_NOT_FOUND)
     };
 }
@@ -140,7 +140,7 @@ macro_rules! define {
 
 for_each_call!(define);
 
-/// Puts `watchers` around every entry of `table`. Only the first call has an effect.
+/// Wraps every entry of `table` with `watchers`. Only the first call has an effect.
 pub(crate) fn observe(table: &mut Table, watchers: Watchers) {
     let inner = *table;
     if OBSERVED.set(Observed { inner, watchers }).is_ok() {

@@ -1,10 +1,10 @@
-//! Text of users in messages.
+//! Text from outside in messages, with control characters escaped.
 
 use core::fmt::{self, Write};
 
-/// Text from outside, such as a name or a path, as it stands in a message: control characters and
-/// those that turn the direction of writing are escaped, so that a terminal or a log shows the
-/// message and does nothing else.
+/// Text from outside, such as a name or a path, for use in a message. Control characters and
+/// characters that change the direction of writing are escaped, so that a terminal or a log only
+/// shows the message.
 ///
 /// ```
 /// assert_eq!(cuda_sys::Printable("a\u{1b}[31m\n").to_string(), r"a\u{1b}[31m\n");
@@ -18,10 +18,11 @@ impl fmt::Display for Printable<'_> {
     }
 }
 
-/// As [`Printable`], for logs of several lines: line ends and tabs stay.
+/// [`Printable`] for logs of several lines: line ends and tabs are not escaped.
 ///
 /// ```
-/// assert_eq!(cuda_sys::PrintableLog("line 1\n\tline 2\u{7}").to_string(), "line 1\n\tline 2\\u{7}");
+/// let log = cuda_sys::PrintableLog("line 1\n\tline 2\u{7}");
+/// assert_eq!(log.to_string(), "line 1\n\tline 2\\u{7}");
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub struct PrintableLog<'a>(pub &'a str);
@@ -39,7 +40,7 @@ fn write(formatter: &mut fmt::Formatter<'_>, text: &str, stays: fn(char) -> bool
     })
 }
 
-/// Whether a character changes the direction of the text around it, or separates lines unseen.
+/// Whether a character changes the direction of text or separates lines invisibly.
 fn turns(one: char) -> bool {
     matches!(one, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{61c}')
 }

@@ -1,4 +1,4 @@
-//! Versions of the driver and of its calls.
+//! Versions of the driver interface.
 
 use core::ffi::c_int;
 use core::fmt;

@@ -5,8 +5,8 @@ use std::ptr::{null_mut, with_exposed_provenance_mut};
 
 use cuda_sys::*;
 
+use crate::common::table::{Table, all_said, said};
 use crate::common::*;
-use crate::table::{Table, all_said, said};
 
 const WINDOW: CUlaunchAttributeID = CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW;
 const NAMES: [&str; 4] = ["normal", "streaming", "persisting", "property 3"];

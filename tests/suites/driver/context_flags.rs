@@ -5,8 +5,8 @@ use std::ptr::null_mut;
 use cuda_sys::{CUresult, CUstreamCaptureMode};
 use cuda_tests::alone;
 
+use crate::common::table::{Table, said};
 use crate::common::{OK, Session, session};
-use crate::table::{Table, said};
 
 fn told(s: &Session) -> u32 {
     let mut flags = 0;

@@ -5,8 +5,8 @@ use std::ptr::{null, null_mut};
 
 use cuda_sys::*;
 
+use crate::common::table::{Table, said};
 use crate::common::*;
-use crate::table::{Table, said};
 
 #[test]
 fn codes_have_the_drivers_sentences() {

@@ -1,3 +1,5 @@
+//! The table of driver calls against the driver that runs.
+
 use std::collections::HashSet;
 
 use cuda_sys::{CUdriverProcAddressQueryResult, Call, Table};

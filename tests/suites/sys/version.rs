@@ -1,3 +1,5 @@
+//! Versions: order, text, and the baseline.
+
 use cuda_sys::{Call, Version};
 use proptest::prelude::*;
 

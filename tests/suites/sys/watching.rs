@@ -1,3 +1,5 @@
+//! Observers of driver calls.
+
 use core::ffi::c_int;
 use core::ptr;
 use std::sync::Mutex;

@@ -3,7 +3,7 @@
 //! writes pinned memory of the graph; the program enqueues all replays and waits once.
 //!
 //! ```sh
-//! cargo run -p cuda-graph --features svg --example host_reads -- --driver soft --svg host_reads.svg
+//! cargo run -p cuda-graph --features svg --example host_reads -- --driver soft --svg host.svg
 //! ```
 
 #[path = "../common/mod.rs"]

@@ -1,12 +1,12 @@
 // The root of a monotone function, by halving an interval. One thread each.
 //
-// The arithmetic is spelled out, each operation rounded on its own, so that a processor that does the same operations in the same order
-// gets the same bits.
+// The arithmetic is spelled out, each operation rounded on its own, so that a processor that does
+// the same operations in the same order gets the same bits.
 
 extern "C" __device__ void cudaGraphSetConditional(unsigned long long handle, unsigned value);
 
-// What is looked for: the x between `low` and `high` with x^3 + x = level, as near as `tolerance`, or nearer still if the function is
-// further than `accuracy` from its level there.
+// What is looked for: the x between `low` and `high` with x^3 + x = level, as near as `tolerance`,
+// or nearer still if the function is further than `accuracy` from its level there.
 struct Problem {
     double level, low, high, tolerance, accuracy;
 };
@@ -43,7 +43,8 @@ extern "C" __global__ void look(const Problem* problem, const double* low, const
     cudaGraphSetConditional(is_below, function(*middle, problem->level) < 0.0);
 }
 
-// After a round: is there more to halve? An interval without a number inside of it is as narrow as it gets.
+// After a round: is there more to halve? An interval without a number inside of it is as narrow as
+// it gets.
 extern "C" __global__ void judge(const Problem* problem, const double* low, const double* high, unsigned* rounds,
                                  unsigned long long go_on)
 {

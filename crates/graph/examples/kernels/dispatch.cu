@@ -1,11 +1,13 @@
-// A machine of few instructions for a row of numbers. What an instruction does, it does by several kernels.
+// A machine of few instructions for a row of numbers. What an instruction does, it does by several
+// kernels.
 
 extern "C" __device__ void cudaGraphSetConditional(unsigned long long handle, unsigned value);
 
 // Threads of a block that sums; a power of two.
 static const unsigned BLOCK = 128;
 
-// Takes the next instruction of `count` and sets the condition to its number; past the last one, to one that no branch has. One thread.
+// Takes the next instruction of `count` and sets the condition to its number; past the last one, to
+// one that no branch has. One thread.
 extern "C" __global__ void fetch(unsigned count, const unsigned* instructions, unsigned* next, unsigned long long branch)
 {
     unsigned instruction = 0xffffffff;
@@ -43,8 +45,8 @@ extern "C" __global__ void turn_round(unsigned n, const unsigned* from, unsigned
     }
 }
 
-// Each number becomes the sum of those up to it, as far as its block goes; the block's whole sum goes to `sums`. `BLOCK` threads in a
-// block.
+// Each number becomes the sum of those up to it, as far as its block goes; the block's whole sum
+// goes to `sums`. `BLOCK` threads in a block.
 extern "C" __global__ void sum_blocks(unsigned n, unsigned* numbers, unsigned* sums)
 {
     __shared__ unsigned shared[BLOCK];

@@ -1,7 +1,8 @@
 // Heat on a plate, step by step, until it has settled.
 //
-// The plate is `height` rows of `width` cells; cells on the border keep their value. The arithmetic is spelled out, each operation
-// rounded on its own, so that a processor that does the same operations in the same order gets the same bits.
+// The plate is `height` rows of `width` cells; cells on the border keep their value. The arithmetic
+// is spelled out, each operation rounded on its own, so that a processor that does the same
+// operations in the same order gets the same bits.
 
 // Threads of a block that looks for the largest number; a power of two.
 static const unsigned BLOCK = 256;
@@ -45,7 +46,8 @@ static __device__ float largest_of_block(float number)
     return numbers[0];
 }
 
-// The largest change that a step would make, for each block the largest of its own cells. One dimension, `BLOCK` threads in a block.
+// The largest change that a step would make, for each block the largest of its own cells. One
+// dimension, `BLOCK` threads in a block.
 extern "C" __global__ void heat_changes(unsigned width, unsigned height, float coefficient, const float* plate, float* largest)
 {
     unsigned cell = blockIdx.x * BLOCK + threadIdx.x;

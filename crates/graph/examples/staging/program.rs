@@ -59,7 +59,8 @@ struct Staged {
 struct Slot {
     executable: GraphExec,
     numbers: Buffer<u32>,
-    /// What each block adds of those before it; the first is the number of the row, the others are 0.
+    /// The sums that blocks add to their numbers: the first is the number of the row, the others
+    /// are 0.
     sums: Buffer<u32>,
     /// Pinned memory, where the row comes back.
     result: SharedHostBuffer<u32>,

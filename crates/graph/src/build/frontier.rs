@@ -57,27 +57,31 @@ impl Graph {
         self.after_all(nodes)
     }
 
-    /// The same as [`after`](Self::after) for any number of nodes.
+    /// [`after`](Self::after) for any number of nodes, each by itself or with the
+    /// [kind of edge](EdgeKind) that says how far the new nodes wait for it. A node given twice with
+    /// one kind counts once.
+    ///
+    /// ```no_run
+    /// # use cuda_graph::EdgeKind;
+    /// # fn example(graph: &cuda_graph::Graph, nodes: &[cuda_graph::Node]) -> cuda_graph::Result<()> {
+    /// let join = graph.after_all(nodes)?.empty()?;
+    /// let edges = nodes.iter().map(|node| (node, EdgeKind::Full));
+    /// let same = graph.after_all(edges)?.empty()?;
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
-    /// A node of another graph, or one that was removed.
-    pub fn after_all<'n>(&self, nodes: impl IntoIterator<Item = &'n Node>) -> Result<Frontier<'_>> {
-        self.after_edges(nodes.into_iter().map(|node| (node, EdgeKind::Full)))
-    }
-
-    /// The frontier of nodes that wait for each of `nodes` as far as the kind of edge says. A node
-    /// given twice counts once.
-    ///
-    /// # Errors
-    /// A node of another graph, or one that was removed; a node given twice with different kinds;
-    /// an edge from a kernel to a kernel that does not leave one.
-    pub fn after_edges<'n>(
+    /// A node of another graph ([`Error::Foreign`]) or a removed one ([`Error::Removed`]), a node
+    /// given with two kinds ([`Error::DuplicateEdge`]), or an edge from a kernel to a kernel that
+    /// does not leave one ([`Error::EdgeKind`]).
+    pub fn after_all<'n, E: Into<(&'n Node, EdgeKind)>>(
         &self,
-        nodes: impl IntoIterator<Item = (&'n Node, EdgeKind)>,
+        nodes: impl IntoIterator<Item = E>,
     ) -> Result<Frontier<'_>> {
         let mut frontier = self.root();
         let mut seen = Seen::default();
-        for (node, kind) in nodes {
+        for (node, kind) in nodes.into_iter().map(Into::into) {
             frontier.wait_for(&mut seen, node, kind)?;
         }
         Ok(frontier)
@@ -157,6 +161,13 @@ impl Seen {
     }
 }
 
+/// An end of a full edge.
+impl<'n> From<&'n Node> for (&'n Node, EdgeKind) {
+    fn from(node: &'n Node) -> Self {
+        (node, EdgeKind::Full)
+    }
+}
+
 impl Node {
     /// The frontier of nodes that wait for this one.
     ///
@@ -165,15 +176,6 @@ impl Node {
     pub fn then(&self) -> Frontier<'_> {
         let after = SmallVec::from_slice(&[(self.id(), EdgeKind::Full)]);
         Frontier { graph: self.graph(), after, full: true, before: None }
-    }
-
-    /// The frontier of kernels that wait for this one's trigger, not for its end; see
-    /// [`EdgeKind::Programmatic`].
-    ///
-    /// Adding something else than a kernel there, or after something else than a kernel, is the
-    /// error [`Error::EdgeKind`]. CUDA 12.3.
-    pub fn then_programmatic(&self) -> Frontier<'_> {
-        self.then_with(EdgeKind::Programmatic)
     }
 
     /// The frontier of nodes that wait for this one as far as the kind of edge says.
@@ -195,16 +197,6 @@ impl<'g> Frontier<'g> {
         self.graph
     }
 
-    /// The frontier of nodes that also wait for `node`, as far as the kind of edge says. A node
-    /// that is in the frontier already counts once.
-    ///
-    /// # Errors
-    /// As for [`Graph::after_edges`].
-    pub fn and(mut self, node: &Node, kind: EdgeKind) -> Result<Self> {
-        self.wait_for(&mut Seen::default(), node, kind)?;
-        Ok(self)
-    }
-
     /// The frontier of nodes that besides come before all of `nodes`: each of these waits for what
     /// is added. One given twice counts once.
     ///
@@ -223,30 +215,25 @@ impl<'g> Frontier<'g> {
     /// A node of another graph, or one that was removed. At the add, a cycle is an error as it is
     /// for [`Graph::add_edges`], and so is moving a graph into the node. Whatever fails there, the
     /// graph is as it was; if the driver does not take back what it did, that is
-    /// [`Error::HalfDone`].
+    /// [`Error::Broken`].
     #[doc(alias = "cuGraphAddDependencies")]
     pub fn before<const N: usize>(self, nodes: [&Node; N]) -> Result<Self> {
         self.before_all(nodes)
     }
 
-    /// The same as [`before`](Self::before) for any number of nodes.
+    /// [`before`](Self::before) for any number of nodes, each by itself or with the
+    /// [kind of edge](EdgeKind) that says how far it waits for the new nodes.
     ///
     /// # Errors
-    /// As for [`before`](Self::before).
-    pub fn before_all<'n>(self, nodes: impl IntoIterator<Item = &'n Node>) -> Result<Self> {
-        self.before_edges(nodes.into_iter().map(|node| (node, EdgeKind::Full)))
-    }
-
-    /// The same as [`before`](Self::before), where each of `nodes` waits as far as the kind of edge
-    /// says.
-    ///
-    /// # Errors
-    /// As for [`before`](Self::before); also a node given twice with different kinds, or an edge
-    /// from a kernel to a kernel that does not enter one.
-    pub fn before_edges<'n>(mut self, nodes: impl IntoIterator<Item = (&'n Node, EdgeKind)>) -> Result<Self> {
+    /// As for [`before`](Self::before); a node given with two kinds ([`Error::DuplicateEdge`]), or
+    /// an edge from a kernel to a kernel that does not enter one ([`Error::EdgeKind`]).
+    pub fn before_all<'n, E: Into<(&'n Node, EdgeKind)>>(
+        mut self,
+        nodes: impl IntoIterator<Item = E>,
+    ) -> Result<Self> {
         let mut before = self.before.take().unwrap_or_default();
         let mut seen = Seen::default();
-        for (node, kind) in nodes {
+        for (node, kind) in nodes.into_iter().map(Into::into) {
             let kind = kind.plain();
             self.graph.usable_end(node, kind)?;
             match seen.replace(&before.nodes, node.id(), kind) {

@@ -208,7 +208,7 @@ impl Finding {
     #[must_use]
     pub fn remedy(&self) -> String {
         match self {
-            Self::Cycle { .. } => "remove one of these edges (Graph::remove_edge)".to_owned(),
+            Self::Cycle { .. } => "remove one of these edges (Graph::remove_edges)".to_owned(),
             Self::NotInBody { pageable: true, .. } => {
                 "pin the memory (Context::pinned_zeros), or copy before or after the conditional node".to_owned()
             }

@@ -52,8 +52,7 @@ impl Graph {
     /// A node of another graph or a removed one, twice the same node, an edge that is there or is
     /// given twice, edges that close a cycle, a kind of edge that leads from a kernel to a kernel
     /// only, or that the driver is too old for; or what the driver answers. The graph is unchanged
-    /// then; if the driver fails half-way and does not take back what it did either, that is
-    /// [`Error::HalfDone`].
+    /// then, or [broken](Error::Broken).
     #[doc(alias = "cuGraphAddDependencies")]
     pub fn add_edges(&self, edges: &[(&Node, &Node, EdgeKind)]) -> Result<()> {
         edges.iter().try_for_each(|(from, to, _)| self.own_ends(from, to))?;
@@ -65,18 +64,6 @@ impl Graph {
         guard.add_links(&links)
     }
 
-    /// Removes the edge from `from` to `to`, of whatever kind. One driver call.
-    ///
-    /// Stands on `cuGraphRemoveDependencies`, CUDA 10.0.
-    ///
-    /// # Errors
-    /// A node of another graph or a removed one, or no such edge; or what the driver answers, which
-    /// removes no edges of a graph with memory nodes. The graph is unchanged then.
-    #[doc(alias = "cuGraphRemoveDependencies")]
-    pub fn remove_edge(&self, from: &Node, to: &Node) -> Result<()> {
-        self.remove_edges(&[(from, to)])
-    }
-
     /// Removes edges, of whatever kind. All are checked before anything is done, then removed by
     /// one driver call. The checks of more than one edge ask for the edges of each node that one of
     /// them enters.
@@ -84,8 +71,10 @@ impl Graph {
     /// Stands on `cuGraphRemoveDependencies`, CUDA 10.0.
     ///
     /// # Errors
-    /// As for [`remove_edge`](Self::remove_edge), or an edge is given twice. If the driver fails
-    /// half-way and does not take back what it did either, that is [`Error::HalfDone`].
+    /// A node of another graph ([`Error::Foreign`]) or a removed one ([`Error::Removed`]), no such
+    /// edge ([`Error::NoEdge`]), an edge given twice ([`Error::EdgeTwice`]); or the driver's error,
+    /// which removes no edges of a graph with memory nodes. The graph is unchanged then, or
+    /// [broken](Error::Broken).
     #[doc(alias = "cuGraphRemoveDependencies")]
     pub fn remove_edges(&self, edges: &[(&Node, &Node)]) -> Result<()> {
         for (from, to) in edges {
@@ -108,7 +97,7 @@ impl Graph {
     ///
     /// # Errors
     /// No such edge; otherwise as for [`add_edges`](Self::add_edges) and
-    /// [`remove_edge`](Self::remove_edge).
+    /// [`remove_edges`](Self::remove_edges).
     pub fn set_edge_kind(&self, from: &Node, to: &Node, kind: EdgeKind) -> Result<()> {
         self.own(from)?;
         self.own(to)?;

@@ -1,4 +1,4 @@
-//! Graphs shared with other code: raw values lent and adopted.
+//! Graphs shared with other code: raw handles lent, adopted and taken over.
 
 pub(crate) mod driver_params;
 pub(crate) mod raw_handle_map;
@@ -34,52 +34,39 @@ impl Graph {
         Ok(self.enter()?.raw())
     }
 
-    /// The driver's own graph, for other code that clones it, makes executables of it, embeds
-    /// clones of it, or adds nodes and edges.
+    /// Lends the driver's own graph to other code, which may clone it, embed clones of it, and make
+    /// executables of it.
     ///
     /// From now on the graph also retains everything that its nodes use, by one user object of the
-    /// driver. So what other code makes of it keeps that, and runs when every handle here is gone.
-    /// Since nobody knows what was made of it when, **what a node uses stays alive from now on as
-    /// long as the graph or anything made of it does**, also once the node is removed or has other
-    /// parameters. Of a graph that is embedded in this one, other code makes clones only after that
-    /// graph was lent by itself. (Drivers embed no clone of a graph that is itself embedded in a
-    /// node.)
+    /// driver. So what other code makes of the graph keeps that as well, and runs when every handle
+    /// here is gone. Nobody knows what was made of the graph when. Therefore **a lent graph lets go
+    /// of nothing**: whatever a node used since stays alive as long as the graph or anything made of
+    /// it, also once the node is removed or has other parameters. A graph that is embedded in this
+    /// one is lent by itself before other code clones it. (Drivers embed no clone of a graph that is
+    /// itself embedded in a node.)
     ///
-    /// What other code has to see to:
-    /// - Its calls on the graph do not overlap with others on it or on one that it is embedded in,
-    ///   this library's among them.
-    /// - It holds [`alone`](cuda_handles::clones::alone) over calls that clone or embed the graph,
-    ///   remove nodes, or destroy what was cloned from it: the driver does not guard what links a
-    ///   clone with its original, and crashes.
-    /// - It neither destroys the graph nor moves it into a node, and it destroys no nodes that were
-    ///   added through this library. What its own nodes use lives as long as any executable made of
-    ///   the graph, by this library too.
-    /// - It gives no node that was seen here another kernel, without a [`refresh`](Self::refresh)
-    ///   before the next use.
+    /// Other code keeps to these rules:
+    /// 1. It does not change the graph: it adds, changes and removes no nodes and edges, and it
+    ///    neither destroys the graph nor moves it into a node.
+    /// 2. Its calls on the graph do not overlap with other calls on it or on a graph that it is
+    ///    embedded in, this library's calls among them.
+    /// 3. It holds [`alone`](cuda_handles::clones::alone) over calls that clone or embed the graph,
+    ///    or destroy a clone: the driver does not guard what links a clone with its original, and
+    ///    crashes.
     ///
-    /// Nodes that it added are found by [`nodes`](Self::nodes) and all other queries. After it has
-    /// removed nodes, added edges, or put other graphs into nodes, [`refresh`](Self::refresh) looks
-    /// anew, before the graph is used here again. Until then handles of the removed nodes stand for
-    /// nodes that are not there, of which a driver may make anything. A driver gives the address of
-    /// a removed node to a new one: if that one is added through this library, the removed one is
-    /// recognised as such at once; if other code adds it, by the refresh, provided that it is of
-    /// another type. **One of the same type cannot be told from the removed one**, so that handles
-    /// and names of the old node become those of the new one: refresh between the two.
+    /// An executable that other code makes does not wait for the streams on which memory was
+    /// allocated; an executable of this library does by itself.
     ///
-    /// What other code makes of it runs in the order of the streams on which the memory was
-    /// allocated, which an executable of this library waits for by itself.
+    /// A graph with conditional nodes can have one executable at a time. If an executable made here
+    /// was dropped before this call, it is destroyed now, for which the driver waits for all work
+    /// of the device. After a later drop somebody [drains](cuda_handles::reaper::drain).
     ///
-    /// Of a graph with conditional nodes other code makes an executable once there is none here:
-    /// one that was made and dropped before is destroyed now, for which the driver waits for all
-    /// work of the device; after one that is dropped later somebody
-    /// [drains](cuda_handles::reaper::drain).
-    ///
-    /// Lending again gives the same value. Stands on `cuUserObjectCreate` and
-    /// `cuGraphRetainUserObject`, CUDA 11.3.
+    /// Lending again gives the same value. Calls `cuUserObjectCreate` and `cuGraphRetainUserObject`
+    /// (CUDA 11.3).
     ///
     /// # Errors
-    /// What the driver answers, or there is a loop or branch that the driver has no node for
-    /// ([`Error::NeedsHost`]); the graph is not lent then.
+    /// The driver's error; or [`Error::NeedsHost`], if the graph has a loop or branch for which the
+    /// driver has no node. The graph is not lent then.
     #[doc(alias = "cuGraphRetainUserObject")]
     pub fn lend(&self) -> Result<CUgraph> {
         let (raw, executable) = {
@@ -96,51 +83,52 @@ impl Graph {
         Ok(raw)
     }
 
-    /// The graph behind a raw value: the one that this library knows, if it made, adopted or lent
-    /// it or has it in a node, or else one that does not own it.
+    /// The graph behind a raw value.
     ///
-    /// Of a graph that is not known each node becomes a [`Node`] of its type, as far as the driver
-    /// tells what it does, and else of the kind [`Other`](crate::NodeKind::Other). Of conditional
-    /// nodes it tells their class and bodies from CUDA 13.2 on. What the nodes use is not kept,
-    /// except for kernels and events that this library has; see
-    /// [`from_raw_with`](Self::from_raw_with).
+    /// If this library made the graph, has adopted it, or has it in a node, the result is that
+    /// graph. Otherwise the graph is **adopted**: its nodes and edges, and those of the graphs
+    /// embedded in it, are read now. The result does not own it.
     ///
-    /// The first time that a node is added through this library, or given other parameters or more
-    /// to [keep](Node::keep), the graph is [lent](Self::lend): from then on it retains what such
-    /// nodes use itself, also when no handle is left, and lets go of nothing of that before its
-    /// end. That takes two driver calls more.
+    /// An adopted graph is a snapshot. Other code does not change the graph while a handle of it
+    /// lives. After other code has changed it, drop all handles and adopt it again. A query that
+    /// meets a node which was not there is [`Error::UnknownNode`].
     ///
-    /// A driver does not tell whether a graph is embedded in a node. If it is, and the graph that
-    /// it lies in is known here with that node, then the result is the
-    /// [embedded](crate::ChildGraphNode::embedded) one. So the outer graph comes first; if it is
-    /// known already, a [`refresh`](Self::refresh) shows it the node. Otherwise the result passes
-    /// for a graph of its own: [`parent`](Self::parent) says `None`, what drivers refuse for
-    /// embedded graphs is left to them to refuse, and the graph that it lies in is an error
-    /// ([`Error::AdoptedAlone`]) until every handle of this one and of its nodes is gone.
+    /// Each node that is read becomes a [`Node`] of its type, as far as the driver tells what the
+    /// node does, and else of the kind [`Other`](crate::NodeKind::Other). From CUDA 13.2 on drivers
+    /// tell the class and the bodies of conditional nodes. What the nodes use is not kept, except
+    /// for kernels and events that this library has; see [`from_raw_with`](Self::from_raw_with).
+    ///
+    /// The graph is [lent](Self::lend) as soon as this library gives one of its nodes something to
+    /// keep: a new node, other parameters, or an owner ([`Node::keep`]). From then on the graph
+    /// itself retains what such nodes use, also when no handle is left. That takes two driver calls
+    /// more, once.
+    ///
+    /// A driver does not tell whether a graph is embedded in a node. So adopt the outer graph first:
+    /// then the result for the inner one is the [embedded](crate::ChildGraphNode::embedded) graph.
+    /// A graph that was adopted by itself passes for a graph of its own, and adopting the graph that
+    /// it lies in is [`Error::AdoptedAlone`] until every handle of the inner one is gone.
     ///
     /// # Safety
     /// - `raw` is a graph whose work is of `context`, and not a body of a conditional node.
-    /// - It is destroyed only after every handle of it, of its nodes, of its conditions and of the
-    ///   graphs embedded in it is gone. Executables that this library made of it may live on. What
-    ///   its nodes use lives as long as they do, and as any executable or clone made of it.
-    /// - Other code's calls on it do not overlap with this library's, and it removes no nodes that
-    ///   were seen here without a [`refresh`](Self::refresh) before the next use, nor gives them
-    ///   other kernels; see [`lend`](Self::lend). If it lies in a graph that is not known here,
-    ///   that goes for calls on all graphs in there.
-    /// - Other code that clones it, embeds it, removes nodes of it or destroys it holds
+    /// - While a handle of it, of its nodes, of its conditions or of the graphs embedded in it
+    ///   lives, other code neither destroys nor changes it, and other code's calls on it do not
+    ///   overlap with this library's. Executables that this library made of it may live on.
+    /// - What its nodes use lives as long as they do, and as any executable or clone made of it.
+    /// - Other code that clones it, embeds it or destroys it holds
     ///   [`alone`](cuda_handles::clones::alone) over the call.
     ///
     /// # Errors
-    /// The graph is known and of another context; a graph that lies in it was adopted before
-    /// ([`Error::AdoptedAlone`]); or what the driver answers.
+    /// [`WrongContext`](cuda_handles::WrongContext), if the graph is known and of another context;
+    /// [`Error::AdoptedAlone`]; or the driver's error.
     pub unsafe fn from_raw(context: &Context, raw: CUgraph) -> Result<Self> {
         // SAFETY: as the caller promises.
         unsafe { Self::adopted(context, raw, None) }
     }
 
-    /// The same as [`from_raw`](Self::from_raw), with an owner of the graph and of what its nodes
-    /// use: it is kept as long as any handle of the graph, and by every executable and clone that
-    /// this library makes. The graph itself does not retain it, lent or not: it may own the graph.
+    /// [`from_raw`](Self::from_raw) with an owner of the graph and of what its nodes use. The owner
+    /// is kept, once however often it is given, as long as any handle of the graph lives, and by
+    /// every executable and clone that this library makes. The graph itself does not retain it, as
+    /// it may own the graph.
     ///
     /// # Safety
     /// As for [`from_raw`](Self::from_raw), while `keep` is kept.
@@ -152,19 +140,19 @@ impl Graph {
         unsafe { Self::adopted(context, raw, Some(keep.into())) }
     }
 
-    /// Takes over a graph of other code: it is destroyed with the last handle.
+    /// Takes over a graph of other code. It is destroyed with the last handle.
     ///
     /// # Safety
     /// - `raw` is a graph whose work is of `context`. It has no other owner, now or later, and is
-    ///   no body and no embedded graph.
+    ///   neither a body nor an embedded graph.
     /// - No other thread asks for the graph by its raw value before this returns.
     /// - What its nodes use lives as long as they do, and as any executable or clone made of it.
-    /// - Other code that makes or ends clones of it holds [`alone`](cuda_handles::clones::alone)
-    ///   over the call.
+    /// - Other code that makes or destroys clones of it holds
+    ///   [`alone`](cuda_handles::clones::alone) over the call.
     ///
     /// # Errors
-    /// There are handles of the graph here ([`Error::KnownAlready`]); a graph that lies in it was
-    /// adopted before ([`Error::AdoptedAlone`]); or what the driver answers. The graph is not taken
+    /// [`Error::KnownAlready`], if there are handles of the graph here; [`Error::AdoptedAlone`], if
+    /// a graph that lies in it was adopted before; or the driver's error. The graph is not taken
     /// over then.
     #[doc(alias = "cuGraphDestroy")]
     pub unsafe fn from_raw_owned(context: &Context, raw: CUgraph) -> Result<Self> {

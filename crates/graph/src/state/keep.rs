@@ -38,30 +38,30 @@ impl GraphState {
 
     /// Keeps an owner that was given with the root graph, once however often it is given.
     pub(crate) fn keep_given(&mut self, owner: Owner) {
-        if !self.given.contains(&owner) {
-            self.given.push(owner);
+        if !self.sharing.given.contains(&owner) {
+            self.sharing.given.push(owner);
         }
     }
 
     /// What was given with the root graph.
     pub(crate) fn given(&self) -> &[Owner] {
-        &self.given
+        &self.sharing.given
     }
 
     /// A copy of everything that nodes and graph keep alive.
     pub(crate) fn owners(&self) -> Vec<Owner> {
         let mut owners = self.owners_within(SubgraphId::ROOT);
-        owners.extend(self.given.iter().cloned());
+        owners.extend(self.sharing.given.iter().cloned());
         owners
     }
 
     /// The same but for what was given with the graph.
     fn owners_of_root(&self) -> Vec<Owner> {
-        let records = self.records.iter().flatten();
-        let graphs = self.embedded.iter().flatten().map(|graph| &graph.about).chain([&self.about]);
+        let records = self.nodes.records.iter().flatten();
+        let graphs = self.subgraphs.slots.iter().flatten().map(|graph| &graph.about).chain([&self.root]);
         let kept = graphs
             .flat_map(|about| &about.kept)
-            .chain(self.records.iter().flatten().flat_map(|record| record.owners.kept()));
+            .chain(self.nodes.records.iter().flatten().flat_map(|record| record.owners.kept()));
         let mut owners: Vec<Owner> = self.store.iter().chain(kept).cloned().collect();
         owners.extend(records.filter_map(|record| record.node_params.owner()));
         owners
@@ -90,10 +90,10 @@ impl GraphState {
 
     /// Everything that nodes and graph use of pooled memory.
     pub(crate) fn allocations(&self) -> impl Iterator<Item = &Arc<Allocation>> {
-        let graphs = self.embedded.iter().flatten().map(|graph| &graph.about).chain([&self.about]);
+        let graphs = self.subgraphs.slots.iter().flatten().map(|graph| &graph.about).chain([&self.root]);
         let kept = graphs
             .flat_map(|about| &about.kept)
-            .chain(self.records.iter().flatten().flat_map(|record| record.owners.kept()));
+            .chain(self.nodes.records.iter().flatten().flat_map(|record| record.owners.kept()));
         let owners = self.store.iter().chain(kept);
         owners.filter_map(|owner| match owner {
             Owner::Allocation(allocation) => Some(allocation),
@@ -105,33 +105,33 @@ impl GraphState {
     pub(crate) fn lend(&mut self, subgraph: SubgraphId, lent: Arc<LentLog>) {
         if let Some(about) = self.about_mut(subgraph) {
             about.lent = Some(lent);
-            self.lending = true;
+            self.sharing.lending = true;
         }
     }
 
     /// Whether other code may change graphs of the hierarchy.
     pub(crate) fn is_shared(&self) -> bool {
-        self.lending || self.adopted
+        self.sharing.lending || self.sharing.adopted
     }
 
     /// Whether the root graph is other code's and does not retain yet what nodes added here use.
     #[inline]
     pub(crate) fn is_to_be_lent(&self) -> bool {
-        self.adopted && self.about.lent.is_none()
+        self.sharing.adopted && self.root.lent.is_none()
     }
 
     /// Logs what the rows that were touched use, for the graphs that are lent. To be called before
     /// the lock is given back.
     #[inline]
     pub(crate) fn log_touched(&mut self) {
-        if !self.touched.is_empty() {
+        if !self.sharing.touched.is_empty() {
             self.log_all_touched();
         }
     }
 
     #[cold]
     fn log_all_touched(&mut self) {
-        for index in core::mem::take(&mut self.touched) {
+        for index in core::mem::take(&mut self.sharing.touched) {
             if let Some(record) = self.at(index) {
                 self.log(record.within, self.owners_of(record));
             }
@@ -140,7 +140,7 @@ impl GraphState {
 
     /// Logs owners for a graph and those that it is embedded in, as far as they are lent.
     pub(crate) fn log(&self, subgraph: SubgraphId, owners: impl IntoIterator<Item = Owner>) {
-        if !self.lending {
+        if !self.sharing.lending {
             return;
         }
         let lent: SmallVec<[&Arc<LentLog>; 2]> =

@@ -8,7 +8,8 @@ use std::sync::Arc;
 use cuda_handles::{Owner, graph_memory};
 use cuda_sys::CUgraph;
 
-use super::{Enclosing, GraphState, NodeRecord, Subgraph};
+use super::subgraphs::Enclosing;
+use super::{GraphState, NodeRecord, Subgraph};
 use crate::state::ids::{NodeId, RawGraph, SubgraphId};
 use crate::state::lineage::{Moved, Renamed};
 use crate::state::memory_nodes::MemoryNode;
@@ -33,10 +34,13 @@ impl GraphState {
     /// Whether to take over the table of a hierarchy that is moved into a graph of this one, rather
     /// than to copy that: it is larger, and nothing in it has to be looked at node by node.
     pub(crate) fn is_to_take_over(&self, moved: &Self, into: SubgraphId) -> bool {
-        let taken_in =
-            self.records.len() + self.embedded.len() + moved.free.len() + moved.free_embedded.len();
-        let is_larger = moved.records.len() - moved.free.len() > FEW + taken_in;
-        let is_plain = moved.conditions.is_empty() && moved.given.is_empty() && moved.conditionals == 0;
+        let taken_in = self.nodes.records.len()
+            + self.subgraphs.slots.len()
+            + moved.nodes.free.len()
+            + moved.subgraphs.free.len();
+        let is_larger = moved.nodes.records.len() - moved.nodes.free.len() > FEW + taken_in;
+        let is_plain =
+            moved.conditions.is_empty() && moved.sharing.given.is_empty() && moved.nodes.conditionals == 0;
         is_larger && is_plain && !moved.is_shared() && !self.is_shared() && self.body_around(into).is_none()
     }
 
@@ -50,13 +54,13 @@ impl GraphState {
         root: MovedRoot,
         into: NodeId,
     ) -> (SubgraphId, Vec<SubgraphId>, Self) {
-        moved.next = moved.next.max(self.next);
-        moved.latest = moved.latest.max(self.latest);
-        moved.newest = moved.newest.max(self.newest);
-        let (records, graphs) = (self.records.len(), self.embedded.len());
+        moved.nodes.next = moved.nodes.next.max(self.nodes.next);
+        moved.subgraphs.latest = moved.subgraphs.latest.max(self.subgraphs.latest);
+        moved.nodes.newest = moved.nodes.newest.max(self.nodes.newest);
+        let (records, graphs) = (self.nodes.records.len(), self.subgraphs.slots.len());
         let mut renamed = Renamed { records, graphs, ..Renamed::default() };
-        moved.clear_records(self.records.len(), &mut renamed);
-        moved.clear_embedded(self.embedded.len(), &mut renamed);
+        moved.clear_records(self.nodes.records.len(), &mut renamed);
+        moved.clear_embedded(self.subgraphs.slots.len(), &mut renamed);
         let subgraph = moved.end_as_root(&root, into, &mut renamed);
         let mut subgraphs: Vec<SubgraphId> = renamed.subgraphs.values().copied().collect();
         subgraphs.extend(self.shared_places());
@@ -76,7 +80,8 @@ impl GraphState {
     /// Where the graphs are that are found by their raw values, as all are but bodies that the
     /// driver has.
     fn shared_places(&self) -> impl Iterator<Item = SubgraphId> {
-        let graphs = (0..).zip(&self.embedded).filter_map(|(index, graph)| Some((index, graph.as_ref()?)));
+        let graphs =
+            (0..).zip(&self.subgraphs.slots).filter_map(|(index, graph)| Some((index, graph.as_ref()?)));
         let shared = graphs.filter(|(_, graph)| !graph.is_body || graph.own.is_some());
         shared.map(|(index, graph)| SubgraphId::embedded(index, graph.number))
     }
@@ -84,15 +89,15 @@ impl GraphState {
     /// Makes room for the rows of another table: those at the first so many indices go elsewhere.
     fn clear_records(&mut self, count: usize, renamed: &mut Renamed) {
         let mut within = HashSet::new();
-        for index in 0..count.min(self.records.len()) {
-            let Some(mut record) = self.records.get_mut(index).and_then(Option::take) else { continue };
+        for index in 0..count.min(self.nodes.records.len()) {
+            let Some(mut record) = self.nodes.records.get_mut(index).and_then(Option::take) else { continue };
             let old = NodeId { index: index as Index, number: record.number };
-            let new = NodeId { index: self.records.len() as Index, number: self.next };
-            self.next += 1;
+            let new = NodeId { index: self.nodes.records.len() as Index, number: self.nodes.next };
+            self.nodes.next += 1;
             record.number = new.number;
             within.insert(record.within);
             self.let_follow(old, new, &record);
-            self.records.push(Some(record));
+            self.nodes.records.push(Some(record));
             renamed.nodes.insert(old, new);
         }
         for subgraph in within {
@@ -100,7 +105,7 @@ impl GraphState {
                 about.lineage.rename(renamed);
             }
         }
-        self.free.retain(|index| *index as usize >= count);
+        self.nodes.free.retain(|index| *index as usize >= count);
     }
 
     /// What is known of a row by its index or number follows it.
@@ -114,7 +119,7 @@ impl GraphState {
                 graph.node = new;
             }
         }
-        if let Some(by_raw) = &mut self.by_raw {
+        if let Some(by_raw) = &mut self.nodes.by_raw {
             by_raw.insert(record.raw.key(), new.index);
         }
         if let Some(noted) = MemoryNode::of(&record.node_params) {
@@ -124,25 +129,27 @@ impl GraphState {
 
     /// The same for embedded graphs.
     fn clear_embedded(&mut self, count: usize, renamed: &mut Renamed) {
-        for index in 0..count.min(self.embedded.len()) {
-            let Some(mut graph) = self.embedded.get_mut(index).and_then(Option::take) else { continue };
+        for index in 0..count.min(self.subgraphs.slots.len()) {
+            let Some(mut graph) = self.subgraphs.slots.get_mut(index).and_then(Option::take) else {
+                continue;
+            };
             let old = SubgraphId::embedded(index as u32, graph.number);
-            self.latest += 1;
-            graph.number = self.latest;
-            let new = SubgraphId::embedded(self.embedded.len() as u32, graph.number);
+            self.subgraphs.latest += 1;
+            graph.number = self.subgraphs.latest;
+            let new = SubgraphId::embedded(self.subgraphs.slots.len() as u32, graph.number);
             self.let_lie_in(&graph.nodes, new);
-            if let Some(Some(record)) = self.records.get_mut(graph.node.index as usize) {
+            if let Some(Some(record)) = self.nodes.records.get_mut(graph.node.index as usize) {
                 record.node_params.set_embedded(new);
             }
-            self.embedded.push(Some(graph));
+            self.subgraphs.slots.push(Some(graph));
             renamed.subgraphs.insert(old, new);
         }
-        self.free_embedded.retain(|index| *index as usize >= count);
+        self.subgraphs.free.retain(|index| *index as usize >= count);
     }
 
     fn let_lie_in<'i>(&mut self, records: impl IntoIterator<Item = &'i Index>, subgraph: SubgraphId) {
         for &index in records {
-            if let Some(Some(record)) = self.records.get_mut(index as usize) {
+            if let Some(Some(record)) = self.nodes.records.get_mut(index as usize) {
                 record.within = subgraph;
             }
         }
@@ -154,12 +161,12 @@ impl GraphState {
             renamed.nodes.iter().map(|(old, new)| (old.index, new.index)).collect();
         let nodes: HashSet<Index> =
             root.records.iter().map(|index| by_index.get(index).copied().unwrap_or(*index)).collect();
-        self.latest += 1;
-        let number = self.latest;
-        let subgraph = SubgraphId::embedded(self.embedded.len() as u32, number);
+        self.subgraphs.latest += 1;
+        let number = self.subgraphs.latest;
+        let subgraph = SubgraphId::embedded(self.subgraphs.slots.len() as u32, number);
         self.let_lie_in(&nodes, subgraph);
-        let about = core::mem::take(&mut self.about);
-        self.embedded.push(Some(Subgraph {
+        let about = core::mem::take(&mut self.root);
+        self.subgraphs.slots.push(Some(Subgraph {
             own: None,
             raw: RawGraph(root.raw),
             number,
@@ -177,7 +184,7 @@ impl GraphState {
     /// Takes all that the table of the hierarchy around has, as it is; nothing here is in its way.
     fn take_records_of(&mut self, other: &mut Self) {
         let memory_of = self.memory_of;
-        for (index, slot) in other.records.iter_mut().enumerate() {
+        for (index, slot) in other.nodes.records.iter_mut().enumerate() {
             let Some(mut record) = slot.take() else { continue };
             // Each is held by the other table as well, until that is dropped.
             let owners = record.owners.used.iter().filter_map(|&one| other.store.get(one));
@@ -192,26 +199,26 @@ impl GraphState {
                 // SAFETY: its node is in the hierarchy that is known by this number now.
                 unsafe { graph_memory::moved(memory, hierarchy) };
             }
-            if let Some(by_raw) = &mut self.by_raw {
+            if let Some(by_raw) = &mut self.nodes.by_raw {
                 by_raw.insert(record.raw.key(), index as Index);
             }
-            put(&mut self.records, index, record);
+            put(&mut self.nodes.records, index, record);
         }
-        for (index, slot) in other.embedded.iter_mut().enumerate() {
+        for (index, slot) in other.subgraphs.slots.iter_mut().enumerate() {
             if let Some(graph) = slot.take() {
-                put(&mut self.embedded, index, graph);
+                put(&mut self.subgraphs.slots, index, graph);
             }
         }
-        self.free.append(&mut other.free);
-        self.free_embedded.append(&mut other.free_embedded);
-        self.about = core::mem::take(&mut other.about);
+        self.nodes.free.append(&mut other.nodes.free);
+        self.subgraphs.free.append(&mut other.subgraphs.free);
+        self.root = core::mem::take(&mut other.root);
         self.conditions = core::mem::take(&mut other.conditions);
         self.memory.take_in(core::mem::take(&mut other.memory));
         self.executable = core::mem::take(&mut other.executable);
         self.removed = Arc::clone(&other.removed);
         self.last_runs = other.last_runs.clone();
-        self.place_holders = other.place_holders;
-        self.conditionals = other.conditionals;
+        self.subgraphs.place_holders = other.subgraphs.place_holders;
+        self.nodes.conditionals = other.nodes.conditionals;
         self.home = self.home.take().or_else(|| other.home.take());
         if let Some(leaving) = other.leaving.take() {
             let own = self.leaving.get_or_insert_default();

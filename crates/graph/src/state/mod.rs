@@ -1,7 +1,41 @@
-//! The table of a root graph: a row for each node of it and of the graphs embedded in it, with what
-//! the node uses.
+//! The state of a hierarchy: everything known of a root graph and of the graphs embedded in its
+//! nodes.
+//!
+//! # Parts
+//!
+//! | part | holds | file |
+//! | --- | --- | --- |
+//! | [`NodeTable`] | one [`NodeRecord`] a node: raw handle, parameters, owners, label, name | `nodes` |
+//! | [`SubgraphTable`] | one [`Subgraph`] for each graph in a node: embedded graphs and bodies | `subgraphs` |
+//! | [`Store`] | what nodes use, held once and counted | `owners` |
+//! | [`ConditionTable`] | conditions, and the kernels that have their handles | `conditions` |
+//! | [`Ledger`] | allocation and free nodes | `memory_nodes` |
+//! | [`Sharing`] | whether other code has a graph, and what that graph retains | `keep`, `lent_log` |
+//! | [`LastRuns`] | the last run of each executable, which later ones wait for | `last_runs` |
+//!
+//! # Rules
+//!
+//! 1. A [`Hierarchy`](hierarchy::Hierarchy) is one root graph with its state behind **one lock**.
+//!    [`GraphGuard`](guard::GraphGuard) is the lock, held. Methods of the guard that call the driver
+//!    lie in the rooms above, each in the room of its subject (`edge`, `build`, `condition`, …).
+//! 2. Two hierarchies are locked by [`GuardPair`](guard::GuardPair) alone, the one at the lower
+//!    address first.
+//! 3. Ids are for good. A [`NodeId`] is an index and a number: the index is used again, the number
+//!    never, so the handle of a removed node finds nothing.
+//! 4. A record exists exactly as long as its node. The driver's yes comes first, then the record;
+//!    inserting a record cannot fail.
+//! 5. A node keeps alive what its parameters name ([`NodeParams::owner`]) and its
+//!    [`NodeOwners`]: the arguments in the store, the owners of
+//!    [`Node::keep`](crate::Node::keep), and its decision. `keep.rs` lists them all, and
+//!    [`take`](GraphState::take) is the only place that lets go of them.
+//! 6. Nothing is dropped under the lock, since destructors may use graphs. What leaves the state
+//!    goes to [`DeferredDrops`], or is returned to a caller who drops it after the guard.
+//! 7. A hierarchy is usable, moved (its state is another's), or
+//!    [broken](crate::Error::Broken). [`Hierarchy::enter`](hierarchy::Hierarchy::enter) refuses the
+//!    latter two; [`look`](hierarchy::Hierarchy::look) allows reading a broken one.
 
 pub(crate) mod conditions;
+pub(crate) mod deferred;
 pub(crate) mod guard;
 pub(crate) mod hierarchy;
 pub(crate) mod home;
@@ -16,174 +50,82 @@ pub(crate) mod lineage;
 pub(crate) mod loop_control;
 pub(crate) mod memory_nodes;
 pub(crate) mod merge;
+pub(crate) mod nodes;
 pub(crate) mod owners;
 pub(crate) mod params;
 pub(crate) mod raw_params;
 pub(crate) mod removed_names;
 pub(crate) mod subgraphs;
 
-pub(crate) use crate::state::merge::MovedRoot;
-pub(crate) use crate::state::removed_names::RemovedNames;
-
-use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Weak};
 
-use cuda_handles::{GraphHandle, Owner};
+use cuda_handles::Owner;
 use cuda_sys::CUgraphNode;
 use smallvec::SmallVec;
 
 use crate::error::{Broken, Error, Result};
 use crate::state::conditions::ConditionTable;
 use crate::state::home::Home;
-use crate::state::ids::{NodeId, RawGraph, RawNode, SubgraphId};
+use crate::state::ids::{NodeId, SubgraphId};
 use crate::state::last_runs::LastRuns;
-use crate::state::lent_log::LentLog;
-use crate::state::lineage::{Lineage, Moved};
+use crate::state::lineage::Moved;
 use crate::state::memory_nodes::{Ledger, MemoryNode};
-use crate::state::owners::{NodeOwners, Owners, Store, Uses};
+#[cfg(doc)]
+use crate::state::owners::NodeOwners;
+use crate::state::owners::{Owners, Store, Uses};
 use crate::state::params::{ConditionSource, Conditional, NodeParams};
-use crate::toposort::{self, Index};
+use crate::toposort::Index;
 
-/// A graph embedded in a node.
-#[derive(Debug)]
-pub(crate) struct Subgraph {
-    /// A body where the driver has no conditional nodes: a graph of its own for the driver. Before
-    /// what its nodes use.
-    own: Option<GraphHandle>,
-    pub(crate) raw: RawGraph,
-    number: u64,
-    /// The node that it is embedded in.
-    pub(crate) node: NodeId,
-    /// Whether it is a body of a conditional.
-    pub(crate) is_body: bool,
-    /// What it lies in, itself included.
-    around: Enclosing,
-    /// Its rows.
-    nodes: HashSet<Index>,
-    pub(crate) about: SubgraphFacts,
-    /// Goes with the entry, for who knows of the graph elsewhere.
-    there: Arc<()>,
-}
+pub(crate) use crate::state::deferred::{DeferredDrops, TakenNode, TakenNodes};
+pub(crate) use crate::state::merge::MovedRoot;
+pub(crate) use crate::state::nodes::{AddedNode, NodeRecord, NodeTable};
+pub(crate) use crate::state::removed_names::RemovedNames;
+pub(crate) use crate::state::subgraphs::{Subgraph, SubgraphFacts, SubgraphTable};
 
-/// The innermost conditional nodes that a graph lies in, be it in a graph embedded in their bodies.
-#[derive(Clone, Copy, Debug, Default)]
-struct Enclosing {
-    body: Option<NodeId>,
-    /// One that has two bodies.
-    of_two: Option<NodeId>,
-    /// One that the driver does not have.
-    place_holder: Option<NodeId>,
-}
-
-/// What there is to know of any graph of a hierarchy.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct SubgraphFacts {
-    /// Kept for the whole graph.
-    pub(crate) kept: Vec<Owner>,
-    /// What it is a clone of.
-    pub(crate) lineage: Lineage,
-    /// Set once its raw value was lent.
-    pub(crate) lent: Option<Arc<LentLog>>,
-}
-
-#[derive(Debug)]
-pub(crate) struct NodeRecord {
-    pub(crate) raw: RawNode,
-    number: u64,
-    /// The graph that it is a node of.
-    pub(crate) within: SubgraphId,
-    /// See [`crate::toposort`].
-    pub(crate) label: u64,
-    pub(crate) node_params: NodeParams,
-    pub(crate) owners: NodeOwners,
-    pub(crate) name: Option<Box<str>>,
-}
-
-/// Rows taken out of a table.
-pub(crate) type TakenNodes = SmallVec<[TakenNode; 1]>;
-
-/// A row taken out of a table, with the owners that no other row uses.
-#[derive(Debug)]
-pub(crate) struct TakenNode {
-    pub(crate) record: NodeRecord,
-    _owners: Owners,
-}
-
-/// What nodes that other code removed have kept, until the lock is given back.
-#[derive(Debug, Default)]
-pub(crate) struct DeferredDrops {
-    records: Vec<TakenNode>,
-    owners: Vec<Owner>,
-}
-
-/// Rows in use have a `Some`; the others are listed as free.
+/// The state of a hierarchy; see the [module](self).
 #[derive(Debug, Default)]
 pub(crate) struct GraphState {
-    /// The graphs embedded in nodes. First of all: those that are the driver's own graphs go before
-    /// what their nodes use.
-    embedded: Vec<Option<Subgraph>>,
-    records: Vec<Option<NodeRecord>>,
-    free: Vec<Index>,
-    /// What rows use.
+    /// First of all: the subgraphs that are graphs of their own for the driver go before what their
+    /// nodes use.
+    subgraphs: SubgraphTable,
+    nodes: NodeTable,
+    /// What nodes use.
     store: Store,
-    free_embedded: Vec<u32>,
-    /// The number of the next node.
-    next: u64,
-    /// The newest label; see [`toposort::fresh`].
-    newest: u64,
-    /// The number of the latest embedded graph; the root has 0.
-    latest: u64,
-    /// From raw nodes to rows; made when first asked for, since most graphs are only built and run.
-    by_raw: Option<HashMap<usize, Index>>,
-    /// Of the root graph.
-    about: SubgraphFacts,
+    /// Facts about the root graph.
+    root: SubgraphFacts,
     pub(crate) conditions: ConditionTable,
-    /// The memory nodes.
     pub(crate) memory: Ledger,
-    /// Of the executable, where only one may live.
+    /// The executable, where only one may live.
     pub(crate) executable: Weak<()>,
     pub(crate) last_runs: LastRuns,
-    /// The hierarchies that were moved into this one and whose tables it has taken over.
+    /// The hierarchies that were moved into this one and whose state it has taken over.
     pub(crate) moved: Vec<Moved>,
     /// The number by which the memory of its allocation nodes is known, if that is not the
     /// hierarchy's own.
     pub(crate) memory_of: Option<u64>,
-    /// Shared with who has no lock.
+    /// Shared with readers that hold no lock.
     pub(crate) removed: Arc<RemovedNames>,
-    /// How the graphs in nodes are found by their raw values.
+    /// How the graphs in nodes are found by their raw handles.
     pub(crate) home: Option<Arc<Home>>,
-    /// How many rows are of conditional nodes, be they the driver's or not.
-    conditionals: usize,
-    /// How many bodies are graphs of their own for the driver.
-    place_holders: usize,
+    sharing: Sharing,
+    /// Dropped once the lock is given back.
+    pub(crate) leaving: Option<Box<DeferredDrops>>,
+    standing: Standing,
+}
+
+/// How graphs of a hierarchy are shared with other code.
+#[derive(Debug, Default)]
+struct Sharing {
     /// Whether a graph of the hierarchy was lent.
     lending: bool,
     /// Whether the root graph is other code's.
     adopted: bool,
-    /// Whether its nodes, which other code added, have no records yet.
+    /// Whether the nodes of the root graph, which other code added, have no records yet.
     unread: bool,
-    /// Given with the root graph. They may own it, so it must not retain them.
+    /// Owners given with the root graph. They may own it, so it must not retain them.
     given: Vec<Owner>,
-    /// To be dropped once the lock is given back.
-    pub(crate) leaving: Option<Box<DeferredDrops>>,
-    /// Rows that may have got other owners since the lock was taken; only where a graph was lent.
+    /// Nodes that may have got other owners since the lock was taken; only where a graph was lent.
     touched: Vec<Index>,
-    /// Whether the graphs can be used.
-    standing: Standing,
-}
-
-/// A node that the driver has added and that has no record yet.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct AddedNode {
-    pub(crate) raw: CUgraphNode,
-    /// The label of a node that comes before others. Without one the node comes last.
-    pub(crate) label: Option<u64>,
-}
-
-impl From<CUgraphNode> for AddedNode {
-    fn from(raw: CUgraphNode) -> Self {
-        Self { raw, label: None }
-    }
 }
 
 /// Whether the graphs of a hierarchy can be used.
@@ -198,23 +140,26 @@ enum Standing {
 }
 
 impl GraphState {
-    /// That of a graph of other code.
+    /// The state of a graph of other code.
     pub(crate) fn adopted() -> Self {
-        Self { adopted: true, ..Self::unread() }
+        let sharing = Sharing { adopted: true, unread: true, ..Sharing::default() };
+        Self { sharing, ..Self::default() }
     }
 
-    /// That of a graph whose nodes other code added.
+    /// The state of a graph that this library owns and whose nodes other code added.
     pub(crate) fn unread() -> Self {
-        Self { unread: true, ..Self::default() }
+        let sharing = Sharing { unread: true, ..Sharing::default() };
+        Self { sharing, ..Self::default() }
     }
 
-    /// Whether the graph's nodes, which other code added, have no records yet.
+    /// Whether the nodes of the root graph, which other code added, have no records yet.
     pub(crate) fn is_unread(&self) -> bool {
-        self.unread
+        self.sharing.unread
     }
 
+    /// Notes that the nodes of the root graph have records.
     pub(crate) fn set_read(&mut self) {
-        self.unread = false;
+        self.sharing.unread = false;
     }
 
     /// Makes room for one row in a graph, so that [`insert`](Self::insert) cannot fail.
@@ -226,12 +171,7 @@ impl GraphState {
     /// Makes room for some rows.
     #[inline]
     pub(crate) fn reserve_many(&mut self, within: SubgraphId, records: usize) {
-        if self.free.len() < records {
-            self.records.reserve(records - self.free.len());
-        }
-        if let Some(by_raw) = &mut self.by_raw {
-            by_raw.reserve(records);
-        }
+        self.nodes.reserve(records);
         if let Some(graph) = self.embedded_mut(within) {
             graph.nodes.reserve(records);
         }
@@ -265,34 +205,18 @@ impl GraphState {
     pub(crate) fn insert_using(
         &mut self,
         within: SubgraphId,
-        AddedNode { raw, label }: AddedNode,
+        added: AddedNode,
         node_params: NodeParams,
         uses: Uses,
     ) -> NodeId {
-        let (raw, number) = (RawNode(raw), self.next);
-        self.next += 1;
-        self.newest += 1;
-        let label = label.unwrap_or_else(|| toposort::fresh(self.newest));
-        let index = self.free.pop().unwrap_or_else(|| {
-            self.records.push(None);
-            // A node of the driver is larger than a byte: there is no memory for more than fit.
-            (self.records.len() - 1) as Index
-        });
-        self.conditionals += usize::from(node_params.is_conditional());
-        if let Some(slot @ None) = self.records.get_mut(index as usize) {
-            let owners = NodeOwners::new(uses);
-            *slot = Some(NodeRecord { raw, number, within, label, node_params, owners, name: None });
-        }
-        if let Some(by_raw) = &mut self.by_raw {
-            by_raw.insert(raw.key(), index);
-        }
+        let id = self.nodes.insert(within, added, node_params, uses);
         if let Some(graph) = self.embedded_mut(within) {
-            graph.nodes.insert(index);
+            graph.nodes.insert(id.index);
         }
-        if self.lending {
-            self.touched.push(index);
+        if self.sharing.lending {
+            self.sharing.touched.push(id.index);
         }
-        NodeId { index, number }
+        id
     }
 
     /// Takes out the row of a node that other code removed. What it kept goes with the lock.
@@ -321,17 +245,10 @@ impl GraphState {
         let mut taken = TakenNodes::new();
         let mut waiting: SmallVec<[Index; 1]> = self.record(id).map(|_| id.index).into_iter().collect();
         while let Some(index) = waiting.pop() {
-            let Some(mut record) = self.records.get_mut(index as usize).and_then(Option::take) else {
-                continue;
-            };
+            let Some(mut record) = self.nodes.remove(index) else { continue };
             let id = NodeId { index, number: record.number };
             self.removed.note(id, record.display_name(id));
             let mut owners = self.store.release_all(core::mem::take(&mut record.owners));
-            if let Some(by_raw) = &mut self.by_raw {
-                by_raw.remove(&record.raw.key());
-            }
-            self.free.push(index);
-            self.conditionals -= usize::from(record.node_params.is_conditional());
             self.conditions.take_from(index);
             if let NodeParams::Conditional(Conditional { by: ConditionSource::Condition(number), .. }) =
                 record.node_params
@@ -376,7 +293,7 @@ impl GraphState {
         let Some(record) = self.record_mut(id) else { return };
         let mut uses = core::mem::take(&mut record.owners.used);
         self.store.swap(&mut uses, owners);
-        if let Some(Some(record)) = self.records.get_mut(id.index as usize) {
+        if let Some(Some(record)) = self.nodes.records.get_mut(id.index as usize) {
             record.owners.used = uses;
         }
     }
@@ -390,29 +307,24 @@ impl GraphState {
         record.owners.used.iter().filter_map(|&one| self.store.get(one))
     }
 
-    /// The node's row; `None` once the node is removed.
+    /// The record of a node; `None` once the node is removed.
     #[inline]
     pub(crate) fn record(&self, id: NodeId) -> Option<&NodeRecord> {
-        self.records.get(id.index as usize)?.as_ref().filter(|record| record.number == id.number)
+        self.nodes.get(id)
     }
 
     pub(crate) fn record_mut(&mut self, id: NodeId) -> Option<&mut NodeRecord> {
-        let record =
-            self.records.get_mut(id.index as usize)?.as_mut().filter(|record| record.number == id.number)?;
-        if self.lending {
-            self.touched.push(id.index);
+        let record = self.nodes.get_mut(id)?;
+        if self.sharing.lending {
+            self.sharing.touched.push(id.index);
         }
         Some(record)
     }
 
     /// What the driver has for a condition with this default that nothing uses any more.
     pub(crate) fn left_over(&mut self, default: Option<u32>) -> Option<u64> {
-        let Self { conditions, records, .. } = self;
-        let is_there = |id: NodeId| {
-            let record = records.get(id.index as usize).and_then(Option::as_ref);
-            record.is_some_and(|record| record.number == id.number)
-        };
-        conditions.left_over(default, is_there)
+        let Self { conditions, nodes, .. } = self;
+        conditions.left_over(default, |id| nodes.get(id).is_some())
     }
 
     /// Whether there are allocation or free nodes, from whose graphs the driver removes nothing.
@@ -422,52 +334,42 @@ impl GraphState {
 
     /// Whether there are conditional nodes, be they the driver's or not.
     pub(crate) fn has_conditional_nodes(&self) -> bool {
-        self.conditionals > 0
+        self.nodes.conditionals > 0
     }
 
-    /// The row at a place that is in use.
+    /// The record at an index.
     pub(crate) fn at(&self, index: Index) -> Option<&NodeRecord> {
-        self.records.get(index as usize)?.as_ref()
+        self.nodes.at(index)
     }
 
-    /// All rows of the hierarchy.
+    /// All records of the hierarchy.
     pub(crate) fn records(&self) -> impl Iterator<Item = (NodeId, &NodeRecord)> {
-        let used = (0..).zip(&self.records).filter_map(|(index, record)| Some((index, record.as_ref()?)));
-        used.map(|(index, record)| (NodeId { index, number: record.number }, record))
+        self.nodes.iter()
     }
 
+    /// Gives nodes other places in the order.
     pub(crate) fn relabel(&mut self, labels: Vec<(Index, u64)>) {
-        for (index, label) in labels {
-            self.continue_after(label);
-            if let Some(Some(record)) = self.records.get_mut(index as usize) {
-                record.label = label;
-            }
-        }
+        self.nodes.relabel(labels);
     }
 
+    /// The id of the node whose record is at an index.
     pub(crate) fn id(&self, index: Index) -> Option<NodeId> {
         self.at(index).map(|record| NodeId { index, number: record.number })
     }
 
-    /// The place of a raw node.
+    /// The index of a raw node's record.
     pub(crate) fn find(&mut self, raw: CUgraphNode) -> Option<Index> {
-        let records = &self.records;
-        let by_raw = self.by_raw.get_or_insert_with(|| {
-            let used =
-                (0..).zip(records).filter_map(|(index, record)| Some((record.as_ref()?.raw.key(), index)));
-            used.collect()
-        });
-        by_raw.get(&RawNode(raw).key()).copied()
+        self.nodes.find(raw)
     }
 
     /// The label of the next new node.
     pub(crate) fn next_label(&self) -> u64 {
-        toposort::fresh(self.newest + 1)
+        self.nodes.next_label()
     }
 
     /// New nodes get labels above this one.
     pub(crate) fn continue_after(&mut self, label: u64) {
-        self.newest = self.newest.max(toposort::rank(label));
+        self.nodes.continue_after(label);
     }
 
     /// Takes everything out, since the root graph was moved elsewhere.
@@ -500,22 +402,6 @@ impl GraphState {
         }
         self.standing = Standing::Broken(Box::new(broken.clone()));
         Error::Broken(Box::new(broken))
-    }
-}
-
-impl Subgraph {
-    /// Whether the graph is still in its node, for who has no lock.
-    pub(crate) fn there(&self) -> Weak<()> {
-        Arc::downgrade(&self.there)
-    }
-}
-
-impl SubgraphFacts {
-    /// What goes with the graph.
-    fn into_owners(self) -> impl Iterator<Item = Owner> {
-        // An owner of nobody else's: dropped with the others, after the lock.
-        let lent = self.lent.map(Owner::shared);
-        self.kept.into_iter().chain(lent)
     }
 }
 

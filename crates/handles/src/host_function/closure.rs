@@ -5,31 +5,29 @@ use core::ffi::c_void;
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, LazyLock, Weak};
 
 use super::trouble;
 use super::viewable::{HostViews, InUse, Shown};
-use crate::context::Context;
-use crate::failure;
-use crate::owner::Owner;
-use crate::panics;
-use crate::process::is_forked;
-use crate::reaper;
+use crate::context::{Context, on_loss};
+use crate::destroy;
+use crate::graph::Owner;
+use crate::sync::{Lock, LockGuard, Rank, is_forked, panics};
 
-/// What comes of a call: the closure ran, or somebody else has its memory.
+/// The outcome of a call: the closure ran, or other code views its memory.
 pub(super) type Outcome = Result<(), InUse>;
 
 type Call = dyn Fn() -> Outcome + Send + Sync;
 
 /// A closure that is called once.
 pub(super) enum CallOnce {
-    /// It can be no more often.
+    /// It can be called only once.
     Given(Box<dyn FnOnce() -> Outcome + Send>),
-    /// It could be called again, so it is dropped after its call, whether that panicked or not.
+    /// It could be called again, so it is dropped after its call, also after a panic.
     Kept(Box<Call>),
 }
 
-/// A closure that others own, with what the driver knows it by.
+/// A closure with owners, and the number by which the driver knows it.
 ///
 /// The driver gets a number that is never given twice, not an address: after a context was lost,
 /// owners go while a host function may just be about to start on the driver's thread.
@@ -40,23 +38,26 @@ struct Callback<F: ?Sized> {
 }
 
 /// A closure that a stream calls once.
-struct Once {
+struct OnceEntry {
     context: Context,
     name: &'static str,
     call: CallOnce,
 }
 
-/// What a number stands for.
-enum Known {
+/// The closure behind a number.
+enum Entry {
     Owned(Weak<Callback<Call>>),
-    Once(Once),
+    OnceEntry(OnceEntry),
 }
 
-static KNOWN: LazyLock<Mutex<HashMap<usize, Known>>> = LazyLock::new(Mutex::default);
+static KNOWN: LazyLock<Lock<HashMap<usize, Entry>>> = LazyLock::new(|| {
+    on_loss(let_go);
+    Lock::new(Rank::Closures, Default::default())
+});
 
 /// No code of others runs under this lock, and nothing of theirs is dropped.
-fn known() -> MutexGuard<'static, HashMap<usize, Known>> {
-    KNOWN.lock().unwrap_or_else(PoisonError::into_inner)
+fn known() -> LockGuard<'static, HashMap<usize, Entry>> {
+    KNOWN.lock()
 }
 
 fn new_number() -> usize {
@@ -71,17 +72,17 @@ fn data(number: usize) -> *mut c_void {
 /// A closure that the driver can call as long as `owner` or a clone of it lives.
 #[derive(Debug)]
 pub struct Callable {
-    /// What the driver gives to [`call`].
+    /// The argument that the driver passes to [`call`].
     pub data: *mut c_void,
-    /// The closure, by the function in which it stands.
+    /// The name of the function that contains the closure.
     pub name: &'static str,
-    /// What the closure lives by.
+    /// The owner of the closure.
     pub owner: Owner,
 }
 
 impl Callable {
-    /// A closure. Not in a forked child, which is the caller's to ask: the table of closures may be
-    /// locked for ever there.
+    /// A closure. Not in a forked child, where the table of closures may be locked forever: the
+    /// caller checks that.
     pub fn new<F: Fn() + Send + Sync + 'static>(call: F) -> Self {
         Self::named(type_name::<F>(), move || {
             call();
@@ -99,7 +100,7 @@ impl Callable {
         let number = new_number();
         let callback = Arc::new(Callback { number, name, call });
         let shared: Arc<Callback<Call>> = callback.clone();
-        known().insert(number, Known::Owned(Arc::downgrade(&shared)));
+        known().insert(number, Entry::Owned(Arc::downgrade(&shared)));
         drop(shared);
         let owner = Owner::shared(callback);
         Self { data: data(number), name, owner }
@@ -116,8 +117,8 @@ impl<F: ?Sized> Drop for Callback<F> {
     }
 }
 
-/// A closure that a stream is about to be told of. Unless it is [accepted](Self::accept), it is
-/// dropped.
+/// A closure that is about to be given to the driver. It is dropped unless it is
+/// [accepted](Self::accept).
 #[derive(Debug)]
 pub(super) struct Offered {
     number: usize,
@@ -127,17 +128,17 @@ impl Offered {
     /// Not in a forked child, which is the caller's to ask.
     pub(super) fn new(context: &Context, name: &'static str, call: CallOnce) -> Self {
         let number = new_number();
-        known().insert(number, Known::Once(Once { context: context.clone(), name, call }));
+        known().insert(number, Entry::OnceEntry(OnceEntry { context: context.clone(), name, call }));
         Self { number }
     }
 
-    /// What the driver gives to [`call`].
+    /// The argument that the driver passes to [`call`].
     pub(super) fn data(&self) -> *mut c_void {
         data(self.number)
     }
 
-    /// The driver has taken it, and will call it. If the context was lost meanwhile, it may not:
-    /// then the closure is dropped here, unless the driver has begun to call it.
+    /// The driver has taken the closure and will call it. If the context was lost in the meantime,
+    /// it may not: then the closure is dropped here, unless its call has begun.
     pub(super) fn accept(self, context: &Context) {
         if context.lost().is_none() {
             core::mem::forget(self);
@@ -153,45 +154,46 @@ impl Drop for Offered {
 }
 
 /// A closure that is not called any more. It is dropped in a containment of its own.
-struct Uncalled(Option<Known>);
+struct Uncalled(Option<Entry>);
 
 impl Drop for Uncalled {
     fn drop(&mut self) {
         let closure = self.0.take();
-        failure::dropping("dropping a host function that is not called", || drop(closure));
+        destroy::dropping("dropping a host function that is not called", || drop(closure));
     }
 }
 
 /// Hands the closures that streams of a lost context have yet to call to the reaper, which drops
 /// them: the driver calls them no more.
 #[cold]
-pub(crate) fn let_go(context: &Context) {
+fn let_go(context: &Context) {
     if is_forked() {
         return;
     }
     let is_of_context =
-        |_: &usize, known: &mut Known| matches!(known, Known::Once(once) if once.context == *context);
+        |_: &usize, known: &mut Entry| matches!(known, Entry::OnceEntry(once) if once.context == *context);
     let gone: Vec<_> = known().extract_if(is_of_context).collect();
     for (_, closure) in gone {
-        reaper::drop_later(Uncalled(Some(closure)));
+        destroy::drop_later(Uncalled(Some(closure)));
     }
 }
 
-/// What the driver calls, with the number of a closure. The closure lives until it returns.
+/// The function that the driver calls, with the number of a closure. The closure lives until it
+/// returns.
 ///
 /// # Safety
 /// None: it takes any number. It is unsafe as the driver's type for it is.
 pub unsafe extern "C" fn call(data: *mut c_void) {
-    // The drop of the closure as well, should this be the last who has it.
+    // Also contains the drop of the closure, if this call holds the last reference.
     panics::contain(|| match find(data.addr()) {
         Some(Found::Owned(callback)) => {
             run(callback.name, &callback.call);
-            failure::dropping("dropping a host function", || drop(callback));
+            destroy::dropping("dropping a host function", || drop(callback));
         }
-        Some(Found::Once(Once { name, call: CallOnce::Given(call), .. })) => run(name, call),
-        Some(Found::Once(Once { name, call: CallOnce::Kept(call), .. })) => {
+        Some(Found::OnceEntry(OnceEntry { name, call: CallOnce::Given(call), .. })) => run(name, call),
+        Some(Found::OnceEntry(OnceEntry { name, call: CallOnce::Kept(call), .. })) => {
             run(name, &*call);
-            failure::dropping("dropping a closure", || drop(call));
+            destroy::dropping("dropping a closure", || drop(call));
         }
         None => {}
     });
@@ -199,18 +201,18 @@ pub unsafe extern "C" fn call(data: *mut c_void) {
 
 enum Found {
     Owned(Arc<Callback<Call>>),
-    Once(Once),
+    OnceEntry(OnceEntry),
 }
 
-/// The closure of a number. One that is called once is nobody else's from now on.
+/// The closure of a number. A closure that is called once is taken out of the table.
 fn find(number: usize) -> Option<Found> {
     let mut known = known();
-    if let Known::Owned(callback) = known.get(&number)? {
+    if let Entry::Owned(callback) = known.get(&number)? {
         return callback.upgrade().map(Found::Owned);
     }
     match known.remove(&number)? {
-        Known::Once(once) => Some(Found::Once(once)),
-        Known::Owned(_) => None,
+        Entry::OnceEntry(once) => Some(Found::OnceEntry(once)),
+        Entry::Owned(_) => None,
     }
 }
 
@@ -229,6 +231,7 @@ fn run(name: &'static str, call: impl FnOnce() -> Outcome) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::Mutex;
 
     #[test]
     fn a_closure_is_called_as_long_as_it_has_owners_and_never_after() {

@@ -4,7 +4,8 @@ use core::any::type_name;
 
 use cuda_sys::Call;
 
-use super::closure::{self, CallOnce, Callable, Offered, Outcome};
+use super::closure;
+use super::closure::{CallOnce, Callable, Offered, Outcome};
 use super::viewable::{Shown, Viewable};
 use crate::error::{Error, Result};
 use crate::stream::Stream;
@@ -13,19 +14,19 @@ impl Stream {
     /// Calls a closure on a thread of the driver's, once the work enqueued so far is done. Work
     /// enqueued later waits until it has returned. Waits for nothing itself.
     ///
-    /// On a capturing stream the call becomes a host node, and the graph that comes of it owns the
-    /// closure; so it may be called again. Where it is called once and nothing captures,
-    /// [`host_once`](Self::host_once) takes closures that give away what they have.
+    /// On a capturing stream the call becomes a host node, and the captured graph owns the closure;
+    /// so it may be called several times. [`host_once`](Self::host_once) takes closures that are
+    /// called once and may move their captures out.
     ///
-    /// No driver call is permitted in there, not even a small one. Most of this library's give an
-    /// error that says so; those on the way of a launch do not look, such as launches of graphs:
-    /// keep them out. Buffers and all else may be dropped. A function that waits for something that
-    /// the device or the host functions behind it have to do waits for ever.
+    /// Inside the function no driver call is permitted, not even a small one. Most functions of
+    /// this library return an error that says so; launches do not check, so keep them out. Buffers
+    /// and everything else may be dropped. A function that waits for work of the device or for host
+    /// functions behind it waits forever.
     ///
-    /// A panic is caught and told to the hook of [`set_panic_hook`](crate::set_panic_hook), and the
-    /// stream goes on. The closure is dropped after its call, on the same thread. If the context is
-    /// lost before, it is not called, and the [reaper](crate::reaper) drops it. In a forked child
-    /// nothing is called.
+    /// A panic is caught and reported to the hook of [`set_panic_hook`](crate::set_panic_hook), and
+    /// the stream goes on. The closure is dropped after its call, on the same thread. If the
+    /// context is lost before the call, the [reaper](crate::reaper) drops the closure. In a forked
+    /// child nothing is called.
     ///
     /// ```no_run
     /// # fn main() -> cuda_handles::Result<()> {
@@ -37,7 +38,7 @@ impl Stream {
     /// # Ok(()) }
     /// ```
     ///
-    /// It may be called more than once, so it cannot give away what it has:
+    /// It may be called several times, so it cannot move its captures out:
     ///
     /// ```compile_fail,E0525
     /// # fn example(stream: &cuda_handles::Stream) -> cuda_handles::Result<()> {
@@ -46,7 +47,7 @@ impl Stream {
     /// # }
     /// ```
     ///
-    /// It cannot borrow what may end before it is called:
+    /// It cannot borrow values that may end before it is called:
     ///
     /// ```compile_fail,E0373
     /// # fn example(stream: &cuda_handles::Stream) -> cuda_handles::Result<()> {
@@ -55,10 +56,10 @@ impl Stream {
     /// # }
     /// ```
     ///
-    /// Stands on `cuLaunchHostFunc`, CUDA 10.0.
+    /// Calls `cuLaunchHostFunc` (CUDA 10.0).
     ///
     /// # Errors
-    /// What the driver answers; the closure is dropped then.
+    /// The driver refuses the call; the closure is dropped then.
     #[doc(alias = "cuLaunchHostFunc")]
     #[doc(alias = "cudaLaunchHostFunc")]
     #[doc(alias = "cuStreamAddCallback")]
@@ -70,7 +71,7 @@ impl Stream {
         })
     }
 
-    /// As [`host`](Self::host), for a closure that is called once: it may give away what it has,
+    /// As [`host`](Self::host), for a closure that is called once: it may move its captures out,
     /// and need not be `Sync`.
     ///
     /// ```no_run
@@ -83,7 +84,7 @@ impl Stream {
     /// ```
     ///
     /// # Errors
-    /// As [`host`](Self::host); the stream is capturing.
+    /// As [`host`](Self::host); the stream is capturing ([`Capturing`](crate::Error::Capturing)).
     #[doc(alias = "cuLaunchHostFunc")]
     #[doc(alias = "cudaLaunchHostFunc")]
     pub fn host_once<F: FnOnce() + Send + 'static>(&self, call: F) -> Result<()> {
@@ -93,15 +94,15 @@ impl Stream {
         })
     }
 
-    /// As [`host`](Self::host), for a closure that looks at pinned, registered or managed memory:
-    /// `memory` is a shared buffer, a slice of one, or a tuple of these, and the closure is given a
+    /// As [`host`](Self::host), for a closure that views pinned, registered or managed memory:
+    /// `memory` is a shared buffer, a slice of one, or a tuple of these, and the closure gets a
     /// [`HostView`](crate::HostView) of each. The memory is kept until the closure was called, or
-    /// as long as the graph into which this is captured; until then nobody has it alone.
+    /// as long as the graph into which the call is captured.
     ///
-    /// While it runs, nobody else of the host has a view of that memory. If somebody has one when
-    /// it is to be called, it is not called, and the hook of
+    /// While the function runs, no other host code can view that memory. If other code views it
+    /// when the function is due, the function is not called, and the hook of
     /// [`set_panic_hook`](crate::set_panic_hook) is told. Work of the device that is not ordered
-    /// with the function may read and write the memory meanwhile; see
+    /// with the function may read and write the memory at the same time; see
     /// [`HostView`](crate::HostView).
     ///
     /// ```no_run
@@ -117,7 +118,7 @@ impl Stream {
     ///
     /// # Errors
     /// As [`host`](Self::host); memory of another context, or which the host does not reach
-    /// ([`Error::NotOnHost`]).
+    /// ([`Error::NotOnHost`](crate::Error::NotOnHost)).
     #[doc(alias = "cuLaunchHostFunc")]
     #[doc(alias = "cudaLaunchHostFunc")]
     pub fn host_with<M, F>(&self, memory: M, call: F) -> Result<()>
@@ -129,11 +130,12 @@ impl Stream {
         self.call(type_name::<F>(), move || views.exclusively(&call))
     }
 
-    /// As [`host_with`](Self::host_with), for a closure that is called once: it may give away what
-    /// it has, and need not be `Sync`.
+    /// As [`host_with`](Self::host_with), for a closure that is called once: it may move its
+    /// captures out, and need not be `Sync`.
     ///
     /// # Errors
-    /// As [`host_with`](Self::host_with); the stream is capturing.
+    /// As [`host_with`](Self::host_with); the stream is capturing
+    /// ([`Capturing`](crate::Error::Capturing)).
     #[doc(alias = "cuLaunchHostFunc")]
     #[doc(alias = "cudaLaunchHostFunc")]
     pub fn host_once_with<M, F>(&self, memory: M, call: F) -> Result<()>
@@ -148,17 +150,18 @@ impl Stream {
     fn call(&self, name: &'static str, call: impl Fn() -> Outcome + Send + Sync + 'static) -> Result<()> {
         // Before the table of closures is touched, whose lock a forked child may find held.
         self.context().ensure_usable()?;
-        // Dropped behind the turn, as they may be anybody's.
+        // Declared before the access, so that they are dropped after it: their destructors are
+        // other code.
         let (callable, offered);
-        let turn = self.enqueue()?;
-        if turn.is_captured()? {
+        let access = self.enqueue()?;
+        if access.is_captured()? {
             callable = Callable::named(name, call);
-            turn.keep(callable.owner.clone())?;
+            access.keep(callable.owner.clone())?;
             return self.launch_host(callable.data);
         }
         offered = Offered::new(self.context(), name, CallOnce::Kept(Box::new(call)));
         self.launch_host(offered.data())?;
-        drop(turn);
+        drop(access);
         offered.accept(self.context());
         Ok(())
     }
@@ -166,20 +169,20 @@ impl Stream {
     fn call_once(&self, name: &'static str, call: impl FnOnce() -> Outcome + Send + 'static) -> Result<()> {
         self.context().ensure_usable()?;
         let offered;
-        let turn = self.enqueue()?;
-        if turn.is_captured()? {
+        let access = self.enqueue()?;
+        if access.is_captured()? {
             return Err(Error::Capturing {
                 what: "a host function that is called once (`Stream::host_once`)",
             });
         }
         offered = Offered::new(self.context(), name, CallOnce::Given(Box::new(call)));
         self.launch_host(offered.data())?;
-        drop(turn);
+        drop(access);
         offered.accept(self.context());
         Ok(())
     }
 
-    /// With a turn.
+    /// With read access of the stream.
     fn launch_host(&self, data: *mut core::ffi::c_void) -> Result<()> {
         // SAFETY: the stream is alive; the function takes any number, at any time.
         let code =

@@ -1,5 +1,5 @@
-//! Functions of the host that streams and graphs call: closures with what they own, and a hook for
-//! what goes wrong in them.
+//! Host functions that streams and graphs call: closures, their owners, and the hook for their
+//! panics.
 //!
 //! cuda-graph's host nodes are made of [`Callable`] and [`call`]; other code has no need for these.
 
@@ -11,5 +11,3 @@ mod viewable;
 pub use closure::{Callable, call};
 pub use trouble::{CallbackPanic, set_panic_hook};
 pub use viewable::{HostViews, Viewable};
-
-pub(crate) use closure::let_go;

@@ -2,25 +2,23 @@
 
 use core::any::Any;
 use core::fmt;
-use std::sync::{PoisonError, RwLock};
 
-use crate::panics;
-use crate::process::is_forked;
+use crate::sync::{Lock, Rank, is_forked, outside, panics};
 
-static HOOK: RwLock<Option<fn(&CallbackPanic)>> = RwLock::new(None);
+static HOOK: Lock<Option<fn(&CallbackPanic)>> = Lock::new(Rank::CallbackHook, None);
 
-/// A panic in a closure that a stream or a graph called, or that such a closure was not called.
+/// A panic in a closure that a stream or a graph called, or a closure that was not called.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CallbackPanic {
-    /// The closure, by the function in which it stands.
+    /// The name of the function that contains the closure.
     pub callback: &'static str,
-    /// What the panic said; for a value that is no text, that it was one. If the closure was not
-    /// called, why.
+    /// The message of the panic, or a note that its payload is no text. If the closure was not
+    /// called, the reason.
     pub message: String,
-    /// Whether it was called. A closure with memory
-    /// ([`Stream::host_with`](crate::Stream::host_with)) is not while somebody else has a view of
-    /// that memory.
+    /// Whether the closure was called. A closure with memory
+    /// ([`Stream::host_with`](crate::Stream::host_with)) is not called while other code views that
+    /// memory.
     pub was_called: bool,
 }
 
@@ -33,20 +31,20 @@ impl fmt::Display for CallbackPanic {
 
 impl core::error::Error for CallbackPanic {}
 
-/// Gives panics in the closures that streams ([`Stream::host`](crate::Stream::host)) and graphs
-/// call to `hook`, in place of the hook before; and tells it of closures that were not called, as
-/// somebody else had a view of their memory. It runs on the driver's thread, where no driver call
-/// is permitted; a panic in it is caught and lost. In a forked child, where nothing is called, this
-/// does nothing.
+/// Sets the hook for panics in closures that streams ([`Stream::host`](crate::Stream::host)) and
+/// graphs call, and for closures that were not called because other code viewed their memory. It
+/// replaces the previous hook. It runs on the driver's thread, where no driver call is permitted; a
+/// panic in the hook is caught and ignored. In a forked child, where nothing is called, this does
+/// nothing.
 ///
-/// Whether there is a hook or not, Rust has told of a panic on the way as of any other
-/// (`std::panic::set_hook`), and the stream or graph goes on.
+/// With or without a hook, Rust has reported the panic as any other (`std::panic::set_hook`), and
+/// the stream or graph goes on.
 pub fn set_panic_hook(hook: fn(&CallbackPanic)) {
-    // The lock may be held for ever there.
+    // In a forked child the lock may be held forever.
     if is_forked() {
         return;
     }
-    *HOOK.write().unwrap_or_else(PoisonError::into_inner) = Some(hook);
+    *HOOK.lock() = Some(hook);
 }
 
 /// Tells the hook of a panic.
@@ -61,9 +59,9 @@ pub(super) fn not_called(callback: &'static str) {
 }
 
 fn report(trouble: CallbackPanic) {
-    let hook = *HOOK.read().unwrap_or_else(PoisonError::into_inner);
+    let hook = *HOOK.lock();
     if let Some(hook) = hook {
-        panics::contain(|| hook(&trouble));
+        panics::contain(|| outside(|| hook(&trouble)));
     }
 }
 

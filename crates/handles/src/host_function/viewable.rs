@@ -11,19 +11,19 @@ use crate::memory::{Allocation, Element, HostView, SharedHostBuffer, Slice};
 /// Memory that a host function may look at ([`Stream::host_with`](crate::Stream::host_with)): a
 /// pinned, registered or managed buffer, a slice of one, or a tuple of up to six of these.
 pub trait Viewable: sealed::Given {
-    /// What the function is given: a [`HostView`] for each.
+    /// The function's argument: a [`HostView`] for each.
     type Views: HostViews;
 
     /// The views, which keep the memory.
     ///
     /// # Errors
-    /// The memory is of another context, or the host does not reach it.
+    /// The memory is of another context ([`WrongContext`](crate::Error::WrongContext)), or the host
+    /// does not reach it.
     #[doc(hidden)]
     fn views(self, context: &Context) -> Result<Self::Views>;
 }
 
-/// What a host function is given of the memory that it looks at: a [`HostView`], or a tuple of
-/// them.
+/// The argument of a host function that views memory: a [`HostView`], or a tuple of them.
 pub trait HostViews: Send + 'static + sealed::Seen {
     /// Shows the memory of each.
     #[doc(hidden)]
@@ -64,7 +64,7 @@ impl<T: Element> sealed::Seen for HostView<T> {}
 
 impl<T: Element> HostViews for HostView<T> {
     fn show<'v>(&'v self, to: &mut Memory<'v>) {
-        // No bytes are nobody's, of whatever memory.
+        // A view of no bytes never conflicts.
         if self.has_bytes() && !to.0.iter().any(|known| Arc::ptr_eq(known, self.allocation())) {
             to.0.push(self.allocation());
         }
@@ -99,15 +99,15 @@ macro_rules! tuples {
 
 tuples! { (A) (A B) (A B C) (A B C D) (A B C D E) (A B C D E F) }
 
-/// Somebody else has a view of the memory.
+/// Other code has a view of the memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct InUse;
 
-/// Views for whoever calls first.
+/// Views for the first caller.
 pub(super) struct Shown<V>(V);
 
-// SAFETY: the views are used only by whoever has the right to look at the memory of all of them;
-// those without memory read and write nothing.
+// SAFETY: only the holder of the right to view the memory of all views uses them; views without
+// memory read and write nothing.
 unsafe impl<V: HostViews> Sync for Shown<V> {}
 
 impl<V: HostViews> Shown<V> {
@@ -115,7 +115,7 @@ impl<V: HostViews> Shown<V> {
         Self(views)
     }
 
-    /// Runs `look` while nobody else has a view of the memory of these.
+    /// Runs `look` while no other code has a view of the memory.
     pub(super) fn exclusively(&self, look: impl FnOnce(&V)) -> Result<(), InUse> {
         exclusively(&self.0, look)
     }

@@ -14,14 +14,17 @@ use super::slice::Slice;
 use crate::error::Result;
 use crate::stream::Stream;
 
-/// Memory of the device for `len` elements, or a part of such memory. Clones and sub-buffers share
-/// it; it is freed when the last of them and every graph that uses it are gone.
+/// Device memory for `len` elements, or a part of such memory. Clones and sub-buffers share it; it
+/// is freed when the last of them and every graph that uses it are gone.
 ///
 /// Made by [`Stream::zeros`], [`Stream::zeros_from`], [`Stream::upload`] (pooled, the usual kind)
-/// and [`Context::alloc_blocking`](crate::Context::alloc_blocking) (plain), freed by
-/// `cuMemFreeAsync`. See [`Allocation`] for what its home stream means, and
-/// [`MemoryKind`](crate::MemoryKind) for the other kinds.
+/// and [`Context::alloc_blocking`](crate::Context::alloc_blocking) (plain); freed by
+/// `cuMemFreeAsync`. [`Allocation`] explains the home stream, [`MemoryKind`](crate::MemoryKind) the
+/// other kinds.
 #[doc(alias = "cuMemFreeAsync")]
+#[doc(alias = "cudaFree")]
+#[doc(alias = "cudaFreeAsync")]
+#[doc(alias = "cuMemFree")]
 pub struct Buffer<T> {
     allocation: Arc<Allocation>,
     address: CUdeviceptr,
@@ -37,7 +40,7 @@ impl<T> Buffer<T> {
     }
 
     /// `len` elements at an address inside the allocation.
-    pub(super) fn part(allocation: &Arc<Allocation>, address: CUdeviceptr, len: usize) -> Self {
+    pub(crate) fn part(allocation: &Arc<Allocation>, address: CUdeviceptr, len: usize) -> Self {
         Self { allocation: Arc::clone(allocation), address, len, _elements: PhantomData }
     }
 
@@ -47,12 +50,12 @@ impl<T> Buffer<T> {
         Buffer { allocation, address, len, _elements: PhantomData }
     }
 
-    /// Whether nobody else has a part in the allocation.
+    /// Whether this is the only reference to the allocation.
     pub(super) fn is_sole(&self) -> bool {
         Arc::strong_count(&self.allocation) == 1
     }
 
-    /// The allocation, if nobody else has a part in it.
+    /// The allocation, if this is the only reference to it.
     pub(super) fn sole_allocation(&mut self) -> Option<&mut Allocation> {
         Arc::get_mut(&mut self.allocation)
     }
@@ -108,7 +111,7 @@ impl<T> Buffer<T> {
     /// A part of it, borrowed, by elements.
     ///
     /// # Errors
-    /// The range does not lie in the buffer.
+    /// The range does not lie in the buffer ([`Bounds`](crate::Error::Bounds)).
     pub fn slice(&self, range: impl RangeBounds<usize>) -> Result<Slice<'_, T>> {
         self.as_slice().slice(range)
     }
@@ -116,7 +119,7 @@ impl<T> Buffer<T> {
     /// A part of it that keeps the whole memory, by elements.
     ///
     /// # Errors
-    /// The range does not lie in the buffer.
+    /// The range does not lie in the buffer ([`Bounds`](crate::Error::Bounds)).
     pub fn sub_buffer(&self, range: impl RangeBounds<usize>) -> Result<Self> {
         let part = self.slice(range)?;
         Ok(Self { address: part.address(), len: part.len(), ..self.clone() })

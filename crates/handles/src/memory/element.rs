@@ -1,4 +1,4 @@
-//! What device memory may hold.
+//! The types that device memory may hold.
 
 /// A type whose every bit pattern is a value, so that memory may be read as it whatever the device
 /// wrote: numbers, arrays of them, and structs that derive [`bytemuck::Pod`].

@@ -1,4 +1,4 @@
-//! Buffers over memory that somebody else owns.
+//! Buffers over memory of another owner.
 
 use core::any::Any;
 
@@ -9,25 +9,25 @@ use super::buffer::Buffer;
 use super::element::Element;
 use super::range::bytes_of;
 use crate::context::Context;
+use crate::destroy::Kept;
 use crate::error::{Error, Result};
-use crate::kept::Kept;
 
 impl<T: Element> Buffer<T> {
-    /// A buffer over memory of another owner, which is dropped when the buffer, its clones and
-    /// parts, every graph with it and all work that was enqueued with it are done: on the thread of
-    /// the last drop if no work has used the memory, else by the [reaper](crate::reaper). A panic
-    /// in its destructor ends there; see [`Kept`](crate::Kept).
+    /// A buffer over memory of another owner. The owner is dropped when the buffer, its clones and
+    /// parts, every graph with it and all work enqueued with it are done: on the thread of the last
+    /// drop if no work has used the memory, otherwise by the [reaper](crate::reaper). A panic in
+    /// its destructor is caught; see [`Kept`](crate::Kept).
     ///
     /// # Safety
-    /// - As long as `owner` is not dropped, `address` is that of `len` elements that the device of
-    ///   `context` may read and write.
-    /// - Work that was enqueued on the memory elsewhere before this call is done, or in front of
-    ///   what is enqueued with the buffer.
-    /// - Nobody holds a reference of Rust's into the memory while the buffer exists.
+    /// - Until `owner` is dropped, `address` points to `len` elements that the device of `context`
+    ///   may read and write.
+    /// - Work enqueued on the memory elsewhere before this call is done, or ordered before the work
+    ///   that is enqueued with the buffer.
+    /// - There are no Rust references into the memory while the buffer exists.
     ///
     /// # Errors
-    /// There is no such memory: the address is 0 and the length is not, or not aligned for the
-    /// elements, or the range leaves the address space.
+    /// [`Error::Cast`](crate::Error::Cast) if the address is 0 and the length is not, or the
+    /// address is not aligned for the elements, or the range leaves the address space.
     pub unsafe fn from_foreign(
         context: &Context,
         address: CUdeviceptr,

@@ -1,36 +1,39 @@
-//! What becomes of the memory of an allocation node from launch to launch.
+//! The life of the memory of an allocation node, from launch to launch.
 
+use core::fmt;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
 use super::space::MemorySpace;
 use crate::error::Error;
+use crate::reclaim::FreedWith;
 use crate::stream::Stream;
+use crate::sync::{Lock, Rank};
 
-/// What has become of the memory that the last launch left.
+/// The state of the memory that the last launch left.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub(super) enum Life {
     /// None is left: it was freed in the order of its home, or there was no launch.
     Free,
-    /// Somebody has it.
+    /// A buffer owns it.
     Out,
     /// An executable has it that frees it at its next launch.
     Left,
-    /// The reaper is to free it.
+    /// The reaper will free it.
     Queued,
-    /// The reaper has freed it in its own order, for which nobody has waited.
+    /// The reaper has freed it in its lane, which no stream has waited for.
     Fenced,
 }
 
-/// Of the memory of one allocation node.
+/// The memory of one allocation node.
 pub(super) struct GraphMemory {
     /// The hierarchy of graphs that the node is in.
     graph: AtomicU64,
     space: MemorySpace,
     life: AtomicU8,
     /// The stream of the last launch that left some.
-    last: Mutex<Option<Stream>>,
+    last: Lock<Option<Stream>>,
     /// Why some could not be freed: it lives on, and no launch can be made any more.
     failed: OnceLock<Error>,
 }
@@ -41,7 +44,7 @@ impl GraphMemory {
             graph: AtomicU64::new(graph),
             space,
             life: AtomicU8::new(Life::Free as u8),
-            last: Mutex::new(None),
+            last: Lock::new(Rank::GraphMemory, None),
             failed: OnceLock::new(),
         })
     }
@@ -70,19 +73,19 @@ impl GraphMemory {
     }
 
     pub(super) fn last(&self) -> Option<Stream> {
-        self.last.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.last.lock().clone()
     }
 
     /// A launch on `home`, enqueued just now, has left some.
     pub(super) fn leave(&self, home: &Stream, life: Life) {
         self.set(life);
-        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut last = self.last.lock();
         // The one before goes after the lock.
         let _before = last.replace(home.clone());
         drop(last);
     }
 
-    /// What a launch left could not be freed.
+    /// The free of memory that a launch left has failed.
     pub(super) fn note_failure(&self, error: &Error) {
         // The first cause counts.
         let _ = self.failed.set(error.clone());
@@ -103,13 +106,18 @@ impl GraphMemory {
     }
 }
 
-/// Goes with the reaper's order to free what a launch left.
+/// Goes with the reaper's order to free memory that a launch left.
 pub(crate) struct Freeing(pub(super) Arc<GraphMemory>);
 
-impl Freeing {
-    /// The free failed.
-    pub(crate) fn failed(&self, error: &Error) {
+impl FreedWith for Freeing {
+    fn free_failed(&self, error: &Error) {
         self.0.note_failure(error);
+    }
+}
+
+impl fmt::Debug for Freeing {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("Freeing")
     }
 }
 

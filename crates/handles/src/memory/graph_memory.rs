@@ -1,5 +1,4 @@
-//! What becomes of the memory of allocation nodes: what cuda-graph says of it, and what launches
-//! leave. No part of the public interface.
+//! The memory of allocation nodes, for cuda-graph. No part of the public interface.
 
 use std::sync::Arc;
 
@@ -11,12 +10,12 @@ use super::graph_life::{GraphMemory, Life};
 use super::space::MemorySpace;
 use crate::context::Context;
 use crate::error::Result;
-use crate::reaper;
+use crate::reclaim;
 use crate::stream::Stream;
 
 impl Allocation {
-    /// The number of the hierarchy of graphs whose nodes alone can use it: that of an allocation
-    /// node. `None` for all other memory, that which came out of a launch included.
+    /// The number of the graph hierarchy whose nodes alone can use it, for memory of an allocation
+    /// node. `None` for all other memory, including memory that came out of a launch.
     #[must_use]
     #[inline]
     pub fn graph(&self) -> Option<u64> {
@@ -24,14 +23,14 @@ impl Allocation {
     }
 }
 
-/// Where the memory of an allocation node lies.
+/// The location of the memory of an allocation node.
 #[derive(Clone, Copy, Debug)]
 pub struct Place {
     /// Its start.
     pub address: CUdeviceptr,
     /// Its size.
     pub bytes: usize,
-    /// Of which memory.
+    /// Its space.
     pub space: MemorySpace,
 }
 
@@ -48,14 +47,14 @@ pub unsafe fn of_node(context: &Context, graph: u64, place: Place) -> Arc<Alloca
 /// The node is in a hierarchy with another number now.
 ///
 /// # Safety
-/// It is: nodes there may use the memory.
+/// The node is in that hierarchy: nodes there may use the memory.
 pub unsafe fn moved(memory: &Allocation, graph: u64) {
     if let Some(memory) = memory.graph_memory() {
         memory.move_to(graph);
     }
 }
 
-/// Whether somebody has what the last launch left of it.
+/// Whether a buffer owns the memory that the last launch left.
 #[must_use]
 pub fn is_out(memory: &Allocation) -> bool {
     memory.graph_memory().is_some_and(|memory| memory.life() == Life::Out)
@@ -67,14 +66,14 @@ pub fn was_left(memory: &Allocation) -> bool {
     memory.graph_memory().is_some_and(|memory| memory.last().is_some())
 }
 
-/// Prepares a launch that will allocate each of these: makes sure that what the last one left is
-/// freed, and that `stream` waits for that, or tells the place of the first that is not. With
-/// `frees`, the launch frees itself what an executable has.
+/// Prepares a launch that will allocate each of these: makes sure that the memory that the last
+/// launch left is freed, and that `stream` waits for the free. Returns the index of the first for
+/// which that is not so. With `frees`, the launch itself frees what an executable holds.
 ///
 /// # Errors
-/// Why what an earlier launch left could not be freed; what the driver answers, or a stream that is
-/// capturing, where that keeps what is to be freed as well. Nothing has changed then but what the
-/// stream waits for.
+/// The reason why memory of an earlier launch could not be freed; the driver's refusal, or a
+/// capturing stream ([`Capturing`](crate::Error::Capturing)), if that keeps the memory from being
+/// freed. The call had no effect but on what the stream waits for.
 pub fn make_ready(memory: &[&Arc<Allocation>], stream: &Stream, frees: bool) -> Result<Option<usize>> {
     let life = |memory: &Allocation| memory.graph_memory().map_or(Life::Free, |memory| memory.life());
     let any = |wanted| memory.iter().any(|memory| life(memory) == wanted);
@@ -83,7 +82,7 @@ pub fn make_ready(memory: &[&Arc<Allocation>], stream: &Stream, frees: bool) -> 
         stream.context().refuse_in_callback()?;
     }
     if any(Life::Queued) {
-        reaper::free_now(|| !any(Life::Queued))?;
+        reclaim::free_now(|| !any(Life::Queued))?;
     }
     let in_use = |memory: &&Arc<Allocation>| match life(memory) {
         Life::Free | Life::Fenced => false,
@@ -97,7 +96,7 @@ pub fn make_ready(memory: &[&Arc<Allocation>], stream: &Stream, frees: bool) -> 
         return Ok(Some(place));
     }
     if any(Life::Fenced) {
-        reaper::order_after_frees(stream.raw_stream())?;
+        reclaim::order_after_frees(stream.raw_stream())?;
     }
     let mut waited: Vec<Stream> = Vec::new();
     for last in memory.iter().filter_map(|memory| memory.graph_memory()?.last()) {
@@ -109,12 +108,12 @@ pub fn make_ready(memory: &[&Arc<Allocation>], stream: &Stream, frees: bool) -> 
     Ok(None)
 }
 
-/// What a launch on `home`, enqueued just now, left of it; freed in the order of that stream when
-/// the last owner drops it. `kept` if an executable has it that frees it at its next launch. `None`
-/// for memory of no allocation node.
+/// The memory that a launch on `home`, enqueued just now, has left; freed in the order of that
+/// stream when its last owner drops it. `kept` if an executable holds it and frees it at its next
+/// launch. `None` for memory of no allocation node.
 ///
 /// # Safety
-/// The launch left this memory, and nobody else frees it: only after [`forget`] somebody may.
+/// The launch left this memory, and nothing else frees it unless it is [forgotten](forget).
 #[must_use]
 pub unsafe fn output(memory: &Allocation, home: &Stream, kept: bool) -> Option<Buffer<u8>> {
     let own = memory.graph_memory()?;
@@ -122,7 +121,7 @@ pub unsafe fn output(memory: &Allocation, home: &Stream, kept: bool) -> Option<B
     Some(Buffer::<u8>::of(Arc::new(Allocation::output(memory, own, home))))
 }
 
-/// Lets go of what a launch left without freeing it: the next launch does.
+/// Gives up memory that a launch left, without freeing it: the next launch does.
 pub fn forget(mut output: Buffer<u8>) {
     if let Some(allocation) = output.sole_allocation() {
         allocation.forget();

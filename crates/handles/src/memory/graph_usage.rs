@@ -1,22 +1,21 @@
-//! How much memory of a device graphs have, and giving back what they do not use.
+//! The device memory of graphs: how much they have, and trimming it.
 
 use cuda_sys::{CUgraphMem_attribute as Attribute, Call};
 
 use crate::context::Context;
 use crate::error::Result;
 
-/// How much memory of a device the allocation nodes of graphs have, in bytes: those of all graphs
-/// of the process.
+/// The device memory of the allocation nodes of all graphs of the process, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct GraphMemoryUsage {
-    /// In use by graphs. A driver may count here what is reserved, until it is trimmed.
+    /// In use by graphs. Some drivers count reserved memory here until it is trimmed.
     pub used: u64,
     /// The most that was in use at a time since the last
     /// [reset](Context::reset_graph_memory_high_water).
     pub used_high: u64,
-    /// Taken from the device. It rises with uploads and launches and falls by a
-    /// [trim](Context::trim_graph_memory) alone.
+    /// Taken from the device. Uploads and launches raise it; only a
+    /// [trim](Context::trim_graph_memory) lowers it.
     pub reserved: u64,
     /// The most that was taken at a time since the last
     /// [reset](Context::reset_graph_memory_high_water).
@@ -26,12 +25,13 @@ pub struct GraphMemoryUsage {
 impl Context {
     /// How much memory of its device graphs have.
     ///
-    /// Stands on `cuDeviceGetGraphMemAttribute`, CUDA 11.4; four calls, so the numbers may be of
+    /// Calls `cuDeviceGetGraphMemAttribute` (CUDA 11.4); four calls, so the numbers may be of
     /// different moments.
     ///
     /// # Errors
-    /// What the driver answers.
+    /// [`Error::Driver`](crate::Error::Driver) if the driver refuses the call.
     #[doc(alias = "cuDeviceGetGraphMemAttribute")]
+    #[doc(alias = "cudaDeviceGetGraphMemAttribute")]
     pub fn graph_memory_usage(&self) -> Result<GraphMemoryUsage> {
         Ok(GraphMemoryUsage {
             used: self.graph_memory(Attribute::CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT)?,
@@ -43,27 +43,28 @@ impl Context {
 
     /// Makes both high-water marks of [`graph_memory_usage`](Self::graph_memory_usage) begin anew.
     ///
-    /// Stands on `cuDeviceSetGraphMemAttribute`, CUDA 11.4.
+    /// Calls `cuDeviceSetGraphMemAttribute` (CUDA 11.4).
     ///
     /// # Errors
-    /// What the driver answers; the first mark may have been reset then.
+    /// The driver refuses the call; the first mark may have been reset then.
     #[doc(alias = "cuDeviceSetGraphMemAttribute")]
     pub fn reset_graph_memory_high_water(&self) -> Result<()> {
         self.reset_graph_memory(Attribute::CU_GRAPH_MEM_ATTR_USED_MEM_HIGH)?;
         self.reset_graph_memory(Attribute::CU_GRAPH_MEM_ATTR_RESERVED_MEM_HIGH)
     }
 
-    /// Gives back to the device what graphs have reserved of it and do not use now. The next launch
-    /// takes what it needs again, so this is for when graphs rest.
+    /// Returns reserved memory that graphs do not use now to the device. The next launch takes what
+    /// it needs again, so call this while graphs rest.
     ///
     /// Memory that was dropped counts until the reaper has freed it, in the order of the streams
     /// that used it. [`memory_info`](Self::memory_info) waits for that where the streams are idle.
     ///
-    /// Stands on `cuDeviceGraphMemTrim`, CUDA 11.4.
+    /// Calls `cuDeviceGraphMemTrim` (CUDA 11.4).
     ///
     /// # Errors
-    /// What the driver answers.
+    /// [`Error::Driver`](crate::Error::Driver) if the driver refuses the call.
     #[doc(alias = "cuDeviceGraphMemTrim")]
+    #[doc(alias = "cudaDeviceGraphMemTrim")]
     pub fn trim_graph_memory(&self) -> Result<()> {
         self.ensure_usable()?;
         // SAFETY: the driver gives back what no graph uses.

@@ -10,21 +10,20 @@ use cuda_sys::{CUdevice_attribute as Attribute, CUmemAttach_flags, CUresult, Cal
 use super::allocation::Allocation;
 use super::buffer::Buffer;
 use super::element::Element;
-use super::kind::MemoryKind;
 use super::range::bytes_of;
 use super::slice::Slice;
-use crate::capture_mode;
-use crate::context::Context;
-use crate::error::{Error, Result};
-use crate::raw::Raw;
-use crate::reaper::{self, HostBlock, HostKind};
+use crate::context::{Context, capture_mode};
+use crate::error::{Error, MemoryKind, Result};
+use crate::reclaim::host_cache;
+use crate::reclaim::{self, HostBlock, HostKind};
+use crate::registry::Raw;
 use crate::stream::Stream;
 
-/// Pinned or managed memory that nobody else has: a slice of the host.
+/// Pinned or managed memory that the host owns exclusively: it is a slice.
 ///
-/// Copies between it and the device need no detour inside the driver. To give it to kernels, graphs
-/// and asynchronous copies, [`share`] it; while it is shared the host cannot look at it, so that no
-/// reference of the host's ever points to what the device is writing.
+/// The driver copies between it and the device without a detour. [`share`] it to use it in kernels,
+/// graphs and asynchronous copies. The host cannot view it while it is shared, so no reference of
+/// the host ever points to memory that the device writes.
 ///
 /// ```no_run
 /// # fn main() -> cuda_handles::Result<()> {
@@ -41,41 +40,50 @@ use crate::stream::Stream;
 /// # Ok(()) }
 /// ```
 ///
-/// Dropped memory goes to a free list from which later calls take it; [`reaper::drain`] frees that
-/// list.
+/// Dropped memory goes to a cache from which later calls take it;
+/// [`reaper::drain`](crate::reaper::drain) frees the cache.
 ///
 /// [`share`]: Self::share
+#[doc(alias = "pinned")]
+#[doc(alias = "page-locked")]
+#[doc(alias = "cudaFreeHost")]
+#[doc(alias = "cuMemFreeHost")]
 pub struct HostBuffer<T>(pub(super) Buffer<T>);
 
 /// [`HostBuffer`] while the device may use it. Clones share it.
 ///
-/// It goes wherever a buffer goes: [`as_buffer`](Self::as_buffer), [`as_slice`](Self::as_slice).
+/// It can be used like any buffer: [`as_buffer`](Self::as_buffer), [`as_slice`](Self::as_slice).
 /// The host reads and writes it by copies in a stream's order.
 pub struct SharedHostBuffer<T>(Buffer<T>);
 
 impl Context {
     /// Pinned host memory of `len` elements, all bytes zero.
     ///
-    /// Stands on `cuMemHostAlloc`, CUDA 2.2, unless the free list has such memory.
+    /// Calls `cuMemHostAlloc` (CUDA 2.2), unless the cache has such memory.
     ///
     /// # Errors
-    /// The host has not enough memory to pin, or what the driver answers.
+    /// The host has not enough memory to pin ([`OutOfHostMemory`](crate::Error::OutOfHostMemory)),
+    /// or the driver refuses the call ([`Driver`](crate::Error::Driver)).
     #[doc(alias = "cuMemHostAlloc")]
     #[doc(alias = "cuMemAllocHost")]
     #[doc(alias = "cudaHostAlloc")]
     #[doc(alias = "cudaMallocHost")]
+    #[doc(alias = "pinned")]
     pub fn pinned_zeros<T: Element>(&self, len: usize) -> Result<HostBuffer<T>> {
         HostBuffer::zeros(self, HostKind::Pinned, len)
     }
 
     /// Managed memory of `len` elements, all bytes zero: it moves to where it is used.
     ///
-    /// Stands on `cuMemAllocManaged`, CUDA 6.0, unless the free list has such memory.
+    /// Calls `cuMemAllocManaged` (CUDA 6.0), unless the cache has such memory.
     ///
     /// # Errors
-    /// The host cannot use managed memory while the device is at work ([`Error::Unsupported`]),
-    /// there is not enough memory, or what the driver answers.
+    /// The host cannot use managed memory while the device is at work
+    /// ([`Error::Unsupported`](crate::Error::Unsupported)), there is not enough memory, or the
+    /// driver refuses the call.
     #[doc(alias = "cuMemAllocManaged")]
+    #[doc(alias = "cudaMallocManaged")]
+    #[doc(alias = "unified memory")]
     pub fn managed_zeros<T: Element>(&self, len: usize) -> Result<HostBuffer<T>> {
         // Without this, the host may not touch any managed memory while any kernel runs.
         if self.device().attribute(Attribute::CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS)? == 0 {
@@ -90,7 +98,7 @@ impl<T: Element> HostBuffer<T> {
         // SAFETY: filled right below.
         let buffer = unsafe { Self::unfilled(context, kind, len) }?;
         if !buffer.0.is_empty() {
-            // SAFETY: the memory has room for so many elements, and nobody else has it.
+            // SAFETY: the memory has room for that many elements, and no other user.
             unsafe { buffer.start().write_bytes(0, len) };
         }
         Ok(buffer)
@@ -144,8 +152,8 @@ impl<T: Element> Deref for HostBuffer<T> {
 
     #[inline]
     fn deref(&self) -> &[T] {
-        // SAFETY: memory of that many elements, initialised, of which every bit pattern is a value.
-        // Nobody else has it, and no work uses it.
+        // SAFETY: the memory has that many elements, initialised, and every bit pattern is a value.
+        // It has no other owner, and no work uses it.
         unsafe { core::slice::from_raw_parts(self.start(), self.0.len()) }
     }
 }
@@ -159,7 +167,7 @@ impl<T: Element> DerefMut for HostBuffer<T> {
 }
 
 impl<T> SharedHostBuffer<T> {
-    /// It as a buffer, to be given to kernels, copies and graphs.
+    /// The memory as a buffer, for kernels, copies and graphs.
     #[must_use]
     pub fn as_buffer(&self) -> &Buffer<T> {
         &self.0
@@ -174,7 +182,7 @@ impl<T> SharedHostBuffer<T> {
     /// A part of it, borrowed, by elements.
     ///
     /// # Errors
-    /// The range does not lie in it.
+    /// The range does not lie in it ([`Bounds`](crate::Error::Bounds)).
     pub fn slice(&self, range: impl RangeBounds<usize>) -> Result<Slice<'_, T>> {
         self.0.slice(range)
     }
@@ -197,17 +205,16 @@ impl<T> SharedHostBuffer<T> {
         self.0.allocation().kind()
     }
 
-    /// The host's own again, if nobody else has it (another handle, a graph, an executable) and all
-    /// its uses are over. Of a use by a copy or a fill that is known once an [event](crate::Event)
-    /// that was recorded behind it on its stream was seen to be reached, by
+    /// Makes the memory the host's own again, if there is no other owner (handle, graph,
+    /// executable) and all its uses are over. A use by a copy or a fill is known to be over once an
+    /// [event](crate::Event) recorded behind it was seen to be reached, by
     /// [`query`](crate::Event::query) or
     /// [`synchronize_blocking`](crate::Event::synchronize_blocking), or its stream was waited for;
-    /// else the driver is asked whether the stream is idle. So a stream that goes on with other
-    /// work keeps nothing.
+    /// otherwise the driver is asked whether the stream is idle. So a stream that goes on with
+    /// other work does not hold the memory up.
     ///
-    /// What was dropped and is idle does not count: an executable that used it and whose launches
-    /// are over, for instance. This waits for nothing else than what this library and the driver
-    /// have still to do for that, some microseconds as a rule and 100 milliseconds at most.
+    /// Owners that were dropped and are idle do not count, such as an executable whose launches are
+    /// over. For them this waits some microseconds as a rule, and 100 milliseconds at most.
     ///
     /// ```no_run
     /// # fn main() -> cuda_handles::Result<()> {
@@ -226,8 +233,8 @@ impl<T> SharedHostBuffer<T> {
     /// ```
     ///
     /// # Errors
-    /// It is still shared, a stream that used it is at work or capturing, the context is lost, or
-    /// this is a host function: it comes back.
+    /// The memory comes back if it is still shared, a stream that used it has work or is capturing,
+    /// the context is lost, or this is a host function.
     #[doc(alias = "cuStreamQuery")]
     pub fn try_unique(mut self) -> Result<HostBuffer<T>, Self> {
         self.catch_up();
@@ -240,13 +247,14 @@ impl<T> SharedHostBuffer<T> {
     /// The host's own again, once all its uses are over. **Waits** for all that is enqueued by now
     /// on the streams that used it.
     ///
-    /// Stands on `cuEventRecord`, CUDA 2.0, and `cuEventSynchronize` for each stream whose uses
-    /// were not seen to be over.
+    /// Calls `cuEventRecord` (CUDA 2.0), and `cuEventSynchronize` for each stream whose uses were
+    /// not seen to be over.
     ///
     /// # Errors
-    /// Somebody else has it ([`Error::StillShared`]): another handle, a graph, an executable; a
-    /// stream that used it is capturing; the context is lost; this is a host function; or what the
-    /// driver answers. The memory comes back with the error.
+    /// [`Error::StillShared`](crate::Error::StillShared) if there is another owner: a handle, a
+    /// graph, an executable; [`Error::Capturing`](crate::Error::Capturing) if a stream that used it
+    /// is capturing; [`Error::ContextLost`](crate::Error::ContextLost); `NOT_PERMITTED` inside a
+    /// host function; or the driver refuses the call. The memory comes back with the error.
     #[doc(alias = "cuEventSynchronize")]
     pub fn unique_blocking(mut self) -> Result<HostBuffer<T>, NotUnique<T>> {
         self.catch_up();
@@ -258,7 +266,7 @@ impl<T> SharedHostBuffer<T> {
 
     fn catch_up(&self) {
         if !self.0.is_sole() {
-            reaper::catch_up(|| self.0.is_sole());
+            reclaim::catch_up(|| self.0.is_sole());
         }
     }
 }
@@ -274,7 +282,7 @@ pub struct NotUnique<T> {
 
 impl<T> fmt::Debug for NotUnique<T> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("NotUnique").field("buffer", &self.buffer).field("error", &self.error).finish()
+        fmt::Display::fmt(self, formatter)
     }
 }
 
@@ -338,24 +346,24 @@ impl<T> fmt::Debug for SharedHostBuffer<T> {
     }
 }
 
-/// A block of at least `bytes`, from the free list or else the driver.
+/// A block of at least `bytes`, from the cache or else the driver.
 fn block(context: &Context, kind: HostKind, bytes: usize) -> Result<HostBlock> {
     let room = rounded(bytes);
-    if let Some(block) = reaper::take(context, kind, room) {
+    if let Some(block) = host_cache::take(context, kind, room) {
         return Ok(block);
     }
-    // What waits may have come free.
-    reaper::free_pending();
-    match reaper::take(context, kind, room) {
+    // Pending frees may have filled the cache.
+    reclaim::free_pending();
+    match host_cache::take(context, kind, room) {
         Some(block) => Ok(block),
         None => allocate(context, kind, bytes, room),
     }
 }
 
-/// As [`block`], for who holds what others need while they free something.
+/// As [`block`], for callers that hold locks that frees need.
 pub(super) fn block_at_once(context: &Context, kind: HostKind, bytes: usize) -> Result<HostBlock> {
     let room = rounded(bytes);
-    reaper::take(context, kind, room).map_or_else(|| allocate(context, kind, bytes, room), Ok)
+    host_cache::take(context, kind, room).map_or_else(|| allocate(context, kind, bytes, room), Ok)
 }
 
 fn allocate(context: &Context, kind: HostKind, asked: usize, room: usize) -> Result<HostBlock> {
@@ -370,7 +378,7 @@ fn allocate(context: &Context, kind: HostKind, asked: usize, room: usize) -> Res
     drop(mode);
     drop(current);
     if code == CUresult::CUDA_ERROR_OUT_OF_MEMORY {
-        return Err(Error::OutOfHostMemory { asked, kept: reaper::kept(context, kind) });
+        return Err(Error::OutOfHostMemory { asked, kept: host_cache::kept(context, kind) });
     }
     context.check(call, code)?;
     Ok(HostBlock { context: context.clone(), start: Raw::new(start), bytes: room, kind, owner: None })
@@ -394,7 +402,7 @@ fn ask_managed(context: &Context, room: usize) -> (Call, CUresult, *mut c_void) 
     (Call::cuMemAllocManaged, code, start)
 }
 
-/// Sizes in few steps, so that the free list fits more often: powers of two up to 1 MiB, and
+/// Sizes in few steps, so that cached blocks fit more often: powers of two up to 1 MiB, and
 /// multiples of that.
 fn rounded(bytes: usize) -> usize {
     const STEP: usize = 1 << 20;

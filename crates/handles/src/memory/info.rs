@@ -4,22 +4,22 @@ use cuda_sys::Call;
 
 use crate::context::Context;
 use crate::error::Result;
-use crate::reaper;
+use crate::reclaim;
 
 impl Context {
-    /// The device's memory, (free, total) in bytes. What was dropped and is idle is freed first,
-    /// for which this waits some microseconds as a rule and half a second at most; what its stream
-    /// frees is free once somebody has waited for that stream.
+    /// The device's memory, (free, total) in bytes. Memory that was dropped and is idle is freed
+    /// first, for which this waits some microseconds as a rule and half a second at most. Memory
+    /// freed by its home stream counts as free once that stream was waited for.
     ///
-    /// Stands on `cuMemGetInfo`, CUDA 3.2.
+    /// Calls `cuMemGetInfo` (CUDA 3.2).
     ///
     /// # Errors
-    /// What the driver answers.
+    /// [`Error::Driver`](crate::Error::Driver) if the driver refuses the call.
     #[doc(alias = "cuMemGetInfo")]
     #[doc(alias = "cudaMemGetInfo")]
     pub fn memory_info(&self) -> Result<(usize, usize)> {
         self.ensure_usable()?;
-        reaper::catch_up_frees(self);
+        reclaim::catch_up_frees(self);
         let _current = self.enter()?;
         let (mut free, mut total) = (0, 0);
         // SAFETY: both out pointers are valid.

@@ -5,7 +5,7 @@ use core::ops::{Bound, Range, RangeBounds};
 use crate::error::{Error, Result};
 
 /// The part of `len` elements that `range` names.
-pub(super) fn resolve(range: impl RangeBounds<usize>, len: usize) -> Result<Range<usize>> {
+pub(crate) fn resolve(range: impl RangeBounds<usize>, len: usize) -> Result<Range<usize>> {
     let start = match range.start_bound() {
         Bound::Included(&start) => Some(start),
         Bound::Excluded(&before) => before.checked_add(1),
@@ -25,10 +25,15 @@ pub(super) fn resolve(range: impl RangeBounds<usize>, len: usize) -> Result<Rang
 }
 
 /// The bytes of `len` elements of type `T`.
-pub(super) fn bytes_of<T>(len: usize) -> Result<usize> {
+pub(crate) fn bytes_of<T>(len: usize) -> Result<usize> {
     let size = size_of::<T>();
     // As for host memory: no object is larger than half the address space.
     len.checked_mul(size).filter(|&bytes| isize::try_from(bytes).is_ok()).ok_or(Error::TooLarge { len, size })
+}
+
+/// An error unless both lengths, in elements, are equal.
+pub(crate) fn same_length(what: &'static str, expected: usize, found: usize) -> Result<()> {
+    if expected == found { Ok(()) } else { Err(Error::Length { what, expected, found }) }
 }
 
 #[cfg(test)]

@@ -14,28 +14,28 @@ use super::buffer::Buffer;
 use super::element::Element;
 use super::host::HostBuffer;
 use super::range::bytes_of;
-use crate::capture_mode;
-use crate::context::Context;
+use crate::context::{Context, capture_mode};
 use crate::error::{Error, Result};
-use crate::raw::Raw;
-use crate::reaper::{self, HostBlock, HostKind, HostOwner};
+use crate::reclaim::host_cache;
+use crate::reclaim::{HostBlock, HostKind, HostOwner};
+use crate::registry::Raw;
 
 /// How memory is registered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct RegisterOptions {
-    /// The device only reads it, so that memory can be registered that the process may not write,
-    /// such as a file mapped for reading. Default: no.
+    /// The device only reads it, so memory can be registered that the process may not write, such
+    /// as a file mapped for reading. Default: no.
     #[doc(alias = "CU_MEMHOSTREGISTER_READ_ONLY")]
     pub read_only: bool,
 }
 
-/// An operation that took something and failed: what it took comes back.
+/// An operation that took a value and failed: it returns the value.
 ///
 /// As an [`Error`] it drops that, so `?` does.
 pub struct Refused<V> {
     /// Why.
     pub error: Error,
-    /// What was given.
+    /// The value.
     pub value: V,
 }
 
@@ -59,7 +59,7 @@ impl<V> fmt::Display for Refused<V> {
 
 impl<V> fmt::Debug for Refused<V> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("Refused").field("error", &self.error).finish_non_exhaustive()
+        fmt::Display::fmt(self, formatter)
     }
 }
 
@@ -69,8 +69,7 @@ impl<V> core::error::Error for Refused<V> {
     }
 }
 
-/// A vector in its parts: while the memory is registered no reference to it is made but those of
-/// the buffer.
+/// A vector in its parts: while the memory is registered, only the buffer makes references to it.
 struct RawVec<T> {
     start: *mut T,
     len: usize,
@@ -126,12 +125,12 @@ impl Context {
     /// # Ok(()) }
     /// ```
     ///
-    /// Stands on `cuMemHostRegister`, CUDA 4.0, and `cuDeviceGetAttribute`.
+    /// Calls `cuMemHostRegister` (CUDA 4.0), and `cuDeviceGetAttribute`.
     ///
     /// # Errors
     /// The memory, or a part of it, is registered already; the device does not reach registered
-    /// memory at the host's address ([`Error::Unsupported`]); or what the driver answers. The
-    /// vector comes back.
+    /// memory at the host's address ([`Error::Unsupported`](crate::Error::Unsupported)); or the
+    /// driver refuses the call. The vector comes back.
     #[doc(alias = "cuMemHostRegister")]
     #[doc(alias = "cudaHostRegister")]
     pub fn register<T: Element>(
@@ -140,7 +139,7 @@ impl Context {
     ) -> Result<HostBuffer<T>, Refused<Vec<T>>> {
         let elements = RawVec::new(elements.into());
         let (start, len) = (elements.start, elements.len);
-        // SAFETY: these are the vector's elements, which it keeps and nobody else uses.
+        // SAFETY: these are the vector's elements, which it keeps and nothing else uses.
         unsafe { self.register_raw(start, len, elements, RegisterOptions::default()) }
             .map_err(|Refused { error, value }| Refused::new(error, value.into_vec()))
     }
@@ -148,18 +147,18 @@ impl Context {
     /// Registers memory of another owner, which is dropped when the memory was unregistered; see
     /// [`register`](Self::register). [`HostBuffer::into_owner_blocking`] gives the owner back.
     ///
-    /// Stands on `cuMemHostRegister`, CUDA 4.0, and `cuDeviceGetAttribute`.
+    /// Calls `cuMemHostRegister` (CUDA 4.0), and `cuDeviceGetAttribute`.
     ///
     /// # Safety
-    /// - Until `owner` is dropped or given back, `start` is that of `len` elements, initialised and
-    ///   aligned, that the host and the device may read and write, and nobody uses them but through
-    ///   the buffer.
-    /// - If they are registered as `read_only`, nobody writes them through the buffer either: no
-    ///   copy, fill, kernel or host function, and not the host through [`HostBuffer`].
+    /// - Until `owner` is dropped or given back, `start` points to `len` elements, initialised and
+    ///   aligned, that the host and the device may read and write, and only the buffer accesses
+    ///   them.
+    /// - If they are registered as `read_only`, nothing writes them through the buffer either: no
+    ///   copy, fill, kernel or host function, and no host code through [`HostBuffer`].
     ///
     /// # Errors
     /// As [`register`](Self::register); for `read_only`, that the device does not know of it
-    /// ([`Error::Unsupported`]). The owner comes back.
+    /// ([`Error::Unsupported`](crate::Error::Unsupported)). The owner comes back.
     #[doc(alias = "cuMemHostRegister")]
     #[doc(alias = "cudaHostRegister")]
     pub unsafe fn register_raw<T: Element, O: Any + Send>(
@@ -221,15 +220,16 @@ impl Context {
 }
 
 impl<T: Element> HostBuffer<T> {
-    /// The vector that was [registered](Context::register), with what the memory holds now.
-    /// **Waits** for all work of the device, as the driver does when memory is unregistered;
-    /// launches of other threads wait meanwhile. After the context was lost no driver call is made.
+    /// The vector that was [registered](Context::register), with the current contents. **Waits**
+    /// for all work of the device, as the driver does when memory is unregistered; launches of
+    /// other threads wait meanwhile. After the loss of the context it makes no driver call.
     ///
-    /// Stands on `cuMemHostUnregister`, CUDA 4.0.
+    /// Calls `cuMemHostUnregister` (CUDA 4.0).
     ///
     /// # Errors
-    /// It is no memory of a vector of these elements ([`Error::OtherOwner`]), this is a host
-    /// function, or what the driver answers. The buffer comes back.
+    /// [`Error::OtherOwner`](crate::Error::OtherOwner) if the memory is not a vector of these
+    /// elements, `NOT_PERMITTED` inside a host function, or the driver refuses the call. The buffer
+    /// comes back.
     #[doc(alias = "cuMemHostUnregister")]
     #[doc(alias = "cudaHostUnregister")]
     pub fn into_vec_blocking(mut self) -> Result<Vec<T>, Refused<Self>> {
@@ -262,9 +262,9 @@ impl<T: Element> HostBuffer<T> {
         let Some(block) = block else { return Err(other) };
         match block.context.ensure_usable() {
             Ok(()) if block.bytes > 0 => {
-                // It would wait for the work that waits for the function.
+                // The call would wait for the work that waits for the host function.
                 block.context.refuse_in_callback()?;
-                match reaper::unregister(block) {
+                match host_cache::unregister(block) {
                     Err(Error::ContextLost(_)) => {}
                     unregistered => unregistered?,
                 }
@@ -274,7 +274,8 @@ impl<T: Element> HostBuffer<T> {
             Err(error) => return Err(error),
         }
         let owner = allocation.take_host_block().and_then(|block| block.owner);
-        // Nobody else has it: the buffer was alone, and what named the block is gone.
+        // No other owner exists: the buffer was the only one, and everything that named the block
+        // is gone.
         owner.and_then(Arc::into_inner).and_then(HostOwner::into_inner).ok_or(other)
     }
 }

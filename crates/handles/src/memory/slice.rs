@@ -21,8 +21,7 @@ pub struct Slice<'a, T> {
 }
 
 impl<'a, T> Slice<'a, T> {
-    /// `len` elements at an address inside the allocation; 0 stands for the address where there is
-    /// no memory.
+    /// `len` elements at an address inside the allocation; the address is 0 if there is no memory.
     pub(super) fn of(allocation: &'a Arc<Allocation>, address: CUdeviceptr, len: usize) -> Self {
         Self { allocation, address, len, _elements: PhantomData }
     }
@@ -64,7 +63,7 @@ impl<'a, T> Slice<'a, T> {
     /// A part of it, by elements.
     ///
     /// # Errors
-    /// The range does not lie in it.
+    /// The range does not lie in it ([`Bounds`](crate::Error::Bounds)).
     pub fn slice(self, range: impl RangeBounds<usize>) -> Result<Self> {
         let range = resolve(range, self.len)?;
         let address = self.address + (range.start * size_of::<T>()) as CUdeviceptr;

@@ -1,15 +1,14 @@
-//! Where memory lies, and what the driver says of an address.
+//! Memory spaces, and the driver's information on an address.
 
 use core::ffi::c_void;
 use core::fmt;
 
 use cuda_sys::{CUdevice, CUdeviceptr, CUmemorytype, CUpointer_attribute as Attribute, Call};
 
-use super::kind::MemoryKind;
 use crate::context::Context;
-use crate::error::Result;
+use crate::error::{MemoryKind, Result};
 
-/// Where memory lies, as far as copies and fills care.
+/// The space that memory lies in, as far as copies and fills care.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum MemorySpace {
@@ -21,9 +20,9 @@ pub enum MemorySpace {
     Managed,
     /// On the host, and the driver does not know of it.
     Pageable,
-    /// On another device than that of the work.
+    /// On another device than the device of the work.
     Peer,
-    /// Where the driver finds it: memory of another owner.
+    /// Wherever the driver finds it: memory of another owner.
     Found,
 }
 
@@ -53,7 +52,7 @@ impl fmt::Display for MemorySpace {
 }
 
 impl MemoryKind {
-    /// Where memory of this kind lies.
+    /// The space of memory of this kind.
     #[must_use]
     pub fn space(self) -> MemorySpace {
         match self {
@@ -65,14 +64,14 @@ impl MemoryKind {
     }
 }
 
-/// What the driver says of an address.
+/// The driver's information on an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct AddressInfo {
-    /// Where it lies. [`MemorySpace::Pageable`] is what the driver does not know: memory of the
-    /// host that nobody pinned, or nothing at all.
+    /// Its space. [`MemorySpace::Pageable`] is memory that the driver does not know: pageable host
+    /// memory, or no memory at all.
     pub space: MemorySpace,
-    /// Where the memory starts that it lies in; 0 if the driver does not know.
+    /// The start of the allocation that contains it; 0 if the driver does not know.
     pub start: CUdeviceptr,
     /// How many bytes that memory has; 0 if the driver does not know.
     pub bytes: usize,
@@ -88,14 +87,15 @@ impl AddressInfo {
 }
 
 impl Context {
-    /// Asks the driver what an address is of.
+    /// Asks the driver about an address.
     ///
-    /// Stands on `cuPointerGetAttributes`, CUDA 7.0, with the context made current for it.
+    /// Calls `cuPointerGetAttributes` (CUDA 7.0), with the context made current for it.
     ///
     /// # Errors
-    /// What the driver answers. An address that it does not know is none.
+    /// The driver refuses the call. An address that it does not know is none.
     #[doc(alias = "cuPointerGetAttribute")]
     #[doc(alias = "cuPointerGetAttributes")]
+    #[doc(alias = "cudaPointerGetAttributes")]
     pub fn address_info(&self, address: CUdeviceptr) -> Result<AddressInfo> {
         let mut kind = CUmemorytype(0);
         let (mut managed, mut device): (u32, CUdevice) = (0, self.device().as_raw());

@@ -5,19 +5,19 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 use crate::error::Result;
-use crate::reaper::RawStream;
+use crate::raw_stream::RawStream;
 
 /// The streams that were made ready for it since it was last unique.
 #[derive(Debug, Default)]
 pub(super) struct Users(SmallVec<[User; 2]>);
 
-/// A stream, and what it may have yet to do with the memory.
+/// A stream and its uses of the memory.
 #[derive(Debug)]
 struct User {
     stream: Arc<RawStream>,
     /// Uses of one call each that are being enqueued.
     open: u32,
-    /// All that was enqueued of those lies in front of what has this ticket of the stream.
+    /// These uses lie before the point with this ticket of the stream.
     ticket: u64,
     /// Whether it may use the memory without saying so each time. Then it has to be idle.
     at_will: bool,
@@ -67,7 +67,7 @@ impl Users {
         Some(others)
     }
 
-    /// That call was made, in front of what has this ticket.
+    /// The call was made, before the point with this ticket.
     pub(super) fn end(&mut self, id: u64, ticket: u64) {
         if let Some(user) = self.0.iter_mut().find(|user| user.stream.id() == id) {
             user.open = user.open.saturating_sub(1);

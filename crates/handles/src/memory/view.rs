@@ -1,4 +1,4 @@
-//! What the host sees of memory that the device may be using.
+//! The host's view of memory that the device may be using.
 
 use core::fmt;
 use core::ops::Deref;
@@ -9,11 +9,11 @@ use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU16, AtomicU32, AtomicU64, O
 use super::allocation::Allocation;
 use super::element::Element;
 use super::host::SharedHostBuffer;
+use super::range::same_length;
 use super::slice::Slice;
-use super::transfer::same_length;
 use crate::context::Context;
 use crate::error::{Error, Result};
-use crate::process;
+use crate::sync::process;
 
 /// Elements of pinned, registered or managed memory that is shared with the device, as a host
 /// function sees them ([`Stream::host_with`](crate::Stream::host_with)), or any code of the host
@@ -125,7 +125,7 @@ impl<T: Element> HostView<T> {
     /// Copies all elements to a slice.
     ///
     /// # Errors
-    /// The lengths differ.
+    /// The lengths differ ([`Length`](crate::Error::Length)).
     pub fn read_into(&self, elements: &mut [T]) -> Result<()> {
         same_length("the slice to read into", self.len, elements.len())?;
         // SAFETY: the slice has as many bytes.
@@ -133,10 +133,10 @@ impl<T: Element> HostView<T> {
         Ok(())
     }
 
-    /// Overwrites all elements with those of a slice.
+    /// Overwrites all elements with a slice.
     ///
     /// # Errors
-    /// The lengths differ.
+    /// The lengths differ ([`Length`](crate::Error::Length)).
     pub fn copy_from_slice(&self, elements: &[T]) -> Result<()> {
         same_length("the slice to write", self.len, elements.len())?;
         // SAFETY: the slice has as many bytes.
@@ -151,7 +151,7 @@ impl<T> fmt::Debug for HostView<T> {
     }
 }
 
-/// The unit in which bytes are moved next: as large as alignment and what is left allow.
+/// The unit in which bytes are moved next: as large as alignment and remaining size allow.
 fn unit(address: usize, left: usize) -> usize {
     [8, 4, 2].into_iter().find(|&size| address.is_multiple_of(size) && size <= left).unwrap_or(1)
 }
@@ -181,8 +181,8 @@ macro_rules! move_bytes {
 /// Reads bytes that the device may be writing.
 ///
 /// # Safety
-/// There are so many bytes at both places. Those read are written by no code of Rust's meanwhile,
-/// those written are used by nobody else.
+/// Both places have that many bytes. No Rust code writes the source meanwhile, and nothing else
+/// uses the destination.
 unsafe fn read(from: *mut u8, to: *mut u8, bytes: usize) {
     macro_rules! one {
         ($atomic:ident, $word:ty, $done:expr) => {
@@ -213,12 +213,12 @@ unsafe fn write(from: *const u8, to: *mut u8, bytes: usize) {
     move_bytes!(to, bytes, one);
 }
 
-/// Nobody else has a view of the memory as long as this lives.
+/// No other code views the memory as long as this lives.
 #[derive(Debug)]
 pub(crate) struct Viewing<'a>(&'a AtomicBool);
 
 impl Allocation {
-    /// The right to look at host memory, unless somebody else has it, or it is no host memory.
+    /// The right to view host memory, unless other code has it, or this is not host memory.
     pub(crate) fn try_view(&self) -> Option<Viewing<'_>> {
         let flag = self.view_flag()?;
         let taken = flag.compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed);
@@ -249,15 +249,15 @@ impl<T> Deref for SharedView<'_, T> {
 }
 
 impl<T: Element> SharedHostBuffer<T> {
-    /// A look at the elements while the device may be using them, such as at a counter that a
-    /// running kernel writes. No driver call. `None` while a host function, or other code of the
-    /// host, looks at memory of the same allocation, and in a forked child.
+    /// A view of the elements while the device may be using them, such as a counter that a running
+    /// kernel writes. Makes no driver call. `None` while a host function, or other host code, views
+    /// memory of the same allocation, and in a forked child.
     ///
-    /// Nothing is waited for: what the device has written may be seen or not until the work that
-    /// wrote it is known to be done.
+    /// Does not wait: writes of the device may be visible or not until the work that wrote them is
+    /// known to be done.
     ///
     /// A host function with this memory ([`Stream::host_with`](crate::Stream::host_with)) that is
-    /// to be called meanwhile is **not called**: use the view and drop it.
+    /// due meanwhile is **not called**: use the view and drop it.
     #[must_use]
     pub fn try_view(&self) -> Option<SharedView<'_, T>> {
         if process::is_forked() {

@@ -2,14 +2,16 @@
 //! streams, events, kernels and graphs.
 
 mod protocol;
+mod raw;
 
 use core::hash::Hash;
 use std::sync::{Arc, Weak};
 
-use crate::process;
+use crate::sync::process;
 use protocol::Map;
 
 pub(crate) use protocol::Registry;
+pub(crate) use raw::{Raw, identity};
 
 impl<V> Registry<Sharded<V>> {
     /// All owners that are alive.
@@ -18,7 +20,7 @@ impl<V> Registry<Sharded<V>> {
     }
 
     /// [`unregister`](Self::unregister) for the drop of an owner. In a forked child the map may be
-    /// locked for ever, and nobody asks it there.
+    /// locked forever, and is not used.
     pub(crate) fn forget(&self, key: usize, owner: &V) {
         if process::is_running() {
             self.unregister::<usize, Weak<V>>(key, core::ptr::from_ref(owner).addr());

@@ -1,11 +1,11 @@
 //! From raw handles back to their owners.
 //!
-//! The driver reuses addresses, so the order is: an owner registers after its object was created
-//! and unregisters before it is destroyed. An entry is a weak reference: *alive* while it can be
-//! upgraded; *closing* from the moment the last owner is going until it has unregistered; *gone*
-//! afterwards. Only an alive entry is ever given out, and an owner removes only an entry that is
-//! its own, so that one who registered the same address later is left alone. The upgrade happens
-//! under the map's guard, the use after it, and no owner is dropped under it.
+//! The driver reuses addresses, so an owner registers after its object was created and unregisters
+//! before the object is destroyed. An entry is a weak reference: *alive* while it can be upgraded;
+//! *closing* from the drop of the last owner until it has unregistered; *gone* afterwards. Lookups
+//! return only alive entries, and an owner removes only its own entry, so a later owner of the same
+//! address is left alone. The upgrade happens under the map's guard, the use after it, and no owner
+//! is dropped under it.
 //!
 //! The protocol is generic over its map and its weak references: dashmap and [`Weak`] in use,
 //! models of them under loom.
@@ -17,8 +17,7 @@ pub(crate) trait Map<K, E> {
     /// Calls `look` with the entry of `key` under its guard.
     fn look<R>(&self, key: &K, look: impl FnOnce(Option<&E>) -> R) -> R;
 
-    /// Calls `change` with the entry of `key` under its exclusive guard; what it leaves there
-    /// stays.
+    /// Calls `change` with the entry of `key` under its exclusive guard, and stores what it leaves.
     fn change<R>(&self, key: K, change: impl FnOnce(&mut Option<E>) -> R) -> R;
 }
 
@@ -30,8 +29,8 @@ pub(crate) trait Reference {
     /// The owner, unless its last reference is gone or going.
     fn upgrade(&self) -> Option<Self::Owner>;
 
-    /// Who the owner is, alive or not: no two references that exist at one time have the same for
-    /// different owners.
+    /// The identity of the owner, alive or not: two references that exist at the same time have
+    /// equal identities only for the same owner.
     fn identity(&self) -> usize;
 }
 
@@ -48,7 +47,7 @@ impl<T> Reference for Weak<T> {
     }
 }
 
-/// Weak references to owners by the raw value of what they own.
+/// Weak references to owners, by the raw values of their objects.
 pub(crate) struct Registry<M> {
     map: M,
 }
@@ -62,8 +61,8 @@ impl<M> Registry<M> {
         &self.map
     }
 
-    /// Enters a new owner. Its object exists already, so whoever had this raw value before has
-    /// unregistered, or lost it to a stranger.
+    /// Enters a new owner. Its object exists already, so an earlier owner of this raw value has
+    /// unregistered.
     pub(crate) fn register<K, W: Reference>(&self, key: K, owner: W)
     where
         M: Map<K, W>,

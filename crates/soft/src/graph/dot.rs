@@ -1,16 +1,19 @@
 //! A graph as DOT text.
 
+use crate::graph::edit::edge;
+use crate::graph::model::hierarchy;
 use std::fmt::Write as _;
 
 use cuda_sys::CUgraphDebugDot_flags as Flag;
 
-use super::edge_data::Edge;
-use super::payload::Payload;
-use super::store::{Graphs, Node};
-use super::task::{KernelSpec, Task};
-use crate::code::Answer;
+use crate::driver::result_code::Answer;
+use crate::graph::model::edge::Edge;
+use crate::graph::model::graphs::Graphs;
+use crate::graph::model::node::Node;
+use crate::graph::model::payload::Payload;
+use crate::graph::model::task::{KernelSpec, Task};
 
-/// What the text is to tell.
+/// The details that the text shows.
 #[derive(Debug, Clone, Copy)]
 struct Details(u32);
 
@@ -20,33 +23,30 @@ impl Details {
     }
 }
 
-impl Graphs {
-    /// The DOT text of a graph with its children and bodies; `flags` are those of the call.
-    pub(crate) fn dot(&self, graph: u64, flags: u32) -> Answer<String> {
-        let details = Details(flags);
-        self.graph(graph)?;
-        let mut text = String::from("digraph dot {\n");
-        for part in self.tree(graph) {
-            let uid = self.graph(part)?.uid;
-            // Writing to a string does not fail.
-            let _ =
-                writeln!(text, "subgraph cluster_{uid} {{\nlabel=\"graph_{uid}\" graph[style=\"dashed\"];");
-            for handle in self.nodes_of(part)? {
-                let node = self.node(handle)?;
-                let name = format!("graph_{uid}_node_{}", node.local);
-                let label = label(handle, node, details);
-                let _ = writeln!(text, "\"{name}\"[style=\"solid\" shape=\"rectangle\" label=\"{label}\"];");
-            }
-            for (from, to, edge) in self.edges(part)? {
-                let (from, to) = (self.node(from)?.local, self.node(to)?.local);
-                let data = edge_label(edge, details);
-                let _ = writeln!(text, "\"graph_{uid}_node_{from}\" -> \"graph_{uid}_node_{to}\"{data};");
-            }
-            text.push_str("}\n");
+/// The DOT text of a graph with its children and bodies. `flags` are the flags of the call.
+pub(crate) fn dot(graphs: &Graphs, graph: u64, flags: u32) -> Answer<String> {
+    let details = Details(flags);
+    graphs.graph(graph)?;
+    let mut text = String::from("digraph dot {\n");
+    for part in hierarchy::tree(graphs, graph) {
+        let uid = graphs.graph(part)?.uid;
+        // Writing to a string does not fail.
+        let _ = writeln!(text, "subgraph cluster_{uid} {{\nlabel=\"graph_{uid}\" graph[style=\"dashed\"];");
+        for handle in graphs.nodes_of(part)? {
+            let node = graphs.node(handle)?;
+            let name = format!("graph_{uid}_node_{}", node.local);
+            let label = label(handle, node, details);
+            let _ = writeln!(text, "\"{name}\"[style=\"solid\" shape=\"rectangle\" label=\"{label}\"];");
+        }
+        for (from, to, edge) in edge::edges(graphs, part)? {
+            let (from, to) = (graphs.node(from)?.local, graphs.node(to)?.local);
+            let data = edge_label(edge, details);
+            let _ = writeln!(text, "\"graph_{uid}_node_{from}\" -> \"graph_{uid}_node_{to}\"{data};");
         }
         text.push_str("}\n");
-        Ok(text)
     }
+    text.push_str("}\n");
+    Ok(text)
 }
 
 fn edge_label(edge: Edge, details: Details) -> String {
@@ -56,7 +56,7 @@ fn edge_label(edge: Edge, details: Details) -> String {
     format!("[label=\"from port {}, type {}\"]", edge.from_port, edge.kind)
 }
 
-/// The words of a node: its number and type, then what is wanted of its parameters.
+/// The label of a node: its number and type, then the requested parameters.
 fn label(handle: u64, node: &Node, details: Details) -> String {
     let mut lines = vec![node.local.to_string()];
     match &node.payload {

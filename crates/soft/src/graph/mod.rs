@@ -1,34 +1,29 @@
-//! Graphs: their nodes and edges, the executables made of them, and user objects.
+//! Graphs: their nodes and edges, the executables made of them, and stream capture.
+//!
+//! ```text
+//! params   C structures ◄──► tasks (parse, read back)
+//!   │
+//! edit     add, connect, clone, remove          capture   work on streams ──► add
+//!   │                                              │
+//! model    graphs, nodes, executables under one lock ◄┘
+//!   ▲
+//! exec     instantiate ──► compile ──► Program ──► launch ──► run      update, set_params
+//! ```
+//!
+//! # To add a node type
+//!
+//! 1. A variant of [`Task`](model::task::Task), or of [`Payload`](model::payload::Payload) if it
+//!    has graphs inside. No `match` over them has a wildcard, so the compiler names every place
+//!    that decides something for each type: whether it waits, may be in a body, may be updated,
+//!    what it prints, what it does in a launch.
+//! 2. `params/`: parse its C structure (`parse.rs`), add it to the generic calls (`generic.rs`),
+//!    and return it (`read_back.rs`).
+//! 3. `exec/run.rs`: what the node does.
+//! 4. `abi/graph/`: the typed calls that add, set and return it.
 
-pub(crate) mod arena;
-pub(crate) mod build;
 pub(crate) mod capture;
-pub(crate) mod census;
-pub(crate) mod change;
-pub(crate) mod check;
-pub(crate) mod clone;
-pub(crate) mod compile;
-pub(crate) mod condition;
-mod counts;
 pub(crate) mod dot;
-pub(crate) mod edge;
-pub(crate) mod edge_data;
-pub(crate) mod embed;
+pub(crate) mod edit;
 pub(crate) mod exec;
-pub(crate) mod executable;
-pub(crate) mod generic;
-pub(crate) mod memory_life;
-pub(crate) mod memory_node;
-pub(crate) mod ordered;
-pub(crate) mod param_block;
-pub(crate) mod payload;
-pub(crate) mod program;
-pub(crate) mod quirk;
-pub(crate) mod read;
-pub(crate) mod read_back;
-pub(crate) mod run;
-pub(crate) mod store;
-pub(crate) mod task;
-pub(crate) mod update;
-pub(crate) mod user_object;
-pub(crate) mod values;
+pub(crate) mod model;
+pub(crate) mod params;

@@ -1,5 +1,5 @@
-//! Graphs of the driver that does nothing: each call that adds a node gives out a handle, each that
-//! lists nodes says there are none.
+//! Graph calls of the null driver: calls that add a node return a new handle, calls that list nodes
+//! return none.
 
 use core::ffi::c_uint;
 
@@ -13,7 +13,7 @@ use cuda_sys::{
 };
 
 use super::{fresh, fresh_span, make, tell};
-use crate::entry::Entries;
+use crate::abi::table::Entries;
 
 pub(super) const fn add(entries: Entries) -> Entries {
     Entries {
@@ -57,7 +57,7 @@ pub(super) const fn add(entries: Entries) -> Entries {
     }
 }
 
-/// The typed calls that add a node: their own arguments do not matter.
+/// Defines the typed calls that add a node. Their parameters are ignored.
 macro_rules! adders {
     ($($name:ident($($arg:ident: $ty:ty),*);)*) => {
         bare! {
@@ -89,7 +89,7 @@ adders! {
     cuGraphAddMemFreeNode(_p: CUdeviceptr);
 }
 
-/// The out parts of a node's parameters.
+/// Fills the out fields of node parameters.
 ///
 /// # Safety
 /// `params` is null or valid.
@@ -103,7 +103,7 @@ unsafe fn fill(params: *mut CUgraphNodeParams) {
                 fields.alloc.dptr = fresh_span(fields.alloc.bytesize)
             }
             CUgraphNodeType::CU_GRAPH_NODE_TYPE_CONDITIONAL => {
-                // The bodies of a node live as long as the process: nothing here ever ends.
+                // The bodies of a node live as long as the process.
                 let bodies = (0..fields.conditional.size).map(|_| fresh()).collect::<Box<[usize]>>();
                 fields.conditional.phGraph_out = Box::leak(bodies).as_mut_ptr().cast();
             }

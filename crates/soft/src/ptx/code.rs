@@ -1,4 +1,4 @@
-//! The form in which functions are executed: flat instructions over numbered registers, every name
+//! The executable form of functions: flat instructions over numbered registers, with every name
 //! resolved.
 
 use super::global::Global;
@@ -6,43 +6,19 @@ use super::math::convert::Conversion;
 use super::math::{F1, F2, F3, F4};
 use super::special::Special;
 
-/// A register of the frame. Immediate values are registers too: the frame starts out as a copy of
-/// [`Function::template`], where they stand.
+/// A register of the frame. Immediate values are registers, too: the frame starts as a copy of
+/// [`Function::template`], which holds them.
 pub(super) type Reg = u32;
 
 /// Stands for a missing register.
 pub(super) const NONE: Reg = u32::MAX;
 
-/// The first address of the generic space that no memory of a driver or of a process can have.
-/// Device addresses stay below it, and no processor gives a process addresses of so many bits. All
-/// windows lie above.
-pub(crate) const FIRST_WINDOW: u64 = 1 << 60;
-/// Shared memory in the generic space. The windows are far apart, so that no offset leads from one
-/// into another. As on GPUs the low half of a generic address is the address in shared memory.
-pub(super) const SHARED_WINDOW: u64 = FIRST_WINDOW;
-/// Local memory in the generic space. As on GPUs the low half of an address alone says nothing.
-pub(super) const LOCAL_WINDOW: u64 = (2 << 60) + 0x6100_0000;
-/// Kernel parameters in the generic space.
-pub(super) const PARAM_WINDOW: u64 = (3 << 60) + 0x6100_0000;
-/// Addresses of functions, [`FUNCTION_STEP`] apart.
-pub(super) const FUNCTION_WINDOW: u64 = (4 << 60) + 0x6100_0000;
-pub(super) const FUNCTION_STEP: u64 = 16;
-/// Size of the windows of shared, local and parameter memory, as on GPUs.
-pub(super) const WINDOW: u64 = 1 << 24;
-
-/// A generic address as one of shared memory. Addresses of other spaces stay as they are, so that
-/// their use there is a fault; the null pointer is 0, as on GPUs.
-pub(super) fn shared_from_generic(address: u64) -> u64 {
-    let offset = address.wrapping_sub(SHARED_WINDOW);
-    if offset < WINDOW { offset } else { address }
-}
-
-/// Barriers that a program can name.
+/// The number of barriers that a program can name.
 pub(super) const BARRIERS: u32 = 16;
-/// The barrier behind `barrier.cluster`, after those.
+/// The barrier behind `barrier.cluster`, after the named ones.
 pub(super) const CLUSTER_BARRIER: u32 = BARRIERS;
 
-/// Everything that the kernels of an image share.
+/// The code that all kernels of an image share.
 #[derive(Debug, Default)]
 pub(super) struct Program {
     pub(super) functions: Vec<Function>,
@@ -50,36 +26,36 @@ pub(super) struct Program {
     pub(super) shared: Vec<SharedVariable>,
 }
 
-/// A variable in shared memory, placed for each kernel that reaches it.
+/// A variable in shared memory. Each kernel that uses it assigns it an offset.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct SharedVariable {
     pub(super) size: u32,
     pub(super) align: u32,
-    /// An extern array without a size: starts where dynamic shared memory starts.
+    /// An extern array without a size, which starts where dynamic shared memory starts.
     pub(super) is_dynamic: bool,
 }
 
-/// A function, lowered.
+/// A lowered function.
 #[derive(Debug, Default)]
 pub(super) struct Function {
     pub(super) name: String,
     pub(super) code: Vec<Inst>,
     /// The line of each instruction.
     pub(super) lines: Vec<u32>,
-    /// What a frame's registers hold at entry.
+    /// The initial registers of a frame.
     pub(super) template: Vec<u64>,
-    /// Bytes of local memory of a frame: variables, parameters, arguments of calls.
+    /// The local memory of a frame in bytes: variables, parameters, arguments of calls.
     pub(super) frame_bytes: u32,
     pub(super) params: Vec<Formal>,
     pub(super) returns: Vec<Formal>,
     /// Registers of vector accesses and targets of indirect branches.
     pub(super) lists: Vec<u32>,
     pub(super) calls: Vec<CallSite>,
-    /// 32-bit registers that the text declares and uses.
+    /// The number of 32-bit registers that the text declares and uses.
     pub(super) registers: u32,
 }
 
-/// Where a function finds a parameter or leaves a return value; and the same at the site of a call.
+/// The place of a parameter or return value, in a function and at a call site.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Formal {
     pub(super) place: Place,
@@ -132,7 +108,7 @@ pub(super) enum Space {
     Frame,
 }
 
-/// What one element of an access is in memory.
+/// The type of one element in memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Cell {
     U8,
@@ -220,7 +196,7 @@ pub(super) enum BarrierOp {
     RedPopc,
 }
 
-/// What the lanes of a warp do together.
+/// Warp-wide operations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum WarpOp {
     Sync,
@@ -286,7 +262,7 @@ pub(super) enum Inst {
         d: Reg,
         a: Reg,
     },
-    // The commonest operations have instructions of their own: no call.
+    // The most common operations have their own instructions, without a call.
     Add32 {
         d: Reg,
         a: Reg,
@@ -329,7 +305,8 @@ pub(super) enum Inst {
         b: Reg,
         c: Reg,
     },
-    /// With the thread's carry flag; subtraction adds the complement, so its borrow is a carry of 0.
+    /// An operation with the carry flag. Subtraction adds the complement, so a borrow is a carry of
+    /// 0.
     Carry {
         d: Reg,
         a: Reg,
@@ -356,7 +333,7 @@ pub(super) enum Inst {
         offset: u32,
         bias: u64,
     },
-    /// 1 if the generic address `a` lies in the space; constants are told apart by the image's
+    /// 1 if the generic address `a` lies in the space. Constant memory is recognised by the image's
     /// variables.
     IsSpace {
         d: Reg,
@@ -374,7 +351,7 @@ pub(super) enum Inst {
         p: Reg,
         to: u32,
     },
-    /// To the `index`-th of `len` targets in the lists.
+    /// Jumps to the `index`-th of `len` targets in the lists.
     Switch {
         index: Reg,
         list: u32,
@@ -388,7 +365,7 @@ pub(super) enum Inst {
     Trap,
     Pause,
     Fence,
-    /// `count` above 1: `d` is the place of the registers in the lists.
+    /// With a `count` above 1, `d` is the position of the registers in the lists.
     Load {
         d: Reg,
         base: Reg,

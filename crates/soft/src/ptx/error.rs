@@ -1,20 +1,20 @@
-//! What can be wrong with a PTX text and with a running kernel.
+//! Errors in PTX texts and faults of running kernels.
 
 use std::fmt;
 
-/// One thing wrong with a PTX text, found when it is loaded.
+/// An error in a PTX text, found at load.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PtxError {
     /// Line of the text, counted from 1.
     pub(crate) line: u32,
-    /// What is wrong there.
+    /// The message.
     pub(crate) message: String,
 }
 
-/// After so many errors the rest of a text is not looked at.
+/// After this many errors the rest of a text is not checked.
 pub(super) const MOST_ERRORS: usize = 100;
 
-/// What reading a part of a text gives.
+/// The result of parsing a part of a text.
 pub(super) type Parsed<T> = Result<T, PtxError>;
 
 impl PtxError {
@@ -31,12 +31,12 @@ impl fmt::Display for PtxError {
 
 impl std::error::Error for PtxError {}
 
-/// The kinds of fault, as the driver's status codes tell them apart.
+/// The kinds of faults that the driver's result codes distinguish.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FaultKind {
     /// An access outside every live allocation, or a write to read-only memory.
     IllegalAddress,
-    /// An address that is no multiple of the access size.
+    /// An address that is not a multiple of the access size.
     MisalignedAddress,
     /// `trap` was executed.
     Trap,
@@ -45,13 +45,13 @@ pub(crate) enum FaultKind {
     /// An instruction whose operands have no defined meaning, such as a barrier that does not
     /// exist.
     IllegalInstruction,
-    /// An indirect call or branch to something that is no function or label.
+    /// An indirect call or branch to something that is not a function or label.
     InvalidProgramCounter,
-    /// Threads wait for each other in a way that can never end.
+    /// A deadlock between threads.
     BarrierDivergence,
     /// Calls nested deeper than the stack of a thread allows.
     StackOverflow,
-    /// The launch itself is impossible: sizes that do not match the kernel.
+    /// The launch does not match the kernel.
     LaunchFailed,
     /// The driver stopped the grid.
     Cancelled,
@@ -81,19 +81,19 @@ pub(crate) struct Fault {
     pub(crate) kind: FaultKind,
     /// Name of the kernel that was launched.
     pub(crate) kernel: String,
-    /// Line of the PTX text, or 0 when no instruction is to blame.
+    /// Line of the PTX text, or 0 if no instruction is involved.
     pub(crate) line: u32,
     /// Index of the block.
     pub(crate) block: [u32; 3],
     /// Index of the thread in its block.
     pub(crate) thread: [u32; 3],
-    /// The address, for faults of memory.
+    /// The address, for memory faults.
     pub(crate) address: Option<u64>,
-    /// The size of the access in bytes, for faults of memory.
+    /// The size of the access in bytes, for memory faults.
     pub(crate) size: Option<u32>,
     /// Whether the access was a write.
     pub(crate) write: bool,
-    /// The particulars, such as what the memory said.
+    /// Details, such as the message of the memory.
     pub(crate) detail: String,
 }
 

@@ -1,4 +1,4 @@
-//! Running grids.
+//! Running grids of blocks.
 //!
 //! A block runs on one host thread: its threads are coroutines that run one after the other until
 //! each waits at a barrier or for the lanes of its warp. Blocks of a large grid are spread over
@@ -12,15 +12,17 @@ mod call;
 mod grid;
 mod interpret;
 mod print;
+mod print_float;
 mod special;
 mod thread;
-mod trouble;
+mod thread_fault;
 mod warp;
 mod worker;
 
+use crate::sync::{into_inner, lock};
 use std::collections::VecDeque;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
 
 use super::error::Fault;
 use super::image::Launch;
@@ -28,16 +30,16 @@ use super::memory::DeviceMemory;
 use block::{Block, Progress};
 use worker::Worker;
 
-/// Instructions that a block runs before others get their turn: blocks may wait for each other.
+/// The instructions that a block runs before other blocks run: blocks may wait for each other.
 const BLOCK_SLICE: u64 = 1 << 22;
-/// Instructions after which a grid with blocks left is given more host threads.
+/// The instructions after which a grid with blocks left gets more host threads.
 const WORTH_SPREADING: u64 = 1 << 21;
-/// Most blocks that a host thread has begun and not finished.
+/// The most unfinished blocks of a host thread.
 const MOST_ACTIVE: usize = 1024;
-/// Most host threads of a grid.
+/// The most host threads of a grid.
 const MOST_WORKERS: usize = 16;
 
-/// The blocks that are still to be begun, and whether to go on at all.
+/// The blocks that have not begun, and whether to stop.
 struct Queue {
     next: AtomicU64,
     total: u64,
@@ -45,10 +47,11 @@ struct Queue {
     fault: Mutex<Option<Fault>>,
 }
 
-/// Runs a grid to its end.
+/// Runs a grid to completion.
 ///
 /// # Errors
-/// The first fault of any thread; the grid has stopped then, with its effects so far in memory.
+/// Returns the first fault of any thread. The grid has stopped, and its effects so far stay in
+/// memory.
 pub(crate) fn run(launch: &Launch<'_>, memory: &dyn DeviceMemory) -> Result<(), Fault> {
     let (grid, total) = grid::prepare(launch, memory)?;
     let queue =
@@ -65,7 +68,7 @@ pub(crate) fn run(launch: &Launch<'_>, memory: &dyn DeviceMemory) -> Result<(), 
     } else {
         std::thread::scope(|scope| {
             for _ in 0..helpers {
-                // Without another thread the grid only takes longer.
+                // Without more threads the grid takes longer.
                 let _ = std::thread::Builder::new().name("cuda-soft grid".into()).spawn_scoped(scope, || {
                     let mut worker = Worker::new(&grid);
                     work(&mut worker, &queue, &mut VecDeque::new(), &mut None, u64::MAX);
@@ -74,11 +77,11 @@ pub(crate) fn run(launch: &Launch<'_>, memory: &dyn DeviceMemory) -> Result<(), 
             work(&mut worker, &queue, &mut active, &mut spare, u64::MAX);
         });
     }
-    let fault = queue.fault.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let fault = into_inner(queue.fault);
     fault.map_or(Ok(()), Err)
 }
 
-/// Runs blocks until none is left, or until this host thread has executed `limit` instructions.
+/// Runs blocks until none is left or this host thread has executed `limit` instructions.
 fn work(
     worker: &mut Worker<'_>,
     queue: &Queue,
@@ -108,7 +111,7 @@ fn work(
                 prefers_new = true;
             }
             Err(fault) => {
-                let mut first = queue.fault.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut first = lock(&queue.fault);
                 first.get_or_insert(*fault);
                 queue.stop.store(true, Ordering::Relaxed);
             }
@@ -116,7 +119,7 @@ fn work(
     }
 }
 
-/// The next block of the grid, in the storage of a finished one if there is one.
+/// The next block of the grid. It reuses the storage of a finished one.
 fn begin(worker: &Worker<'_>, queue: &Queue, spare: &mut Option<Block>) -> Option<Block> {
     let number = queue.next.load(Ordering::Relaxed);
     if number >= queue.total {

@@ -3,11 +3,11 @@
 /// An address of a variable, or a part of one, inside the initial contents of another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Pointer {
-    /// Byte offset of what holds the address.
+    /// The byte offset of the address.
     pub(crate) offset: u32,
     /// Its bytes.
     pub(crate) width: u8,
-    /// Bits of the address below those that it holds.
+    /// The number of low bits of the address that it leaves out.
     pub(crate) shift: u32,
     /// The variable pointed to, as an index into the image's variables.
     pub(crate) global: u32,
@@ -24,8 +24,8 @@ pub(crate) struct Global {
     pub(crate) size: u64,
     /// Alignment in bytes.
     pub(crate) align: u64,
-    /// What the initialiser names; everything after it is 0. Addresses of other variables are still
-    /// 0 in it, see `Image::initial_bytes`.
+    /// The initialised bytes; everything after them is 0. Addresses of other variables are still 0,
+    /// see `Image::initial_bytes`.
     pub(crate) initial: Vec<u8>,
     /// Addresses of other variables among the initial contents.
     pub(crate) pointers: Vec<Pointer>,

@@ -35,8 +35,8 @@ impl Image {
         &self.program.globals
     }
 
-    /// How a variable begins once all variables have addresses: `addresses` holds that of each
-    /// variable. The rest of the variable is 0.
+    /// The initial content of a variable, once `addresses` holds the address of each variable. The
+    /// rest of the variable is 0.
     pub(crate) fn initial_bytes(&self, global: &Global, addresses: &[u64]) -> Vec<u8> {
         let mut bytes = global.initial.clone();
         for pointer in &global.pointers {
@@ -94,7 +94,7 @@ impl Kernel {
         self.params.last().map_or(0, |last| last.offset + last.size)
     }
 
-    /// Bytes of shared memory that the kernel declares itself.
+    /// The static shared memory of the kernel, in bytes.
     pub(crate) fn static_shared_bytes(&self) -> u32 {
         self.static_shared
     }
@@ -115,7 +115,7 @@ impl Kernel {
         self.max_threads
     }
 
-    /// The block size that the kernel insists on (`.reqntid`).
+    /// The block size that the kernel requires (`.reqntid`).
     pub(crate) fn required(&self) -> Option<[u32; 3]> {
         self.required
     }

@@ -1,8 +1,8 @@
-//! PTX text to tokens.
+//! The lexer: PTX text to tokens.
 
 use super::error::{MOST_ERRORS, PtxError};
 
-/// What a token is.
+/// The kinds of tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind<'t> {
     /// An identifier, with its `%` or `$`.
@@ -26,12 +26,12 @@ pub(super) struct Token<'t> {
 
 const MARKS: &[u8] = b"{}()[]<>,;:+-|!@=~*&^/?";
 
-/// A text up to the first zero byte: where a C string ends, whatever length is told with it.
+/// A text up to the first zero byte, where a C string ends whatever its stated length.
 pub(super) fn until_zero(text: &str) -> &str {
     text.split('\0').next().unwrap_or("")
 }
 
-/// The first tokens of a text, as far as they are tokens.
+/// The first tokens of a text, up to an error.
 pub(super) fn first_tokens(text: &str, count: usize) -> Vec<Token<'_>> {
     let mut lexer = Lexer { text, bytes: text.as_bytes(), at: 0, line: 1 };
     let mut tokens = Vec::new();
@@ -43,7 +43,7 @@ pub(super) fn first_tokens(text: &str, count: usize) -> Vec<Token<'_>> {
     tokens
 }
 
-/// Splits a text into tokens; what is no token is reported and left out.
+/// Splits a text into tokens. Invalid characters are reported and skipped.
 pub(super) fn tokens<'t>(text: &'t str, errors: &mut Vec<PtxError>) -> Vec<Token<'t>> {
     let mut lexer = Lexer { text, bytes: text.as_bytes(), at: 0, line: 1 };
     let mut tokens = Vec::with_capacity(text.len() / 4);

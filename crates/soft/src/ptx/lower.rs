@@ -1,19 +1,25 @@
-//! [`syntax`](super::syntax) to [`code`](super::code): names resolved, operands checked, every
-//! instruction known.
+//! Lowering: [`syntax`](super::syntax) to [`code`](super::code), with names resolved and operands
+//! checked.
 
+mod address;
 mod body;
 mod control;
 mod convert;
 mod data;
+mod emit;
 mod float;
 mod function;
 mod integer;
 mod kernel;
+mod linkage;
 mod memory;
+mod opcodes;
 mod operand;
+mod reader;
 mod scope;
-mod spec;
+mod symbol;
 mod symbols;
+mod variable;
 
 use std::sync::Arc;
 
@@ -22,31 +28,33 @@ use super::error::{MOST_ERRORS, PtxError};
 use super::image::Image;
 use super::parse;
 use super::syntax::Module;
-use symbols::{Defined, Missing, Symbols};
+use symbol::Defined;
+use symbols::{Missing, Symbols};
 
 impl Image {
     /// Parses, checks and lowers a PTX text.
     ///
     /// # Errors
-    /// Everything wrong with the text, in its order; an instruction that the interpreter lacks is
-    /// an error here.
+    /// Returns all errors of the text in order. An instruction that the interpreter lacks is an
+    /// error, too.
     pub(crate) fn parse(text: &str) -> Result<Image, Vec<PtxError>> {
         image(&[parse::module(text)?], Missing::IsError)
     }
 
-    /// As [`parse`](Self::parse), for a text whose external names other texts will define: the
-    /// image does not run.
+    /// As [`parse`](Self::parse), for a text whose external names other texts will define. The
+    /// image cannot run.
     ///
     /// # Errors
-    /// As there.
+    /// As for [`parse`](Self::parse).
     pub(crate) fn parse_part(text: &str) -> Result<Image, Vec<PtxError>> {
         image(&[parse::module(text)?], Missing::IsLeftOpen)
     }
 
-    /// One image of several texts, each name defined by whichever makes it visible.
+    /// Links several texts to one image. Each external name is defined by the text that makes it
+    /// visible.
     ///
     /// # Errors
-    /// As there, and names that no text defines or that several do.
+    /// As for [`parse`](Self::parse); in addition, names that no text or several texts define.
     pub(crate) fn link(texts: &[&str]) -> Result<Image, Vec<PtxError>> {
         let modules = texts.iter().map(|text| parse::module(text)).collect::<Result<Vec<_>, _>>()?;
         image(&modules, Missing::IsError)

@@ -1,7 +1,7 @@
 //! The arithmetic of PTX as plain functions over registers.
 //!
-//! A register is 64 bits. A function reads the low bits that its type has and leaves its result
-//! sign- or zero-extended, so that nobody has to care what lies above.
+//! A register has 64 bits. A function reads the low bits of its type and returns its result sign-
+//! or zero-extended, so that upper bits never matter.
 
 pub(super) mod approx;
 pub(super) mod bits;

@@ -1,9 +1,34 @@
-//! PTX on the CPU: text is parsed and checked at load ([`Image::parse`]), each kernel is lowered to
-//! a compact form with every name resolved, and grids of it are executed thread by thread
-//! ([`run`]).
+//! PTX on the CPU: texts are parsed and checked when they are loaded, and grids run thread by
+//! thread.
 //!
-//! The imports run one way: `types`, `error`, `memory`, `special` and `math` stand alone; `lex` and
-//! `parse` make the `syntax`; `lower` turns it into `code` held by an `image`; `exec` runs that.
+//! ```text
+//! text ── lex ──► tokens ── parse ──► syntax ── lower ──► code (in an image) ── exec ──► memory
+//!                                                 │                              │
+//!                                       opcodes.rs: opcode ──► file      interpret.rs: one match
+//! ```
+//!
+//! - `lex`, `parse`: the text as [`syntax`], names unresolved. Errors carry their line.
+//! - `lower`: every name resolved, every operand checked. An instruction that the interpreter lacks
+//!   is an error here, at load.
+//! - `code`: the instructions that run, over numbered 64-bit registers.
+//! - `exec`: a block runs on one host thread; its threads are coroutines that yield at barriers.
+//! - `math`: the arithmetic of each instruction as a function over registers.
+//!
+//! `types`, `error`, `memory`, `special`, `windows` and `math` import nothing of the others.
+//!
+//! # To add an instruction
+//!
+//! The parser accepts any opcode with any modifiers, so it does not change.
+//!
+//! 1. `lower/opcodes.rs`: the opcode in the table, with the function that lowers it.
+//! 2. `lower/…`: that function takes the modifiers and operands from its `InstructionReader` and
+//!    emits code. Modifiers that it does not take are refused as unsupported.
+//! 3. If it computes registers from registers: a function in `math/`, emitted as `Inst::Unary`,
+//!    `Binary`, `Ternary` or `Quaternary`. Nothing else changes.
+//! 4. Otherwise a variant of `Inst` in `code.rs`; the compiler then names the place in
+//!    `exec/interpret.rs` that executes it.
+//! 5. A line in `tests/data/instructions.txt`, for which `instructions.py` records what a GPU
+//!    computes.
 
 mod code;
 mod error;
@@ -20,10 +45,11 @@ mod syntax;
 #[cfg(test)]
 mod tests;
 mod types;
+mod windows;
 
-pub(crate) use code::FIRST_WINDOW;
 pub(crate) use error::FaultKind;
 pub(crate) use exec::run;
 pub(crate) use image::{Image, Kernel, Launch};
 pub(crate) use memory::{DeviceMemory, MemoryFault, Span};
 pub(crate) use parse::head;
+pub(crate) use windows::FIRST_WINDOW;

@@ -1,5 +1,5 @@
-//! Tokens to [`syntax`](super::syntax): declarations of module scope. Bodies are in [`body`],
-//! variables in [`variable`].
+//! The parser: tokens to [`syntax`](super::syntax). This file parses declarations of module scope,
+//! [`body`] function bodies, [`variable`] variables.
 
 mod body;
 mod constant;
@@ -12,10 +12,10 @@ use super::syntax::{Alias, Function, Linkage, Module, Parameter};
 use super::types::Type;
 use cursor::Cursor;
 
-/// What a text is made for.
+/// The target of a text.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Head<'t> {
-    /// Whether it begins as every PTX text does.
+    /// Whether it begins as a PTX text.
     pub(crate) is_ptx: bool,
     /// Version of PTX, major and minor.
     pub(crate) version: Option<(u32, u32)>,
@@ -23,7 +23,7 @@ pub(crate) struct Head<'t> {
     pub(crate) target: Option<&'t str>,
 }
 
-/// What the directives at the beginning of a text say; nothing where it does not begin as PTX does.
+/// Parses the directives at the beginning of a text.
 pub(crate) fn head(text: &str) -> Head<'_> {
     let tokens = lex::first_tokens(lex::until_zero(text), 4);
     let mut cursor = Cursor::new(&tokens);
@@ -122,7 +122,7 @@ fn version(cursor: &mut Cursor<'_, '_>) -> Parsed<(u32, u32)> {
     }
 }
 
-/// Debug information: skipped with all its braces.
+/// Skips debug information.
 fn section(cursor: &mut Cursor<'_, '_>) -> Parsed<()> {
     let line = cursor.line();
     while !matches!(cursor.peek(), None | Some(Kind::Mark(b'{'))) {
@@ -213,7 +213,7 @@ fn function<'t>(
     Ok(function)
 }
 
-/// Only the last parameter of a device function may be an array without a size: what is left of a
+/// Only the last parameter of a device function may be an array without a size: the rest of a
 /// variadic call.
 fn check_parameters(function: &Function<'_>) -> Parsed<()> {
     let wrong = |param: &&Parameter<'_>| param.is_register || param.ty == Type::Pred;

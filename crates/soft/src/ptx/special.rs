@@ -26,14 +26,14 @@ pub(super) enum Special {
     GlobalTimerHigh,
     DynamicShared,
     TotalShared,
-    /// What is always the same here: the one multiprocessor, clusters of one block.
+    /// A constant here: the one multiprocessor, clusters of one block.
     Fixed(u32),
-    /// Block indices where a cluster is a block: the same as `Ctaid`, `Nctaid`.
+    /// Cluster indices, where a cluster is a block: the same as `Ctaid`, `Nctaid`.
     GridId,
 }
 
 impl Special {
-    /// Whether it is a place or a size of the grid, which old texts read as 16 bits.
+    /// Whether it is a position or size in the grid, which old texts read as 16 bits.
     pub(super) fn is_place(self) -> bool {
         matches!(self, Special::Tid(_) | Special::Ntid(_) | Special::Ctaid(_) | Special::Nctaid(_))
     }

@@ -1,4 +1,4 @@
-//! A PTX module as parsed, before names are resolved.
+//! The syntax tree of a PTX text, before names are resolved.
 
 use super::types::Type;
 
@@ -12,16 +12,16 @@ pub(super) enum Space {
     Param,
 }
 
-/// Who sees a name of module scope.
+/// The linkage of a name of module scope.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Linkage {
-    /// Its own text alone.
+    /// Visible in its own text.
     Local,
     /// Declared here, defined in another text.
     Extern,
-    /// All texts that it is linked with.
+    /// Visible in all linked texts.
     Visible,
-    /// As visible, but another definition may take its place.
+    /// As visible, but another definition may replace it.
     Weak,
 }
 

@@ -1,4 +1,4 @@
-//! Attributes of streams, tensor maps, hints about managed memory, and occupancy.
+//! Stream attributes, tensor maps, managed memory hints, and occupancy.
 
 use std::ffi::c_void;
 use std::ptr::null_mut;
@@ -31,7 +31,7 @@ fn streams_keep_their_attributes() {
     }
 }
 
-/// A call with rules to break.
+/// A call, and arguments that break its rules.
 #[derive(Clone, Copy)]
 struct Wanted {
     ty: CUtensorMapDataType,
@@ -131,7 +131,7 @@ fn hints_are_for_managed_memory() {
     let nearby = CUmem_advise::CU_MEM_ADVISE_SET_PREFERRED_LOCATION;
     unsafe {
         assert_eq!(driver.cuMemAllocManaged(&mut managed, 64, 1), OK);
-        // Both sides see it: the host as it is, the device by its calls.
+        // Both sides see it: the host directly, the device by calls.
         let host: *mut u32 = std::ptr::with_exposed_provenance_mut(managed as usize);
         assert_eq!(driver.cuMemPrefetchAsync(managed, 64, here, 0, stream), OK);
         assert_eq!(driver.cuMemsetD32Async(managed, 9, 16, stream), OK);
@@ -225,8 +225,7 @@ fn a_captured_launch_has_the_priority_of_its_stream() {
     }
 }
 
-/// Launches with an event that fires when it should: one that waits for it goes on before or behind
-/// the kernel.
+/// Launches with an event: work that waits for it runs before or after the end of the kernel.
 #[test]
 fn launches_record_the_events_of_their_attributes() {
     let driver = &session();

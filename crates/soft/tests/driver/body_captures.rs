@@ -1,5 +1,5 @@
-//! Captures into bodies of conditional nodes: where the real driver crashes, this one ends the
-//! process with a sentence.
+//! Captures into bodies of conditional nodes. Where the real driver crashes, this one ends the
+//! process with a message.
 
 use std::ptr::{null, null_mut};
 
@@ -68,7 +68,7 @@ fn the_parent_of_a_failed_body_is_not_instantiated() {
         let driver = &session();
         let body = into_body(driver, graph(driver));
         fail(driver, &body);
-        // Its slot goes to another graph, which changes nothing.
+        // Its slot is reused by another graph, which changes nothing.
         graph(driver);
         refusal(driver, body.own, 0);
     });
@@ -121,7 +121,7 @@ fn a_capture_into_a_destroyed_body_does_not_end() {
         let body = into_body(driver, graph(driver));
         unsafe {
             assert_eq!(driver.cuGraphDestroy(body.own), OK);
-            // Its slot goes to another graph, which changes nothing.
+            // Its slot is reused by another graph, which changes nothing.
             graph(driver);
             driver.cuStreamEndCapture(body.stream, &mut null_mut());
         }

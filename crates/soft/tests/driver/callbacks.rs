@@ -1,5 +1,5 @@
-//! What host functions may call. A real driver permits what is listed here, as seen on an H200, and
-//! refuses nearly everything else.
+//! The calls that are permitted in host functions, as observed on an H200. The driver refuses
+//! nearly everything else.
 
 use std::ffi::c_void;
 use std::ptr::null_mut;
@@ -12,7 +12,7 @@ use crate::common::*;
 
 const DENIED: CUresult = CUresult::CUDA_ERROR_NOT_PERMITTED;
 
-/// What touches no device and no object.
+/// Calls that touch no device and no object.
 const ALWAYS: [Call; 5] = [
     Call::cuInit,
     Call::cuDriverGetVersion,
@@ -21,8 +21,8 @@ const ALWAYS: [Call; 5] = [
     Call::cuGetProcAddress,
 ];
 
-/// What works: events, the capture and the wait of streams, host functions, launches of
-/// executables, fills, user objects, empty and conditional nodes, some destruction.
+/// Calls that work: events, captures and waits of streams, host functions, launches of executables,
+/// fills, user objects, empty and conditional nodes, some destruction.
 const PERMITTED: [Call; 37] = [
     Call::cuEventDestroy,
     Call::cuEventElapsedTime,
@@ -63,7 +63,7 @@ const PERMITTED: [Call; 37] = [
     Call::cuUserObjectRetain,
 ];
 
-/// Other layouts of these, and what takes more than one driver to try: not refused at the door
+/// Other layouts of these, and calls that need more than one driver: not refused by the gate
 /// either.
 const LIKEWISE: [Call; 10] = [
     Call::cuGraphAddDependencies,
@@ -78,7 +78,7 @@ const LIKEWISE: [Call; 10] = [
     Call::cuStreamGetCaptureInfo_v12030,
 ];
 
-/// What says first that its argument is no object, or waits for ever.
+/// Calls that first check their arguments, or wait for ever.
 const APART: [Call; 2] = [Call::cuStreamDestroy, Call::cuMemFreeHost];
 
 /// Handles on their way to the driver's thread.
@@ -88,7 +88,7 @@ unsafe impl<T> Send for Carried<T> {}
 
 type Work = Box<dyn FnOnce() + Send>;
 
-/// What `work` gives inside a host function in the stream.
+/// The result of `work` inside a host function of the stream.
 fn inside<R: 'static>(driver: &Driver, stream: CUstream, work: impl FnOnce() -> R + 'static) -> R {
     unsafe extern "C" fn run(work: *mut c_void) {
         let work = unsafe { Box::from_raw(work.cast::<Work>()) };
@@ -105,7 +105,7 @@ fn inside<R: 'static>(driver: &Driver, stream: CUstream, work: impl FnOnce() -> 
     receiver.recv_timeout(Duration::from_secs(20)).unwrap().0
 }
 
-/// What a call answered, if the driver has it.
+/// The result of a call, if the driver has it.
 trait Answered {
     fn code(self) -> Option<CUresult>;
 }
@@ -156,7 +156,7 @@ fn all_calls_but_those_of_the_table_are_refused_at_the_door() {
 
 unsafe extern "C" fn nothing(_: *mut c_void) {}
 
-/// What the calls of the table are tried on.
+/// The arguments of the calls.
 struct Things {
     driver: &'static Driver,
     /// Runs the host function.
@@ -246,7 +246,7 @@ impl Things {
             vec![
                 (Call::cuThreadExchangeStreamCaptureMode, exchanged.code()),
                 (Call::cuStreamQuery, self.driver.cuStreamQuery(self.other).code()),
-                // Behind this function.
+                // After this function.
                 (
                     Call::cuLaunchHostFunc,
                     self.driver.cuLaunchHostFunc(self.own, Some(nothing), null_mut()).code(),
@@ -342,7 +342,7 @@ impl Things {
                 (Call::cuUserObjectRetain, driver.cuUserObjectRetain(object, 1).code()),
                 (Call::cuGraphRetainUserObject, driver.cuGraphRetainUserObject(graph, object, 1, 0).code()),
                 (Call::cuGraphReleaseUserObject, driver.cuGraphReleaseUserObject(graph, object, 1).code()),
-                // Not the last one: a destructor in here changes what is permitted.
+                // Not the last one: a destructor here changes what is permitted.
                 (Call::cuUserObjectRelease, driver.cuUserObjectRelease(object, 1).code()),
                 // One that is in no context; others are waited for.
                 (Call::cuLibraryUnload, driver.cuLibraryUnload(self.library).code()),

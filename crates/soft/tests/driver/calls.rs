@@ -1,5 +1,5 @@
-//! Raw calls that go well, for the tests here and for those of all drivers (`tests/suites/driver`),
-//! which take in this file.
+//! Raw calls that succeed, for the tests here and for `tests/suites/driver`, which includes this
+//! file.
 
 use std::ffi::{CString, c_void};
 use std::ptr::null_mut;
@@ -99,7 +99,7 @@ pub(crate) fn instantiate_with(driver: &Driver, graph: CUgraph, flags: u64) -> C
     exec
 }
 
-/// What instantiate says of a graph that it refuses: the code, the result and the node.
+/// The error of an instantiation: code, result and node.
 pub(crate) fn refusal(driver: &Driver, graph: CUgraph, flags: u64) -> (CUresult, u32, CUgraphNode) {
     let mut exec = null_mut();
     let mut params = CUDA_GRAPH_INSTANTIATE_PARAMS { flags, ..Default::default() };
@@ -130,7 +130,7 @@ impl Gate {
     }
 }
 
-/// Adds a node by the generic call: what it answers, and the node.
+/// Adds a node by the generic call; returns result and node.
 pub(crate) fn add(
     driver: &Driver,
     graph: CUgraph,
@@ -142,7 +142,7 @@ pub(crate) fn add(
     (answer, node)
 }
 
-/// Runs an executable once, to its end.
+/// Runs an executable once to completion.
 pub(crate) fn run(driver: &Driver, exec: CUgraphExec, stream: CUstream) {
     unsafe {
         assert_eq!(driver.cuGraphLaunch(exec, stream), OK);

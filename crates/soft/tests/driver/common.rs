@@ -1,4 +1,4 @@
-//! What the tests of the raw calls share.
+//! Helpers of the tests.
 
 use std::ffi::c_void;
 use std::ptr::null_mut;
@@ -13,8 +13,8 @@ pub(crate) use crate::calls::*;
 
 pub(crate) const SMALL: &str = include_str!("data/small.ptx");
 
-/// The driver for one test. Tests take turns: they hold streams up, which would hold each other's
-/// frees up.
+/// The driver for one test. Tests run one at a time, since they block streams, which would block
+/// each other's frees.
 pub(crate) struct Session {
     pub(crate) driver: &'static Driver,
     _turn: MutexGuard<'static, ()>,
@@ -55,7 +55,7 @@ pub(crate) fn context(driver: &Driver) -> CUcontext {
     context
 }
 
-/// Runs `body` in a process of its own: this test binary again, with this test alone.
+/// Runs `body` in a process of its own, which runs this test alone.
 pub(crate) fn alone(name: &str, body: impl FnOnce()) {
     let Some(output) = child(name) else { return body() };
     let text =
@@ -74,7 +74,7 @@ pub(crate) fn aborts(name: &str, message: &str, body: impl FnOnce()) {
     assert!(says, "{text}");
 }
 
-/// What a process that runs this test alone said; `None` in that process.
+/// The output of a process that runs this test alone; `None` in that process.
 fn child(name: &str) -> Option<std::process::Output> {
     const MARK: &str = "CUDA_SOFT_TEST_ALONE";
     if std::env::var_os(MARK).is_some() {
@@ -107,7 +107,7 @@ pub(crate) fn word_node(
     node
 }
 
-/// A user object whose destructor says on which thread it ran.
+/// A user object whose destructor reports its thread.
 pub(crate) fn user_object(driver: &Driver, count: u32) -> (CUuserObject, Receiver<std::thread::ThreadId>) {
     let (ended, news) = channel();
     unsafe extern "C" fn destroy(ended: *mut c_void) {

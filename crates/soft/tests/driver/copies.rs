@@ -1,5 +1,5 @@
-//! Copies of up to three dimensions between all kinds of memory, against a plain model; fills of
-//! rows; what pools count.
+//! Copies of up to three dimensions between all kinds of memory, against a model; fills of rows;
+//! accounting of pools.
 
 use std::ffi::c_void;
 use std::ptr::null_mut;
@@ -196,7 +196,7 @@ fn bytes_go_between_all_kinds_of_memory() {
         let (src, dst) = (Block::new(driver, from, &contents), Block::new(driver, to, &[0; BYTES]));
         let stream = stream(driver);
         unsafe {
-            // Pool memory is at hand once its stream has got there.
+            // Pool memory is usable once its stream has reached the allocation.
             assert_eq!(driver.cuStreamSynchronize(null_mut()), OK);
             assert_eq!(driver.cuMemcpyAsync(dst.address, src.address, BYTES, stream), OK);
             assert_eq!(driver.cuStreamSynchronize(stream), OK);

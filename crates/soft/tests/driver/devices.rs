@@ -31,14 +31,14 @@ fn a_device_is_lost_alone() {
         control::lose_device(0, code);
         unsafe {
             let mut address = 0;
-            // What belongs to the lost device answers the code, whatever is current.
+            // Objects of the lost device return the code, whatever is current.
             for context in [mine, other] {
                 assert_eq!(driver.cuCtxSetCurrent(context), OK);
                 assert_eq!(driver.cuStreamSynchronize(here), code);
                 assert_eq!(driver.cuMemAllocAsync(&mut address, 4, here), code);
                 assert_eq!(driver.cuDevicePrimaryCtxRetain(&mut none, 0), code);
             }
-            // And what belongs to the other works, whatever is current.
+            // Objects of the other device work, whatever is current.
             for context in [mine, other, null_mut()] {
                 assert_eq!(driver.cuCtxSetCurrent(context), OK);
                 assert_eq!(driver.cuMemAllocAsync(&mut address, 4, there), OK);

@@ -1,4 +1,4 @@
-//! Edges: what connects which nodes, and what the queries say.
+//! Edges: which are allowed, and the queries.
 
 use std::ptr::{null, null_mut};
 
@@ -291,7 +291,7 @@ fn a_query_without_room_for_data_is_refused_where_it_loses_some() {
         let mut out = [null_mut(); 4];
         let mut to = [null_mut(); 4];
         unsafe {
-            // The first dependent hangs on a full edge, the second does not.
+            // The first dependent has a full edge, the second does not.
             for (room, answer) in [(1, OK), (2, LOSSY), (4, LOSSY)] {
                 let mut count = room;
                 assert_eq!(

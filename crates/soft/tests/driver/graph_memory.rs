@@ -1,5 +1,5 @@
-//! Where this driver is stricter than a GPU about the memory of graphs: each use before the
-//! allocation node or after the free node is caught.
+//! Memory of graphs, where this driver is stricter than a GPU: every use before the allocation node
+//! or after the free node is caught.
 
 use std::ptr::{null, null_mut};
 

@@ -22,7 +22,7 @@ fn a_graph_runs_in_the_order_of_its_edges() {
     let library = library(driver);
     let (add, multiply) = (function(driver, library, "add"), function(driver, library, "multiply"));
     let (address, stream, graph) = (words(driver, 1), stream(driver), graph(driver));
-    // Drawn against the order: (1 + 2) * 5 needs the edges.
+    // Created against the order: (1 + 2) * 5 needs the edges.
     let last = word_node(driver, graph, &[], multiply, address, 5);
     let middle = word_node(driver, graph, &[], add, address, 2);
     let first = {
@@ -89,7 +89,7 @@ fn a_refused_add_changes_nothing() {
         assert_eq!(driver.cuGraphAddNode(&mut node, own, null(), 0, &mut params), IV);
     }
     assert_eq!(nodes(driver, own), [a]);
-    // The handle of a destroyed node goes to the next one.
+    // The handle of a destroyed node is reused by the next one.
     assert_eq!(empty(driver, own, &[]), gone);
 }
 

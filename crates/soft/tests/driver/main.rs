@@ -1,33 +1,33 @@
-//! The raw calls of the driver against the answers of a real one.
+//! The raw calls of the driver, against results observed on a real one.
 #![allow(missing_docs, clippy::undocumented_unsafe_blocks, clippy::unwrap_used, clippy::manual_dangling_ptr)]
 
 mod attributes;
-mod batch;
+mod basics;
 mod body_captures;
-mod branches;
+mod branch_order;
 mod callbacks;
 mod calls;
 mod captures;
-mod children;
+mod clones_and_children;
 mod common;
-mod conditional_poses;
 mod conditionals;
 mod copies;
 mod devices;
 mod edges;
-mod execs;
+mod executables;
+mod foreign_handles;
 mod graph_memory;
 mod graphs;
-mod imports;
-mod instantiating;
+mod instantiation;
+mod interprocess;
 mod links;
-mod loss;
+mod lost_devices;
 mod many_nodes;
-mod memory_nodes;
-mod node_kinds;
+mod mem_ops;
+mod memory_node_rules;
+mod node_execution;
 mod node_params;
-mod node_runs;
-mod pools;
-mod processes;
-mod raw;
+mod node_types;
+mod older_conditionals;
+mod pool_destruction;
 mod semaphores;

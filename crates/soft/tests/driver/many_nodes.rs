@@ -7,7 +7,7 @@ use crate::common::*;
 use cuda_sys::*;
 use proptest::prelude::*;
 
-/// Far more than linear time needs, far less than any other.
+/// Far more than linear time needs, far less than quadratic time.
 const LONG: Duration = Duration::from_secs(30);
 
 #[test]
@@ -102,7 +102,7 @@ fn change() -> impl Strategy<Value = Change> {
     ]
 }
 
-/// What a graph should be: its nodes in the order of creation, and the edges of each in the order
+/// The model of a graph: its nodes in the order of creation, and the edges of each in the order
 /// added.
 #[derive(Debug, Default, Clone)]
 struct Model {

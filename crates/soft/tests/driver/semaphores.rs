@@ -1,4 +1,4 @@
-//! External semaphores, on streams and in graphs.
+//! External semaphores on streams and in graphs.
 
 use std::os::fd::{AsRawFd, IntoRawFd, OwnedFd};
 use std::ptr::{null, null_mut};
@@ -24,7 +24,7 @@ fn import(driver: &Driver, kind: Kind, descriptor: OwnedFd) -> (CUresult, CUexte
     (answer, semaphore)
 }
 
-/// A semaphore and what the driver knows it as.
+/// A semaphore and its handle.
 fn pair(driver: &Driver, kind: Kind) -> (ExternalSemaphore, CUexternalSemaphore) {
     let other = ExternalSemaphore::new().unwrap();
     let (answer, semaphore) = import(driver, kind, other.descriptor().unwrap());

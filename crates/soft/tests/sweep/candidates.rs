@@ -1,10 +1,10 @@
-//! What each argument gets: something right first, then extremes.
+//! The values of each argument: a valid one first, then extremes.
 
 use std::fmt;
 
 use crate::calls::{Argument, Swept, Value};
+use crate::live_objects::{BYTES, LiveObjects, nothing};
 use crate::templates;
-use crate::world::{BYTES, World, nothing};
 
 /// One argument of one call.
 #[derive(Clone)]
@@ -102,24 +102,24 @@ pub(crate) fn is_pointer(argument: &Argument) -> bool {
     argument.written.starts_with('*')
 }
 
-fn handles(kind: &str, world: &World) -> Vec<Candidate> {
+fn handles(kind: &str, objects: &LiveObjects) -> Vec<Candidate> {
     if kind == "CUstream" {
         // Others end the process, as they do on the real driver; tests of their own say so.
-        return words([world.handle(kind), 0, 1, 2]);
+        return words([objects.handle(kind), 0, 1, 2]);
     }
-    let own = world.handles.get(kind).cloned().unwrap_or_default();
-    let other = [world.handle("CUgraph"), world.handle("CUevent"), world.handle("CUstream")];
-    let made_up = [0, 1, 2, 3, u64::MAX, 1 << 63, world.pinned, world.handle(kind).wrapping_add(1)];
+    let own = objects.handles.get(kind).cloned().unwrap_or_default();
+    let other = [objects.handle("CUgraph"), objects.handle("CUevent"), objects.handle("CUstream")];
+    let made_up = [0, 1, 2, 3, u64::MAX, 1 << 63, objects.pinned, objects.handle(kind).wrapping_add(1)];
     words(own.into_iter().chain(other).chain(made_up))
 }
 
-fn memory(argument: &Argument, world: &World) -> Vec<Candidate> {
+fn memory(argument: &Argument, objects: &LiveObjects) -> Vec<Candidate> {
     let kind = pointee(argument);
     let memory = |offset, bytes, wild| Candidate::Memory { offset, bytes, wild };
     // An array of handles: those that the alias names.
-    let handle = world.handle(last(argument.written));
+    let handle = objects.handle(last(argument.written));
     let right = if handle == 0 { Vec::new() } else { vec![handle.to_ne_bytes().to_vec()] };
-    let right: Vec<_> = right.into_iter().chain(templates::of(kind, world)).collect();
+    let right: Vec<_> = right.into_iter().chain(templates::of(kind, objects)).collect();
     // Pointers are nowhere in numbers and texts.
     let holds_pointers =
         !matches!(last(kind), "c_char" | "i8" | "u8" | "i32" | "u32" | "u64" | "usize" | "f32");
@@ -131,14 +131,14 @@ fn memory(argument: &Argument, world: &World) -> Vec<Candidate> {
     all
 }
 
-/// What an argument gets, something right first.
-pub(crate) fn of(argument: &Argument, world: &World) -> Vec<Candidate> {
+/// The values of an argument, a valid one first.
+pub(crate) fn of(argument: &Argument, objects: &LiveObjects) -> Vec<Candidate> {
     let (full, alias) = ((argument.full)(), last(argument.written));
     if is_pointer(argument) {
-        return memory(argument, world);
+        return memory(argument, objects);
     }
     if full.starts_with('*') {
-        return handles(alias, world);
+        return handles(alias, objects);
     }
     if full.contains("Option<") {
         let function: unsafe extern "C" fn(*mut std::ffi::c_void) = nothing;
@@ -150,7 +150,7 @@ pub(crate) fn of(argument: &Argument, world: &World) -> Vec<Candidate> {
         return [location, [0; 32], [u64::MAX; 32]].map(|value| Candidate::Filled(Box::new(value))).to_vec();
     }
     if alias.starts_with("CUdeviceptr") {
-        let (device, pinned) = (world.device, world.pinned);
+        let (device, pinned) = (objects.device, objects.pinned);
         let end = device + BYTES as u64;
         return words([
             device,
@@ -167,7 +167,7 @@ pub(crate) fn of(argument: &Argument, world: &World) -> Vec<Candidate> {
         ]);
     }
     if alias == "CUgraphConditionalHandle" {
-        return words([world.condition, 0, 1, u64::MAX, 1 << 63]);
+        return words([objects.condition, 0, 1, u64::MAX, 1 << 63]);
     }
     if matches!(alias, "CUdevice" | "CUdevice_v1") {
         return words([0, 1, u64::MAX, 0x8000_0000, 0x7fff_ffff]);
@@ -177,11 +177,11 @@ pub(crate) fn of(argument: &Argument, world: &World) -> Vec<Candidate> {
 }
 
 /// Memory of the type in which some words were changed.
-fn changed(argument: &Argument, world: &World, random: &mut Random) -> Candidate {
-    let mut all = templates::of(pointee(argument), world);
+fn changed(argument: &Argument, objects: &LiveObjects, random: &mut Random) -> Candidate {
+    let mut all = templates::of(pointee(argument), objects);
     all.push(vec![0; 256]);
     let mut bytes = random.pick(&all).clone();
-    let interesting = [world.device, world.pinned, world.condition, random.next()];
+    let interesting = [objects.device, objects.pinned, objects.condition, random.next()];
     for _ in 0..=random.below(3) {
         let wide = random.below(3) > 0;
         let size = if wide { 8 } else { 4 };
@@ -191,7 +191,7 @@ fn changed(argument: &Argument, world: &World, random: &mut Random) -> Candidate
         } else if random.below(16) == 0 {
             let kinds =
                 ["CUevent", "CUgraph", "CUgraphNode", "CUstream", "CUcontext", "CUfunction", "CUkernel"];
-            world.handle(kinds[random.below(kinds.len())])
+            objects.handle(kinds[random.below(kinds.len())])
         } else {
             *random.pick(&EXTREMES)
         };
@@ -208,15 +208,15 @@ pub(crate) const RANDOM: usize = 300;
 /// The arguments of each of the calls of an entry point, by number.
 pub(crate) struct Plan<'a> {
     swept: &'a Swept,
-    world: &'a World,
+    objects: &'a LiveObjects,
     all: Vec<Vec<Candidate>>,
     pairs: bool,
 }
 
 impl<'a> Plan<'a> {
-    pub(crate) fn new(swept: &'a Swept, world: &'a World, pairs: bool) -> Self {
-        let all = swept.arguments.iter().map(|argument| of(argument, world)).collect();
-        Self { swept, world, all, pairs }
+    pub(crate) fn new(swept: &'a Swept, objects: &'a LiveObjects, pairs: bool) -> Self {
+        let all = swept.arguments.iter().map(|argument| of(argument, objects)).collect();
+        Self { swept, objects, all, pairs }
     }
 
     /// How many calls change one argument alone, of the right ones and of nothing but zeros.
@@ -270,7 +270,7 @@ impl<'a> Plan<'a> {
         let mut random = Random::new(seed ^ (index as u64) << 20);
         for (argument, list) in self.all.iter().enumerate() {
             if is_pointer(&self.swept.arguments[argument]) && random.below(2) == 0 {
-                arguments[argument] = changed(&self.swept.arguments[argument], self.world, &mut random);
+                arguments[argument] = changed(&self.swept.arguments[argument], self.objects, &mut random);
             } else if random.below(3) == 0 {
                 arguments[argument] = random.pick(list).clone();
             }

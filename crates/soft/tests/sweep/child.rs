@@ -9,9 +9,9 @@ use cuda_sys::*;
 
 use crate::calls::{CALLS, Swept, Value};
 use crate::candidates::{Candidate, Plan, is_pointer};
-use crate::world::World;
+use crate::live_objects::LiveObjects;
 
-/// What the calls find.
+/// The situation that the calls find.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum State {
     /// Live objects and a current context; for every fourth entry point, from this one on.
@@ -36,7 +36,7 @@ impl State {
 
 /// How a child ends.
 pub(crate) const DONE: i32 = 0;
-/// What lives is not as it was: the next call is one for another child.
+/// The live objects have changed: the next call needs another child.
 pub(crate) const AGAIN: i32 = 100;
 /// A failed call wrote an out parameter.
 pub(crate) const WROTE: i32 = 101;
@@ -44,10 +44,10 @@ pub(crate) const WROTE: i32 = 101;
 const TEXT: usize = 8000;
 /// The memory that each argument has, of which little is ever touched.
 const ROOM: usize = 1 << 26;
-/// So much of it is filled and compared.
+/// The part that is filled and compared.
 const COMPARED: usize = 4096;
 
-/// What the parent sees of its child.
+/// The progress that the parent sees.
 #[repr(C)]
 pub(crate) struct Report {
     /// The entry point, and the number of the call of it that is made.
@@ -109,7 +109,7 @@ impl Room {
     }
 }
 
-/// What calls may write although they fail, with the reason.
+/// Calls that may write although they fail, with the reason.
 const WRITTEN_BY_FAILURES: &[(&str, &str)] = &[
     ("cuGetErrorName", "null for an unknown code"),
     ("cuGetErrorString", "null for an unknown code"),
@@ -119,7 +119,7 @@ const WRITTEN_BY_FAILURES: &[(&str, &str)] = &[
     ("cuPointerGetAttributes", "attributes before the one that is wrong"),
 ];
 
-/// What follows addresses that are numbers here, with the reason.
+/// Calls that follow addresses which are numbers here, with the reason.
 const FOLLOWED: &[(&str, &str)] = &[
     ("cuMemcpy", "an address that no device has is one of the host"),
     ("cuMemcpyAsync", "an address that no device has is one of the host"),
@@ -129,8 +129,8 @@ fn may_write(name: &str) -> bool {
     WRITTEN_BY_FAILURES.iter().any(|(known, _)| *known == name)
 }
 
-/// What a child does: all calls from one of an entry point on, or that one alone, of which it says
-/// the arguments first.
+/// The work of a child: all calls of an entry point from one number on, or one call alone, whose
+/// arguments it reports first.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Job {
     pub(crate) state: State,
@@ -146,8 +146,11 @@ pub(crate) fn run(driver: &'static Driver, job: Job, report: &Report) -> ! {
     if state != State::Uninitialised {
         assert!(unsafe { driver.cuInit(0) }.is_success());
     }
-    let world =
-        if state == State::Uninitialised { World::none(driver) } else { unsafe { World::new(driver) } };
+    let objects = if state == State::Uninitialised {
+        LiveObjects::none(driver)
+    } else {
+        unsafe { LiveObjects::new(driver) }
+    };
     match state {
         State::NoContext => assert!(unsafe { driver.cuCtxSetCurrent(std::ptr::null_mut()) }.is_success()),
         State::Lost => control::lose_context(CUresult::CUDA_ERROR_ILLEGAL_ADDRESS),
@@ -160,7 +163,7 @@ pub(crate) fn run(driver: &'static Driver, job: Job, report: &Report) -> ! {
         if state.wants(number) && is_wanted(swept) {
             report.entry.store(number as u64, Ordering::Release);
             report.index.store(first as u64, Ordering::Release);
-            sweep(swept, &world, &rooms, Job { entry: number, index: first, ..job }, report);
+            sweep(swept, &objects, &rooms, Job { entry: number, index: first, ..job }, report);
         }
         first = 0;
     }
@@ -174,9 +177,9 @@ pub(crate) fn is_wanted(swept: &Swept) -> bool {
 
 /// Calls one entry point in all ways from a number on. The process ends where what lives is not as
 /// it was.
-fn sweep(swept: &Swept, world: &World, rooms: &[Room], job: Job, report: &Report) {
+fn sweep(swept: &Swept, objects: &LiveObjects, rooms: &[Room], job: Job, report: &Report) {
     let (entry, rooms) = (swept.entry(), &rooms[..swept.arguments.len()]);
-    let plan = Plan::new(swept, world, job.state.is_live());
+    let plan = Plan::new(swept, objects, job.state.is_live());
     let (mut unsupported, mut changed) = (true, false);
     for index in job.index..plan.len() {
         if index == plan.singles() && (!job.state.is_live() || (unsupported && job.index == 0)) {
@@ -210,7 +213,7 @@ fn sweep(swept: &Swept, world: &World, rooms: &[Room], job: Job, report: &Report
         }
         if answer.is_success() && job.state.is_live() {
             changed |= !swept.call.name().contains("Get");
-            if !is_as_before(swept, world) {
+            if !is_as_before(swept, objects) {
                 end(AGAIN);
             }
         }
@@ -269,16 +272,16 @@ fn describe(swept: &Swept, vector: &[Candidate]) -> String {
 }
 
 /// Whether later calls find what this one found.
-fn is_as_before(swept: &Swept, world: &World) -> bool {
+fn is_as_before(swept: &Swept, objects: &LiveObjects) -> bool {
     let ending =
         ["Destroy", "Unload", "Free", "Release", "Reset", "Pop", "Detach", "Close", "SetCurrent", "Capture"];
     if ending.iter().any(|word| swept.call.name().contains(word)) || control::last_fault().is_some() {
         return false;
     }
     let start = Instant::now();
-    for stream in [world.stream, std::ptr::null_mut()] {
+    for stream in [objects.stream, std::ptr::null_mut()] {
         loop {
-            match unsafe { world.driver.cuStreamQuery(stream) } {
+            match unsafe { objects.driver.cuStreamQuery(stream) } {
                 CUresult::CUDA_SUCCESS => break,
                 CUresult::CUDA_ERROR_NOT_READY if start.elapsed() < Duration::from_millis(20) => {
                     std::thread::yield_now();

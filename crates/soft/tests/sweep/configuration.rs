@@ -1,4 +1,4 @@
-//! Configurations that mean nothing: an error that names the option and its value, never an abort.
+//! Invalid configurations: an error that names the option and its value, never an abort.
 
 use std::ffi::c_int;
 use std::process::{Command, Stdio};

@@ -1,10 +1,10 @@
-//! Every entry point with extreme arguments: each answer is an error or success, never a signal, a
-//! panic or an overflow.
+//! Every entry point with extreme arguments: each call returns success or an error, without a
+//! signal, panic or overflow.
 //!
-//! The calls come from the table of cuda-sys, so that a new one is swept without anybody
-//! remembering. Each is called in child processes of its own, so that whatever ends one is told
-//! with the call and its arguments. `cargo test --release --package cuda-soft --test sweep` sweeps
-//! the driver as users build it, without the checks of debug builds.
+//! The calls come from the table of cuda-sys, so that a new one is swept automatically. Each is
+//! called in child processes of its own, so that a crash is reported with the call and its
+//! arguments. `cargo test --release --package cuda-soft --test sweep` sweeps the driver as users
+//! build it, without the checks of debug builds.
 #![cfg(target_os = "linux")]
 #![allow(missing_docs, clippy::undocumented_unsafe_blocks, clippy::unwrap_used)]
 
@@ -12,9 +12,9 @@ mod calls;
 mod candidates;
 mod child;
 mod configuration;
+mod live_objects;
 mod parent;
 mod templates;
-mod world;
 
 use child::State;
 

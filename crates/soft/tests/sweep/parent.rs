@@ -12,8 +12,8 @@ use cuda_sys::{Driver, Version};
 
 use crate::child::{self, AGAIN, DONE, Job, Report, State, WROTE};
 
-/// The ends of the process that are right: the words of the sentence, and what makes the real
-/// driver crash there (it was seen to).
+/// Expected ends of the process: a part of the message, and why the real driver crashes there (as
+/// observed).
 const CRASHES: &[(&str, &str)] = &[
     ("a call uses the stream", "streams are pointers that it follows, here inside a structure"),
     ("is embedded in itself or in a part of itself", "it descends without end"),
@@ -28,7 +28,7 @@ const CRASHES: &[(&str, &str)] = &[
 
 /// A call that takes longer does not return.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// So many faults of one entry point are told.
+/// The most faults of one entry point that are reported.
 const TOLD: usize = 3;
 
 enum End {
@@ -37,7 +37,7 @@ enum End {
     Hang,
 }
 
-/// Tests take turns: a child finds whatever other threads hold as they hold it.
+/// Tests run one at a time: a forked child finds locks of other threads held.
 pub(crate) fn turn() -> MutexGuard<'static, ()> {
     static TURN: Mutex<()> = Mutex::new(());
     TURN.lock().unwrap_or_else(PoisonError::into_inner)

@@ -1,12 +1,11 @@
-//! Structures whose contents are right, by the names of their types; the sweep changes single words
-//! of them.
+//! Valid structures by the names of their types. The sweep changes single words of them.
 
 use std::ffi::c_void;
 use std::ptr::without_provenance_mut;
 
 use cuda_sys::*;
 
-use crate::world::{World, nothing};
+use crate::live_objects::{LiveObjects, nothing};
 
 /// The bytes of a structure.
 fn bytes<T>(value: &T) -> Vec<u8> {
@@ -19,8 +18,8 @@ fn word(value: u64) -> Vec<u8> {
     value.to_ne_bytes().to_vec()
 }
 
-fn raw<T>(world: &World, kind: &str) -> *mut T {
-    without_provenance_mut(world.handle(kind) as usize)
+fn raw<T>(objects: &LiveObjects, kind: &str) -> *mut T {
+    without_provenance_mut(objects.handle(kind) as usize)
 }
 
 pub(crate) fn pool_props() -> CUmemPoolProps {
@@ -32,14 +31,14 @@ pub(crate) fn pool_props() -> CUmemPoolProps {
     props
 }
 
-pub(crate) fn copy(world: &World) -> CUDA_MEMCPY3D_v2 {
+pub(crate) fn copy(objects: &LiveObjects) -> CUDA_MEMCPY3D_v2 {
     CUDA_MEMCPY3D_v2 {
         srcMemoryType: CUmemorytype::CU_MEMORYTYPE_DEVICE,
-        srcDevice: world.device,
+        srcDevice: objects.device,
         srcPitch: 64,
         srcHeight: 4,
         dstMemoryType: CUmemorytype::CU_MEMORYTYPE_HOST,
-        dstHost: without_provenance_mut(world.pinned as usize),
+        dstHost: without_provenance_mut(objects.pinned as usize),
         dstPitch: 64,
         dstHeight: 4,
         WidthInBytes: 16,
@@ -49,7 +48,7 @@ pub(crate) fn copy(world: &World) -> CUDA_MEMCPY3D_v2 {
     }
 }
 
-pub(crate) fn kernel_v3(world: &World, function: CUfunction) -> CUDA_KERNEL_NODE_PARAMS_v3 {
+pub(crate) fn kernel_v3(objects: &LiveObjects, function: CUfunction) -> CUDA_KERNEL_NODE_PARAMS_v3 {
     CUDA_KERNEL_NODE_PARAMS_v3 {
         func: function,
         gridDimX: 1,
@@ -58,26 +57,26 @@ pub(crate) fn kernel_v3(world: &World, function: CUfunction) -> CUDA_KERNEL_NODE
         blockDimX: 1,
         blockDimY: 1,
         blockDimZ: 1,
-        kernelParams: world.pointers.as_ptr().cast::<*mut c_void>().cast_mut(),
+        kernelParams: objects.pointers.as_ptr().cast::<*mut c_void>().cast_mut(),
         ..Default::default()
     }
 }
 
-fn kernel_v2(world: &World) -> CUDA_KERNEL_NODE_PARAMS_v2 {
+fn kernel_v2(objects: &LiveObjects) -> CUDA_KERNEL_NODE_PARAMS_v2 {
     CUDA_KERNEL_NODE_PARAMS_v2 {
-        func: raw(world, "CUfunction"),
+        func: raw(objects, "CUfunction"),
         gridDimX: 1,
         gridDimY: 1,
         gridDimZ: 1,
         blockDimX: 1,
         blockDimY: 1,
         blockDimZ: 1,
-        kernelParams: world.pointers.as_ptr().cast::<*mut c_void>().cast_mut(),
+        kernelParams: objects.pointers.as_ptr().cast::<*mut c_void>().cast_mut(),
         ..Default::default()
     }
 }
 
-fn launch_config(world: &World) -> CUlaunchConfig {
+fn launch_config(objects: &LiveObjects) -> CUlaunchConfig {
     let one = Box::leak(Box::new(CUlaunchAttribute {
         id: CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION,
         ..Default::default()
@@ -90,34 +89,34 @@ fn launch_config(world: &World) -> CUlaunchConfig {
         blockDimX: 32,
         blockDimY: 1,
         blockDimZ: 1,
-        hStream: world.stream,
+        hStream: objects.stream,
         attrs: one,
         numAttrs: 1,
         ..Default::default()
     }
 }
 
-fn write_value(world: &World) -> CUstreamBatchMemOpParams {
+fn write_value(objects: &LiveObjects) -> CUstreamBatchMemOpParams {
     let mut op = CUstreamBatchMemOpParams::default();
     op.writeValue = CUstreamBatchMemOpParams_union_CUstreamMemOpWriteValueParams_st {
         operation: CUstreamBatchMemOpType::CU_STREAM_MEM_OP_WRITE_VALUE_32,
-        address: world.device,
+        address: objects.device,
         ..Default::default()
     };
     op
 }
 
 /// Contents for memory of a type.
-pub(crate) fn of(kind: &str, world: &World) -> Vec<Vec<u8>> {
+pub(crate) fn of(kind: &str, objects: &LiveObjects) -> Vec<Vec<u8>> {
     let location =
         || CUmemLocation { type_: CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE, ..Default::default() };
     if kind.starts_with("*mut") && kind.ends_with("c_void") {
-        return vec![world.pointers.iter().flat_map(|pointer| pointer.to_ne_bytes()).collect()];
+        return vec![objects.pointers.iter().flat_map(|pointer| pointer.to_ne_bytes()).collect()];
     }
     match kind.rsplit("::").next().unwrap_or(kind) {
-        "CUDA_MEMCPY3D_st" => vec![bytes(&copy(world))],
+        "CUDA_MEMCPY3D_st" => vec![bytes(&copy(objects))],
         "CUDA_MEMCPY2D_st" => {
-            let from = copy(world);
+            let from = copy(objects);
             vec![bytes(&CUDA_MEMCPY2D_v2 {
                 srcMemoryType: from.srcMemoryType,
                 srcDevice: from.srcDevice,
@@ -131,12 +130,12 @@ pub(crate) fn of(kind: &str, world: &World) -> Vec<Vec<u8>> {
             })]
         }
         "CUDA_MEMCPY3D_PEER_st" => {
-            let from = copy(world);
+            let from = copy(objects);
             vec![bytes(&CUDA_MEMCPY3D_PEER {
                 srcMemoryType: from.srcMemoryType,
                 srcDevice: from.srcDevice,
-                srcContext: world.context,
-                dstContext: world.context,
+                srcContext: objects.context,
+                dstContext: objects.context,
                 srcPitch: 64,
                 srcHeight: 4,
                 dstMemoryType: from.dstMemoryType,
@@ -149,11 +148,11 @@ pub(crate) fn of(kind: &str, world: &World) -> Vec<Vec<u8>> {
                 ..Default::default()
             })]
         }
-        "CUDA_KERNEL_NODE_PARAMS_v2_st" => vec![bytes(&kernel_v2(world))],
-        "CUDA_KERNEL_NODE_PARAMS_v3_st" => vec![bytes(&kernel_v3(world, raw(world, "CUfunction")))],
-        "CUDA_LAUNCH_PARAMS_st" => vec![bytes(&kernel_v2(world))],
+        "CUDA_KERNEL_NODE_PARAMS_v2_st" => vec![bytes(&kernel_v2(objects))],
+        "CUDA_KERNEL_NODE_PARAMS_v3_st" => vec![bytes(&kernel_v3(objects, raw(objects, "CUfunction")))],
+        "CUDA_LAUNCH_PARAMS_st" => vec![bytes(&kernel_v2(objects))],
         "CUDA_MEMSET_NODE_PARAMS_st" => vec![bytes(&CUDA_MEMSET_NODE_PARAMS_v1 {
-            dst: world.device,
+            dst: objects.device,
             pitch: 64,
             elementSize: 4,
             width: 4,
@@ -168,17 +167,17 @@ pub(crate) fn of(kind: &str, world: &World) -> Vec<Vec<u8>> {
             bytesize: 64,
             ..Default::default()
         })],
-        "CUstreamBatchMemOpParams_union" => vec![bytes(&write_value(world))],
+        "CUstreamBatchMemOpParams_union" => vec![bytes(&write_value(objects))],
         "CUDA_BATCH_MEM_OP_NODE_PARAMS_v1_st" => {
-            let operation = Box::leak(Box::new(write_value(world)));
+            let operation = Box::leak(Box::new(write_value(objects)));
             vec![bytes(&CUDA_BATCH_MEM_OP_NODE_PARAMS {
-                ctx: world.context,
+                ctx: objects.context,
                 count: 1,
                 paramArray: operation,
                 ..Default::default()
             })]
         }
-        "CUlaunchConfig_st" => vec![bytes(&launch_config(world))],
+        "CUlaunchConfig_st" => vec![bytes(&launch_config(objects))],
         "CUmemPoolProps_st" => vec![bytes(&pool_props())],
         "CUmemLocation_st" => vec![bytes(&location())],
         "CUmemAccessDesc_st" => vec![bytes(&CUmemAccessDesc {
@@ -186,7 +185,7 @@ pub(crate) fn of(kind: &str, world: &World) -> Vec<Vec<u8>> {
             flags: CUmemAccess_flags::CU_MEM_ACCESS_FLAGS_PROT_READWRITE,
         })],
         "CUDA_EXT_SEM_SIGNAL_NODE_PARAMS_st" | "CUDA_EXT_SEM_WAIT_NODE_PARAMS_st" => {
-            let handles = Box::leak(Box::new(raw(world, "CUexternalSemaphore")));
+            let handles = Box::leak(Box::new(raw(objects, "CUexternalSemaphore")));
             let signal = Box::leak(Box::new(CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS::default()));
             vec![bytes(&CUDA_EXT_SEM_SIGNAL_NODE_PARAMS_v1 {
                 extSemArray: handles,
@@ -194,15 +193,17 @@ pub(crate) fn of(kind: &str, world: &World) -> Vec<Vec<u8>> {
                 numExtSems: 1,
             })]
         }
-        "CUgraphNodeParams_st" => world
-            .node_params(raw(world, "CUfunction"), raw(world, "CUevent"), raw(world, "CUgraph"))
+        "CUgraphNodeParams_st" => objects
+            .node_params(raw(objects, "CUfunction"), raw(objects, "CUevent"), raw(objects, "CUgraph"))
             .iter()
             .map(|(_, params)| bytes(params))
             .collect(),
-        "c_char" | "i8" | "u8" => world.texts.iter().map(|text| text.to_bytes_with_nul().to_vec()).collect(),
+        "c_char" | "i8" | "u8" => {
+            objects.texts.iter().map(|text| text.to_bytes_with_nul().to_vec()).collect()
+        }
         "c_void" => vec![
-            world.texts.last().map(|text| text.to_bytes_with_nul().to_vec()).unwrap_or_default(),
-            word(world.device),
+            objects.texts.last().map(|text| text.to_bytes_with_nul().to_vec()).unwrap_or_default(),
+            word(objects.device),
         ],
         _ => Vec::new(),
     }

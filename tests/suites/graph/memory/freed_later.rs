@@ -77,7 +77,7 @@ fn an_executable_that_was_not_made_does_not_count() {
 
 #[test]
 fn what_the_driver_refuses_for_other_code_is_explained() {
-    use crate::interop::other;
+    use crate::common::other;
     traceless(|context, _| {
         let (graph, memory) = leaving(context);
         // The driver takes one free node for it, in whatever graph.

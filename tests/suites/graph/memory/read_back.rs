@@ -5,7 +5,7 @@ use cuda_handles::{Device, PoolAccess};
 use cuda_tests::{alone, settle};
 
 use super::{N, traceless};
-use crate::interop::other;
+use crate::common::other;
 
 #[test]
 fn nodes_and_pictures_tell_of_memory() {

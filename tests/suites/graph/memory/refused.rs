@@ -9,7 +9,7 @@ use cuda_sys::CUresult;
 use cuda_tests::{SOON, alone, is_soft, needs, until};
 
 use super::{COUNT, N, increment, traceless};
-use crate::broken::assert_broken;
+use crate::rollback::broken::assert_broken;
 
 fn foreign(node: &str) -> Error {
     Error::ForeignMemory { node: node.into() }
@@ -183,7 +183,7 @@ fn embedded_graphs_and_bodies_take_no_memory_nodes() {
             let error = inside.embedded().unwrap().root().alloc::<u32>(N).unwrap_err();
             assert_eq!(error, not_in_body(NodeKind::Alloc));
         }
-        if crate::children::moves() {
+        if crate::common::chains::moves() {
             let source = context.graph().unwrap();
             source.root().alloc::<u32>(N).unwrap();
             assert_eq!(body.root().child_moved(source).unwrap_err(), not_in_body(NodeKind::Alloc));
@@ -232,8 +232,8 @@ fn nothing_is_taken_out_of_a_graph_with_memory() {
         }
         assert_eq!(graph.remove_nodes(&[&first, &second]).unwrap_err(), keeps("nodes"));
         assert_eq!(alloc.remove_bridging().unwrap_err(), keeps("edges"));
-        assert_eq!(graph.remove_edge(&second, &third).unwrap_err(), keeps("edges"));
-        assert_eq!(third.set_predecessors(&[]).unwrap_err(), keeps("edges"));
+        assert_eq!(graph.remove_edges(&[(&second, &third)]).unwrap_err(), keeps("edges"));
+        assert_eq!(third.set_in_edges(&[]).unwrap_err(), keeps("edges"));
         let between = graph.between(&second, &third).unwrap();
         assert_eq!(between.empty().unwrap_err(), keeps("edges"));
         assert_eq!(graph.len().unwrap(), 5);
@@ -257,9 +257,9 @@ fn a_second_executable_is_refused_with_the_reason() {
         drop(exec);
         graph.instantiate().unwrap().launch(stream).unwrap();
         // One of other code.
-        let others = crate::interop::other::instantiate(context, graph.lend().unwrap());
+        let others = crate::common::other::instantiate(context, graph.lend().unwrap());
         assert_eq!(graph.instantiate().unwrap_err(), Error::OneExecutable { of: "allocation or free nodes" });
-        crate::interop::other::destroy_exec(others);
+        crate::common::other::destroy_exec(others);
         let error = graph.instantiate_with(InstantiateOptions::new().device_launch()).unwrap_err();
         assert!(matches!(error, Error::DeviceLaunch { .. }), "{error}");
     });

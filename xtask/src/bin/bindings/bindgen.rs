@@ -30,7 +30,8 @@ typedef CUresult (CUDAAPI *PFN_cuProfilerStop_v4000)(void);
 /// The oldest driver that cuda-sys loads. Of the layouts up to it, the newest is in the table.
 const BASELINE: u32 = 12020;
 
-/// Writes `bindings.rs` and `table.rs`, or with `check` compares them with what is checked in.
+/// Writes `bindings.rs`, `calls.rs` and `exports.rs`, or with `check` compares them with the files
+/// checked in.
 ///
 /// # Errors
 /// The headers cannot be had or parsed; with `check`, a file that differs.
@@ -39,10 +40,10 @@ pub(crate) fn run(root: &Path, check: bool) -> Result<()> {
     let include = HEADERS.unpacked(&target)?.join("nvidia/cu13/include");
     let file = parse(&include, &CLANG.unpacked(&target)?)?;
     let (types, layouts) = split(file)?;
-    let source = root.join("crates/sys/src");
+    let source = root.join("crates/sys/src/generated");
     let generated = [
         (source.join("bindings.rs"), bindings(types.clone())?),
-        (source.join("table.rs"), table(&types, &layouts)?),
+        (source.join("calls.rs"), calls(&types, &layouts)?),
         (source.join("exports.rs"), exports(&layouts)?),
     ];
     for (path, text) in generated {
@@ -234,11 +235,12 @@ fn qualified(ty: &syn::Type) -> String {
     tight.replace("dollar_crate", "$crate").trim().to_owned()
 }
 
-fn table(types: &[syn::Item], layouts: &Layouts) -> Result<String> {
+fn calls(types: &[syn::Item], layouts: &Layouts) -> Result<String> {
     let mut text = head();
     writeln!(
         text,
-        "/// Hands the list of all driver calls to the macro named: need, name, symbol, version of the layout, arguments."
+        "/// Passes all driver calls to the macro named: `baseline` or `optional`, name, symbol, version of\n\
+         /// the layout, arguments."
     )?;
     writeln!(
         text,
@@ -268,9 +270,9 @@ fn exports(layouts: &Layouts) -> Result<String> {
     let rows = layouts.iter().flat_map(|(symbol, versions)| versions.iter().map(move |one| (symbol, one)));
     macro_of(
         &mut text,
-        "/// Hands the list of all symbols that a driver library exports to the macro named: the symbol, the name and the version that\n\
-         /// `cuGetProcAddress` finds it by, arguments. The oldest layout of a call has the plain
-         /// symbol.",
+        "/// Passes all symbols that a driver library exports to the macro named: the symbol, the name and the\n\
+         /// version by which `cuGetProcAddress` finds it, and the arguments. The oldest layout of a call has\n\
+         /// the plain symbol.",
         "for_each_export",
         rows,
     )?;
@@ -280,8 +282,8 @@ fn exports(layouts: &Layouts) -> Result<String> {
     writeln!(text)?;
     macro_of(
         &mut text,
-        "/// Hands the layouts that are older than those of [`for_each_call!`](crate::for_each_call) to the macro named, in the same form as\n\
-         /// [`for_each_export!`](crate::for_each_export).",
+        "/// Passes the layouts older than those of [`for_each_call!`](crate::for_each_call) to the macro\n\
+         /// named, in the form of [`for_each_export!`](crate::for_each_export).",
         "for_each_old_layout",
         old,
     )?;

@@ -252,13 +252,11 @@ impl Frontier<'_> {
         arguments.each_allocation(|allocation| used.push(allocation));
         arguments.with_pointers(|pointers| {
             let mut params = kernel_params(kernel, config, pointers);
-            let mut uses = Uses::new();
-            uses.reserve(used.len());
             let mut guard = self.graph().enter_here()?;
             guard.ensure_own_arguments(&used, kernel)?;
             guard.store_mut().reserve(used.len());
             let subgraph = self.graph().subgraph();
-            let new = PlainLaunch { subgraph, kernel, config: &config, accesses, used: &used, uses };
+            let new = PlainLaunch { subgraph, kernel, config: &config, accesses, used: &used };
             let id = self.insert(&mut guard, new, &mut params)?;
             drop(guard);
             Ok(KernelNode::wrap(Node::new(self.graph().clone(), id, NodeKind::Kernel)))
@@ -344,8 +342,6 @@ struct PlainLaunch<'a> {
     config: &'a LaunchConfig,
     accesses: Accesses,
     used: &'a [&'a Arc<Allocation>],
-    /// Empty, with room for all that is used.
-    uses: Uses,
 }
 
 impl NewNode for PlainLaunch<'_> {
@@ -362,13 +358,14 @@ impl NewNode for PlainLaunch<'_> {
     }
 
     #[inline(always)]
-    fn commit(mut self, guard: &mut GraphGuard<'_>, added: AddedNode, (): ()) -> NodeId {
+    fn commit(self, guard: &mut GraphGuard<'_>, added: AddedNode, (): ()) -> NodeId {
+        let mut uses = Uses::with_capacity(self.used.len());
         for allocation in self.used {
-            self.uses.push(guard.store_mut().keep_allocation(allocation));
+            uses.push(guard.store_mut().keep_allocation(allocation));
         }
         let (kernel, config) = (self.kernel.clone(), (*self.config).into());
         let node_params = NodeParams::Kernel { kernel, config, accesses: self.accesses };
-        guard.insert_using(self.subgraph, added, node_params, self.uses)
+        guard.insert_using(self.subgraph, added, node_params, uses)
     }
 
     fn into_owners(self) -> Owners {

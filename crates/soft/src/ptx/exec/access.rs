@@ -1,17 +1,18 @@
-//! Addresses to bytes.
+//! Memory accesses of threads: from addresses to bytes.
 
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
 
-use super::trouble::{Step, Trouble};
-use crate::ptx::code::{Cell, LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW, Space, WINDOW, shared_from_generic};
+use super::thread_fault::{Checked, ThreadFault};
+use crate::ptx::code::{Cell, Space};
 use crate::ptx::error::FaultKind;
 use crate::ptx::memory::{DeviceMemory, MemoryFault, Span};
+use crate::ptx::windows::{LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW, WINDOW, shared_from_generic};
 
-/// Slots of the cache of spans. An instruction looks at the slot of its own number, so that
-/// instructions that go through different allocations do not get into each other's way.
+/// The slots of the span cache. Each instruction uses the slot of its own number, so that
+/// instructions on different allocations do not evict each other.
 const SLOTS: usize = 16;
 
-/// The allocations that were accessed last.
+/// A cache of the allocations accessed last.
 pub(super) struct Spans {
     epoch: u64,
     slots: [Span; SLOTS],
@@ -24,7 +25,7 @@ impl Spans {
         Spans { epoch: 0, slots: [EMPTY; SLOTS] }
     }
 
-    /// The host pointer of an access to global memory that lies wholly in one live allocation.
+    /// The host pointer of an access to global memory, which must lie in one live allocation.
     #[inline(always)]
     pub(super) fn host(
         &mut self,
@@ -33,7 +34,7 @@ impl Spans {
         address: u64,
         bytes: u32,
         write: bool,
-    ) -> Step<*mut u8> {
+    ) -> Checked<*mut u8> {
         let epoch = memory.epoch();
         if epoch == self.epoch {
             let span = self.slots[pc % SLOTS];
@@ -53,13 +54,13 @@ impl Spans {
         bytes: u32,
         write: bool,
         epoch: u64,
-    ) -> Step<*mut u8> {
+    ) -> Checked<*mut u8> {
         if epoch != self.epoch {
             self.slots = [EMPTY; SLOTS];
             self.epoch = epoch;
         }
         if address.checked_add(u64::from(bytes)).is_none() {
-            return Err(Trouble::illegal(
+            return Err(ThreadFault::illegal(
                 address,
                 bytes,
                 write,
@@ -68,11 +69,11 @@ impl Spans {
         }
         let span = memory
             .translate(address, bytes as usize, write)
-            .map_err(|fault| Trouble::at(address, bytes, write, fault))?;
+            .map_err(|fault| ThreadFault::at(address, bytes, write, fault))?;
         let Some(host) = inside(&span, address, bytes, write) else {
             let message = "the memory gave an allocation that does not hold the access".into();
             let fault = MemoryFault { kind: FaultKind::IllegalAddress, message };
-            return Err(Trouble::at(address, bytes, write, fault));
+            return Err(ThreadFault::at(address, bytes, write, fault));
         };
         self.slots[pc % SLOTS] = span;
         Ok(host)
@@ -83,15 +84,15 @@ impl Spans {
 fn inside(span: &Span, address: u64, bytes: u32, write: bool) -> Option<*mut u8> {
     let offset = address.wrapping_sub(span.device_start);
     if offset < span.len && span.len - offset >= u64::from(bytes) && (!write || span.writable) {
-        // The offset was just found to lie inside of the span.
+        // The offset lies inside the span.
         return Some(span.host.wrapping_add(offset as usize));
     }
     None
 }
 
-/// Where an access goes.
+/// The target of an access.
 #[derive(Clone, Copy)]
-pub(super) enum Place {
+pub(super) enum Location {
     Host(*mut u8),
     Shared(usize),
     Local(usize),
@@ -99,123 +100,129 @@ pub(super) enum Place {
     Entry(usize),
 }
 
-/// The memories of a thread that are not global.
-pub(super) struct Near<'a> {
+/// The memory of a thread that is not global.
+pub(super) struct ThreadMemory<'a> {
     pub(super) shared: &'a mut [u8],
     pub(super) local: &'a mut [u8],
     pub(super) local_base: usize,
     pub(super) params: &'a [u8],
 }
 
-impl Near<'_> {
-    /// Finds an access outside of global memory; `None` if it is global.
-    pub(super) fn place(&self, space: Space, address: u64, bytes: u32, write: bool) -> Step<Option<Place>> {
-        let (place, offset, len, name) = match space {
+impl ThreadMemory<'_> {
+    /// Locates an access outside of global memory; `None` if it is global.
+    pub(super) fn location(
+        &self,
+        space: Space,
+        address: u64,
+        bytes: u32,
+        write: bool,
+    ) -> Checked<Option<Location>> {
+        let (location, offset, len, name) = match space {
             Space::Shared => {
                 let at = narrow(shared_from_generic(address));
-                (Place::Shared(at as usize), at, self.shared.len(), "shared memory")
+                (Location::Shared(at as usize), at, self.shared.len(), "shared memory")
             }
             Space::Local => {
                 let at = narrow(address);
-                (Place::Local(at as usize), at, self.local.len(), "local memory")
+                (Location::Local(at as usize), at, self.local.len(), "local memory")
             }
             Space::Frame => {
                 let at = self.local_base + address as u32 as usize;
-                (Place::Local(at), at as u64, self.local.len(), "the frame")
+                (Location::Local(at), at as u64, self.local.len(), "the frame")
             }
-            Space::Entry => (Place::Entry(address as usize), address, self.params.len(), "the parameters"),
+            Space::Entry => (Location::Entry(address as usize), address, self.params.len(), "the parameters"),
             Space::Param => {
-                return self.place(Space::Generic, address.wrapping_add(PARAM_WINDOW), bytes, write);
+                return self.location(Space::Generic, address.wrapping_add(PARAM_WINDOW), bytes, write);
             }
             Space::Global => return Ok(None),
             Space::Generic => {
                 if address.wrapping_sub(SHARED_WINDOW) < WINDOW {
-                    return self.place(Space::Shared, address - SHARED_WINDOW, bytes, write);
+                    return self.location(Space::Shared, address - SHARED_WINDOW, bytes, write);
                 }
                 if address.wrapping_sub(LOCAL_WINDOW) < WINDOW {
-                    return self.place(Space::Local, address - LOCAL_WINDOW, bytes, write);
+                    return self.location(Space::Local, address - LOCAL_WINDOW, bytes, write);
                 }
                 let at = address.wrapping_sub(PARAM_WINDOW);
                 if at < WINDOW {
-                    (Place::Entry(at as usize), at, self.params.len(), "the parameters")
+                    (Location::Entry(at as usize), at, self.params.len(), "the parameters")
                 } else {
                     return Ok(None);
                 }
             }
         };
         let end = offset.saturating_add(u64::from(bytes));
-        if end > len as u64 || (write && matches!(place, Place::Entry(_))) {
+        if end > len as u64 || (write && matches!(location, Location::Entry(_))) {
             let why = if end > len as u64 {
                 format!("outside of {name}, which has {len} bytes")
             } else {
                 "the parameters of a kernel cannot be written".into()
             };
-            return Err(Trouble::illegal(address, bytes, write, why));
+            return Err(ThreadFault::illegal(address, bytes, write, why));
         }
-        Ok(Some(place))
+        Ok(Some(location))
     }
 
-    fn bytes(&self, place: Place) -> (&[u8], usize) {
-        match place {
-            Place::Shared(at) => (self.shared, at),
-            Place::Local(at) => (self.local, at),
-            Place::Entry(at) => (self.params, at),
-            Place::Host(_) => (&[], 0),
+    fn bytes(&self, location: Location) -> (&[u8], usize) {
+        match location {
+            Location::Shared(at) => (self.shared, at),
+            Location::Local(at) => (self.local, at),
+            Location::Entry(at) => (self.params, at),
+            Location::Host(_) => (&[], 0),
         }
     }
 
-    /// Reads `N` bytes of a place that was checked.
-    pub(super) fn read<const N: usize>(&self, place: Place) -> [u8; N] {
-        let (memory, at) = self.bytes(place);
+    /// Reads `N` bytes of a checked location.
+    pub(super) fn read<const N: usize>(&self, location: Location) -> [u8; N] {
+        let (memory, at) = self.bytes(location);
         memory.get(at..).and_then(|rest| rest.first_chunk::<N>()).copied().unwrap_or([0; N])
     }
 
-    /// Writes `N` bytes to a place that was checked.
-    pub(super) fn write<const N: usize>(&mut self, place: Place, value: [u8; N]) {
-        let (memory, at): (&mut [u8], usize) = match place {
-            Place::Shared(at) => (self.shared, at),
-            Place::Local(at) => (self.local, at),
-            Place::Entry(_) | Place::Host(_) => return,
+    /// Writes `N` bytes to a checked location.
+    pub(super) fn write<const N: usize>(&mut self, location: Location, value: [u8; N]) {
+        let (memory, at): (&mut [u8], usize) = match location {
+            Location::Shared(at) => (self.shared, at),
+            Location::Local(at) => (self.local, at),
+            Location::Entry(_) | Location::Host(_) => return,
         };
         if let Some(slot) = memory.get_mut(at..).and_then(|rest| rest.first_chunk_mut::<N>()) {
             *slot = value;
         }
     }
 
-    /// Reads one element of a place that was checked for the whole access.
+    /// Reads one element of a location that was checked for the whole access.
     #[inline(always)]
-    pub(super) fn load(&self, place: Place, cell: Cell, index: usize) -> u64 {
-        let place = step(place, index * cell.bytes() as usize);
-        if let Place::Host(host) = place {
+    pub(super) fn load(&self, location: Location, cell: Cell, index: usize) -> u64 {
+        let location = step(location, index * cell.bytes() as usize);
+        if let Location::Host(host) = location {
             // SAFETY: `place` was made by `Spans::host` for an access that covers this element.
             return unsafe { load_host(host, cell) };
         }
         let raw = match cell.bytes() {
-            1 => u64::from(u8::from_le_bytes(self.read(place))),
-            2 => u64::from(u16::from_le_bytes(self.read(place))),
-            4 => u64::from(u32::from_le_bytes(self.read(place))),
-            _ => u64::from_le_bytes(self.read(place)),
+            1 => u64::from(u8::from_le_bytes(self.read(location))),
+            2 => u64::from(u16::from_le_bytes(self.read(location))),
+            4 => u64::from(u32::from_le_bytes(self.read(location))),
+            _ => u64::from_le_bytes(self.read(location)),
         };
         extend(raw, cell)
     }
 
-    /// Writes one element of a place that was checked for the whole access.
+    /// Writes one element of a location that was checked for the whole access.
     #[inline(always)]
-    pub(super) fn store(&mut self, place: Place, cell: Cell, index: usize, value: u64) {
-        let place = step(place, index * cell.bytes() as usize);
-        match (place, cell.bytes()) {
+    pub(super) fn store(&mut self, location: Location, cell: Cell, index: usize, value: u64) {
+        let location = step(location, index * cell.bytes() as usize);
+        match (location, cell.bytes()) {
             // SAFETY: `place` was made by `Spans::host` for a write that covers this element.
-            (Place::Host(host), bytes) => unsafe { store_host(host, bytes, value) },
-            (_, 1) => self.write(place, (value as u8).to_le_bytes()),
-            (_, 2) => self.write(place, (value as u16).to_le_bytes()),
-            (_, 4) => self.write(place, (value as u32).to_le_bytes()),
-            _ => self.write(place, value.to_le_bytes()),
+            (Location::Host(host), bytes) => unsafe { store_host(host, bytes, value) },
+            (_, 1) => self.write(location, (value as u8).to_le_bytes()),
+            (_, 2) => self.write(location, (value as u16).to_le_bytes()),
+            (_, 4) => self.write(location, (value as u32).to_le_bytes()),
+            _ => self.write(location, value.to_le_bytes()),
         }
     }
 }
 
-/// An address of shared or local memory, which has 32 bits: a register of that width and an offset
-/// may pass them once. GPUs look at no others; here addresses of other spaces lie outside.
+/// Narrows an address of shared or local memory to 32 bits: adding an offset to a 32-bit register
+/// may carry once. GPUs ignore the upper half; here addresses of other spaces are out of bounds.
 #[inline(always)]
 fn narrow(address: u64) -> u64 {
     if address >> 32 == 1 { address & u64::from(u32::MAX) } else { address }
@@ -228,12 +235,12 @@ pub(super) fn is_aligned(host: *mut u8, bytes: usize) -> bool {
 }
 
 #[inline(always)]
-fn step(place: Place, bytes: usize) -> Place {
-    match place {
-        Place::Host(host) => Place::Host(host.wrapping_add(bytes)),
-        Place::Shared(at) => Place::Shared(at + bytes),
-        Place::Local(at) => Place::Local(at + bytes),
-        Place::Entry(at) => Place::Entry(at + bytes),
+fn step(location: Location, bytes: usize) -> Location {
+    match location {
+        Location::Host(host) => Location::Host(host.wrapping_add(bytes)),
+        Location::Shared(at) => Location::Shared(at + bytes),
+        Location::Local(at) => Location::Local(at + bytes),
+        Location::Entry(at) => Location::Entry(at + bytes),
     }
 }
 
@@ -251,7 +258,7 @@ fn extend(raw: u64, cell: Cell) -> u64 {
 /// access is atomic.
 ///
 /// # Safety
-/// `host` points to as many mapped bytes as the cell has, accessed by nobody but atomically.
+/// `host` points to as many mapped bytes as the cell has, which are only accessed atomically.
 #[inline(always)]
 unsafe fn load_host(host: *mut u8, cell: Cell) -> u64 {
     let bytes = cell.bytes() as usize;
@@ -278,7 +285,7 @@ unsafe fn load_host(host: *mut u8, cell: Cell) -> u64 {
 /// Writes an element of global memory, see [`load_host`].
 ///
 /// # Safety
-/// `host` points to as many mapped, writable bytes as are written, accessed by nobody but
+/// `host` points to as many mapped, writable bytes as are written, which are only accessed
 /// atomically.
 #[inline(always)]
 unsafe fn store_host(host: *mut u8, bytes: u32, value: u64) {

@@ -1,19 +1,20 @@
-//! Read-modify-write.
+//! Atomic read-modify-write operations.
 
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU16, AtomicU32, AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
 
-use super::access::{Near, Place, is_aligned};
+use super::access::{Location, ThreadMemory, is_aligned};
 use crate::ptx::code::{AtomicOp, AtomicType, Cell};
 use crate::ptx::math::value::{Bf16, F16, Value};
 use crate::ptx::math::{F2, float, integer};
+use crate::sync::lock;
 
-/// Guards atomics on host memory that is not aligned, which the host cannot do itself.
+/// Guards atomics on unaligned host memory, which the host cannot execute.
 static UNALIGNED: Mutex<()> = Mutex::new(());
 
-/// What is to be done to the old value.
+/// The change of an atomic operation.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Change {
+pub(super) struct AtomicChange {
     pub(super) op: AtomicOp,
     pub(super) ty: AtomicType,
     pub(super) b: u64,
@@ -21,8 +22,8 @@ pub(super) struct Change {
     pub(super) c: u64,
 }
 
-impl Change {
-    /// The value that replaces `old`.
+impl AtomicChange {
+    /// The new value for `old`.
     fn apply(self, old: u64) -> u64 {
         let b = self.b;
         match self.op {
@@ -78,23 +79,23 @@ impl Change {
         f(old, self.b)
     }
 
-    /// Changes a place that was checked, and returns the old value.
-    pub(super) fn perform(self, near: &mut Near<'_>, place: Place) -> u64 {
+    /// Changes a checked location and returns the old value.
+    pub(super) fn perform(self, thread_memory: &mut ThreadMemory<'_>, location: Location) -> u64 {
         let cell = match self.ty.bytes() {
             2 => Cell::U16,
             4 => Cell::U32,
             _ => Cell::U64,
         };
-        match place {
-            Place::Host(host) if is_aligned(host, self.ty.bytes() as usize) => {
+        match location {
+            Location::Host(host) if is_aligned(host, self.ty.bytes() as usize) => {
                 // SAFETY: `place` was made by `Spans::host` for a write of this size, and it is
                 // aligned.
                 unsafe { self.perform_host(host) }
             }
             _ => {
-                let guard = UNALIGNED.lock().unwrap_or_else(PoisonError::into_inner);
-                let old = near.load(place, cell, 0);
-                near.store(place, cell, 0, self.apply(old));
+                let guard = lock(&UNALIGNED);
+                let old = thread_memory.load(location, cell, 0);
+                thread_memory.store(location, cell, 0, self.apply(old));
                 drop(guard);
                 old
             }
@@ -102,8 +103,8 @@ impl Change {
     }
 
     /// # Safety
-    /// `host` points to a mapped, writable, aligned value of the type's size, accessed by nobody
-    /// but atomically.
+    /// `host` points to a mapped, writable, aligned value of the type's size, which is only
+    /// accessed atomically.
     unsafe fn perform_host(self, host: *mut u8) -> u64 {
         macro_rules! update {
             ($atomic:ty, $t:ty) => {{

@@ -1,6 +1,6 @@
 //! Barriers of a block.
 
-use super::trouble::{Step, Trouble};
+use super::thread_fault::{Checked, ThreadFault};
 use crate::ptx::code::{BARRIERS, BarrierOp, CLUSTER_BARRIER, Reg};
 use crate::ptx::error::FaultKind;
 
@@ -9,7 +9,7 @@ use crate::ptx::error::FaultKind;
 pub(super) struct BarrierWait {
     pub(super) op: BarrierOp,
     pub(super) id: u32,
-    /// Threads to wait for; all that live if none is given.
+    /// The number of threads to wait for; all live ones if `None`.
     pub(super) count: Option<u32>,
     pub(super) is_true: bool,
     pub(super) d: Reg,
@@ -22,23 +22,23 @@ impl BarrierWait {
         count: Option<u32>,
         is_true: bool,
         d: Reg,
-    ) -> Step<BarrierWait> {
+    ) -> Checked<BarrierWait> {
         if id >= BARRIERS {
             let detail = format!("there is no barrier {id}: they go from 0 to {}", BARRIERS - 1);
-            return Err(Trouble::new(FaultKind::IllegalInstruction, detail));
+            return Err(ThreadFault::new(FaultKind::IllegalInstruction, detail));
         }
         if let Some(count) = count
             && (count == 0 || count % 32 != 0)
         {
             let detail = format!("a barrier cannot wait for {count} threads: whole warps are wanted");
-            return Err(Trouble::new(FaultKind::IllegalInstruction, detail));
+            return Err(ThreadFault::new(FaultKind::IllegalInstruction, detail));
         }
         let id = if op == BarrierOp::Cluster { CLUSTER_BARRIER } else { id };
         Ok(BarrierWait { op, id, count, is_true, d })
     }
 }
 
-/// What the threads at a barrier get, from what they brought.
+/// The result of a barrier for its threads.
 pub(super) fn result(op: BarrierOp, truths: impl Iterator<Item = bool> + Clone) -> u64 {
     match op {
         BarrierOp::RedPopc => truths.filter(|&truth| truth).count() as u64,

@@ -1,39 +1,38 @@
-//! One block: its threads take turns.
+//! One block: runs its threads in turn and releases barriers.
 
 use super::barrier::{self, BarrierWait};
 use super::grid::Grid;
 use super::thread::Thread;
-use super::trouble::Trouble;
+use super::thread_fault::ThreadFault;
 use super::warp::{self, Lanes, WarpWait};
-use super::worker::{Stop, Surroundings, Worker};
+use super::worker::{BlockContext, Stop, Worker};
 use crate::ptx::code::{BarrierOp, CLUSTER_BARRIER};
 use crate::ptx::error::{Fault, FaultKind};
 
-/// Instructions of a thread before the others get their turn: threads may wait for each other in
-/// loops.
+/// The instructions that a thread runs before others run: threads may wait for each other in loops.
 const THREAD_SLICE: u64 = 1 << 16;
 
-/// Instructions of a warp before the others get theirs, as long as its lanes set each other free.
+/// The instructions that a warp runs before others run, as long as its lanes release each other.
 const WARP_SLICE: u64 = 1 << 18;
 
-/// What became of a block.
+/// The progress of a block.
 pub(super) enum Progress {
     Finished,
-    /// Its share is used up; there is more to do.
+    /// Its share is used up, but it has not finished.
     Paused,
 }
 
 #[derive(Debug, Clone, Copy)]
 enum State {
-    /// Not begun; it has no storage yet.
-    Fresh,
+    /// Not begun, without storage yet.
+    NotBegun,
     Ready,
     Barrier(BarrierWait),
     Warp(WarpWait),
     Ended,
 }
 
-/// A block of the grid, as far as it has come.
+/// The state of a block.
 #[derive(Default)]
 pub(super) struct Block {
     index: [u32; 3],
@@ -50,13 +49,13 @@ pub(super) struct Block {
 type Result<T> = std::result::Result<T, Box<Fault>>;
 
 impl Block {
-    /// Makes it the block `index`, not begun.
+    /// Resets it to the block `index`, not begun.
     pub(super) fn reset(&mut self, grid: &Grid<'_>, index: [u32; 3]) {
         self.index = index;
         self.shared.clear();
         self.shared.resize(grid.shared_bytes, 0);
         self.states.clear();
-        self.states.resize(grid.threads as usize, State::Fresh);
+        self.states.resize(grid.threads as usize, State::NotBegun);
         self.spare.extend(self.threads.drain(..).flatten());
         self.threads.resize_with(grid.threads as usize, || None);
         self.arrived.clear();
@@ -83,8 +82,8 @@ impl Block {
         }
     }
 
-    /// Gives every lane of the warp a turn, again as long as lanes set each other free, but not for
-    /// ever: other warps may be waited for in a loop, and the grid may be stopped. True if no lane
+    /// Runs every lane of the warp, repeatedly as long as lanes release each other, but not for
+    /// ever: lanes may wait for other warps in a loop, and the grid may be stopped. True if no lane
     /// can run.
     fn run_warp(&mut self, worker: &mut Worker<'_>, first: usize, end: u64) -> Result<bool> {
         let last = (first + 32).min(self.states.len());
@@ -92,7 +91,7 @@ impl Block {
         loop {
             let mut is_idle = true;
             for number in first..last {
-                while matches!(self.states.get(number), Some(State::Fresh | State::Ready)) {
+                while matches!(self.states.get(number), Some(State::NotBegun | State::Ready)) {
                     if self.run_thread(worker, number)? {
                         is_idle = false;
                         break;
@@ -117,10 +116,10 @@ impl Block {
             thread.reset(grid, number as u32);
             thread
         });
-        let mut around = Surroundings { shared: &mut self.shared, block: self.index };
-        let stop = match worker.run(thread, &mut around, THREAD_SLICE) {
+        let mut context = BlockContext { shared: &mut self.shared, block: self.index };
+        let stop = match worker.run(thread, &mut context, THREAD_SLICE) {
             Ok(stop) => stop,
-            Err(trouble) => return Err(self.fault(worker, number, *trouble)),
+            Err(thread_fault) => return Err(self.fault(worker, number, *thread_fault)),
         };
         let mut can_run = false;
         let state = match stop {
@@ -146,7 +145,7 @@ impl Block {
         Ok(can_run)
     }
 
-    /// Lets a complete group of lanes go on, if there is one.
+    /// Releases a complete group of lanes, if there is one.
     fn release_lanes(&mut self, first: usize, last: usize, is_idle: bool) -> bool {
         let mut lanes: Lanes = [None; 32];
         let mut live = 0_u32;
@@ -179,7 +178,7 @@ impl Block {
         true
     }
 
-    /// Opens every barrier at which enough threads are. False if none opened.
+    /// Releases every barrier that enough threads have reached. False if there is none.
     fn release_barriers(&mut self) -> bool {
         let mut any = false;
         for id in 0..=CLUSTER_BARRIER {
@@ -211,8 +210,8 @@ impl Block {
         any
     }
 
-    /// Whether enough threads are at a barrier. Threads count by warps: lanes that have ended, or
-    /// that the block lacks, count with the others of theirs.
+    /// Whether enough threads have reached a barrier. Threads count by warps: lanes that have ended
+    /// or do not exist count with the rest of their warp.
     fn is_full(&self, waiting: &[(usize, BarrierWait)], first: BarrierWait) -> bool {
         let arrived = self.arrived.iter().filter(|(id, _, _)| *id == first.id);
         let Some(count) = first.count else {
@@ -238,7 +237,7 @@ impl Block {
         there >= count
     }
 
-    /// Nobody can run: says who waits for what.
+    /// The fault of a deadlock, which says what the threads wait for.
     #[cold]
     fn deadlock(&self, worker: &Worker<'_>) -> Box<Fault> {
         let mut at_barrier = None;
@@ -268,18 +267,18 @@ impl Block {
         }
         detail.push_str(&format!(", {ended} have ended"));
         let number = at_warp.map(|(number, _)| number).or(at_barrier.map(|(number, _)| number)).unwrap_or(0);
-        self.fault(worker, number, *Trouble::new(FaultKind::BarrierDivergence, detail))
+        self.fault(worker, number, *ThreadFault::new(FaultKind::BarrierDivergence, detail))
     }
 
-    /// The fault of a grid that the driver stops.
+    /// The fault of a cancelled grid.
     #[cold]
     pub(super) fn cancelled(&self, worker: &Worker<'_>) -> Box<Fault> {
-        self.fault(worker, 0, *Trouble::new(FaultKind::Cancelled, ""))
+        self.fault(worker, 0, *ThreadFault::new(FaultKind::Cancelled, ""))
     }
 
-    /// Adds where it happened.
+    /// Adds the position to a fault.
     #[cold]
-    fn fault(&self, worker: &Worker<'_>, number: usize, trouble: Trouble) -> Box<Fault> {
+    fn fault(&self, worker: &Worker<'_>, number: usize, thread_fault: ThreadFault) -> Box<Fault> {
         let grid = worker.grid;
         let thread = self.threads.get(number).and_then(Option::as_ref);
         let line = thread.and_then(|thread| {
@@ -288,15 +287,15 @@ impl Block {
         });
         let [x, y, _] = grid.launch.block.map(|dim| dim as usize);
         Box::new(Fault {
-            kind: trouble.kind,
+            kind: thread_fault.kind,
             kernel: grid.launch.kernel.name.clone(),
             line: line.unwrap_or(0),
             block: self.index,
             thread: [number % x, number / x % y, number / (x * y)].map(|index| index as u32),
-            address: trouble.access.map(|(address, _, _)| address),
-            size: trouble.access.map(|(_, size, _)| size),
-            write: trouble.access.is_some_and(|(_, _, write)| write),
-            detail: trouble.detail,
+            address: thread_fault.access.map(|(address, _, _)| address),
+            size: thread_fault.access.map(|(_, size, _)| size),
+            write: thread_fault.access.is_some_and(|(_, _, write)| write),
+            detail: thread_fault.detail,
         })
     }
 }

@@ -1,25 +1,31 @@
-//! Calls: of functions of the image, and of those that the driver provides.
+//! Calls of functions of the image and of functions that the driver provides.
 
 use std::io::Write;
 
-use super::access::Near;
+use super::access::ThreadMemory;
 use super::print::{self, Source};
 use super::thread::Thread;
-use super::trouble::{Step, Trouble};
-use super::worker::{Surroundings, Worker};
-use crate::ptx::code::{Cell, FUNCTION_STEP, FUNCTION_WINDOW, Intrinsic, Space, Target};
+use super::thread_fault::{Checked, ThreadFault};
+use super::worker::{BlockContext, Worker};
+use crate::ptx::code::{Cell, Intrinsic, Space, Target};
 use crate::ptx::error::FaultKind;
+use crate::ptx::windows::{FUNCTION_STEP, FUNCTION_WINDOW};
 
 /// Longer strings are cut off.
 const MOST_TEXT: usize = 4096;
 
 impl Worker<'_> {
     /// Executes the call at `site` of the running function.
-    pub(super) fn call(&mut self, thread: &mut Thread, around: &mut Surroundings<'_>, site: u32) -> Step<()> {
+    pub(super) fn call(
+        &mut self,
+        thread: &mut Thread,
+        context: &mut BlockContext<'_>,
+        site: u32,
+    ) -> Checked<()> {
         let grid = self.grid;
         let function = grid.program.functions.get(thread.function as usize);
         let Some(call) = function.and_then(|function| function.calls.get(site as usize)) else {
-            return Err(Trouble::new(FaultKind::InvalidProgramCounter, "no such call"));
+            return Err(ThreadFault::new(FaultKind::InvalidProgramCounter, "no such call"));
         };
         let bases = (thread.register_base, thread.local_base);
         let callee = match call.target {
@@ -31,9 +37,9 @@ impl Worker<'_> {
             }
             Target::Intrinsic(intrinsic) => {
                 let args: Vec<u64> = call.args.iter().map(|&arg| thread.value(arg, bases)).collect();
-                let result = self.intrinsic(intrinsic, &args, thread, around)?;
-                if let Some(&place) = call.returns.first() {
-                    thread.put_value(place, result);
+                let result = self.intrinsic(intrinsic, &args, thread, context)?;
+                if let Some(&location) = call.returns.first() {
+                    thread.put_value(location, result);
                 }
                 return Ok(());
             }
@@ -42,14 +48,14 @@ impl Worker<'_> {
     }
 
     /// The function behind an address.
-    fn callee(&self, address: u64) -> Step<u32> {
+    fn callee(&self, address: u64) -> Checked<u32> {
         let offset = address.wrapping_sub(FUNCTION_WINDOW);
         let index = (offset / FUNCTION_STEP).wrapping_sub(1);
         if offset.is_multiple_of(FUNCTION_STEP) && index < self.grid.program.functions.len() as u64 {
             return Ok(index as u32);
         }
         let detail = format!("{address:#x} is called, which is no function");
-        Err(Trouble::new(FaultKind::InvalidProgramCounter, detail))
+        Err(ThreadFault::new(FaultKind::InvalidProgramCounter, detail))
     }
 
     fn intrinsic(
@@ -57,13 +63,13 @@ impl Worker<'_> {
         intrinsic: Intrinsic,
         args: &[u64],
         thread: &mut Thread,
-        around: &mut Surroundings<'_>,
-    ) -> Step<u64> {
+        context: &mut BlockContext<'_>,
+    ) -> Checked<u64> {
         let arg = |index: usize| args.get(index).copied().unwrap_or(0);
         let mut reader = Reader {
             pc: thread.pc,
-            near: Near {
-                shared: around.shared,
+            thread_memory: ThreadMemory {
+                shared: context.shared,
                 local: &mut thread.local,
                 local_base: thread.local_base,
                 params: self.grid.launch.params,
@@ -76,10 +82,10 @@ impl Worker<'_> {
                 let memory = reader.worker.grid.memory;
                 memory
                     .set_conditional(arg(0), arg(1) as u32)
-                    .map_err(|fault| Trouble::new(fault.kind, fault.message))?;
+                    .map_err(|fault| ThreadFault::new(fault.kind, fault.message))?;
                 Ok(0)
             }
-            // As CUDA's documentation has it.
+            // As CUDA's documentation says.
             Intrinsic::Print if arg(0) == 0 => Ok(u64::from(u32::MAX)),
             Intrinsic::Print => {
                 let format = reader.text(arg(0))?;
@@ -93,38 +99,39 @@ impl Worker<'_> {
                     |index| reader.text(arg(index)).map(|text| String::from_utf8_lossy(&text).into_owned());
                 let (message, file, function) = (text(0)?, text(1)?, text(3)?);
                 let detail = format!("assertion `{message}` at {file}:{} in `{function}`", arg(2) as u32);
-                Err(Trouble::new(FaultKind::Assert, detail))
+                Err(ThreadFault::new(FaultKind::Assert, detail))
             }
         }
     }
 }
 
-/// Reads what a formatted print refers to.
+/// Reads the arguments and strings of a formatted print.
 struct Reader<'a, 'w, 'g> {
     worker: &'w mut Worker<'g>,
-    near: Near<'a>,
+    thread_memory: ThreadMemory<'a>,
     pc: usize,
     /// Address of the next argument.
     arguments: u64,
 }
 
 impl Reader<'_, '_, '_> {
-    fn read(&mut self, address: u64, cell: Cell) -> Step<u64> {
+    fn read(&mut self, address: u64, cell: Cell) -> Checked<u64> {
         let bytes = cell.bytes();
-        let place = self.worker.find(&self.near, self.pc, Space::Generic, address, bytes, bytes, false)?;
-        Ok(self.near.load(place, cell, 0))
+        let location =
+            self.worker.find(&self.thread_memory, self.pc, Space::Generic, address, bytes, bytes, false)?;
+        Ok(self.thread_memory.load(location, cell, 0))
     }
 }
 
 impl Source for Reader<'_, '_, '_> {
-    fn argument(&mut self, cell: Cell) -> Step<u64> {
+    fn argument(&mut self, cell: Cell) -> Checked<u64> {
         let bytes = u64::from(cell.bytes());
         let address = self.arguments.wrapping_add(bytes - 1) & !(bytes - 1);
         self.arguments = address.wrapping_add(u64::from(cell.bytes()));
         self.read(address, cell)
     }
 
-    fn text(&mut self, address: u64) -> Step<Vec<u8>> {
+    fn text(&mut self, address: u64) -> Checked<Vec<u8>> {
         let mut text = Vec::new();
         while text.len() < MOST_TEXT {
             let byte = self.read(address.wrapping_add(text.len() as u64), Cell::U8)? as u8;

@@ -1,11 +1,12 @@
-//! A launch as the blocks see it.
+//! A launch, checked against its kernel.
 
-use crate::ptx::code::{Program, WINDOW};
+use crate::ptx::code::Program;
 use crate::ptx::error::{Fault, FaultKind};
 use crate::ptx::image::Launch;
 use crate::ptx::memory::DeviceMemory;
+use crate::ptx::windows::WINDOW;
 
-/// What all blocks of a launch share.
+/// The data that all blocks of a launch share.
 pub(super) struct Grid<'a> {
     pub(super) launch: &'a Launch<'a>,
     pub(super) program: &'a Program,
@@ -15,7 +16,7 @@ pub(super) struct Grid<'a> {
     pub(super) threads: u32,
 }
 
-/// Checks a launch against its kernel. The second value is the number of blocks.
+/// Checks a launch against its kernel; returns the number of blocks, too.
 pub(super) fn prepare<'a>(
     launch: &'a Launch<'a>,
     memory: &'a dyn DeviceMemory,

@@ -1,13 +1,13 @@
-//! The instruction loop: runs one thread until it ends, waits, or has had its share.
+//! The instruction loop, which runs one thread until it ends, waits, or has used its share.
 
-use super::access::{Near, Place};
-use super::atomic::Change;
+use super::access::{Location, ThreadMemory};
+use super::atomic::AtomicChange;
 use super::barrier::BarrierWait;
 use super::special::{is_space, special};
 use super::thread::Thread;
-use super::trouble::{Step, Trouble};
+use super::thread_fault::{Checked, ThreadFault};
 use super::warp::WarpWait;
-use super::worker::{Stop, Surroundings, Worker};
+use super::worker::{BlockContext, Stop, Worker};
 use crate::ptx::code::{Access, BarrierOp, CarryHow, Inst, NONE, Space};
 use crate::ptx::error::FaultKind;
 use crate::ptx::math::convert::convert;
@@ -19,12 +19,12 @@ impl Worker<'_> {
     pub(super) fn run(
         &mut self,
         thread: &mut Thread,
-        around: &mut Surroundings<'_>,
+        context: &mut BlockContext<'_>,
         share: u64,
-    ) -> Step<Stop> {
+    ) -> Checked<Stop> {
         let end = self.steps.saturating_add(share);
         loop {
-            if let Some(stop) = self.frame(thread, around, end)? {
+            if let Some(stop) = self.frame(thread, context, end)? {
                 return Ok(stop);
             }
             if self.steps >= end {
@@ -33,21 +33,27 @@ impl Worker<'_> {
         }
     }
 
-    /// Runs the thread in its present frame. `None` when the frame has changed.
-    fn frame(&mut self, thread: &mut Thread, around: &mut Surroundings<'_>, end: u64) -> Step<Option<Stop>> {
+    /// Runs the thread in its current frame; `None` if the frame has changed. One function, since
+    /// registers, program counter and step count must stay in local variables.
+    fn frame(
+        &mut self,
+        thread: &mut Thread,
+        context: &mut BlockContext<'_>,
+        end: u64,
+    ) -> Checked<Option<Stop>> {
         let grid = self.grid;
         let Some(function) = grid.program.functions.get(thread.function as usize) else {
-            return Err(Trouble::new(FaultKind::InvalidProgramCounter, "no such function"));
+            return Err(ThreadFault::new(FaultKind::InvalidProgramCounter, "no such function"));
         };
         let code = function.code.as_slice();
         let mut pc = thread.pc;
-        // Instructions are counted when the straight line ends that began here.
+        // Instructions are counted at the end of the straight line that begins here.
         let mut line_start = pc;
         let Some(registers) = thread.registers.get_mut(thread.register_base..) else {
-            return Err(Trouble::new(FaultKind::InvalidProgramCounter, "the frame is gone"));
+            return Err(ThreadFault::new(FaultKind::InvalidProgramCounter, "the frame is gone"));
         };
-        let mut near = Near {
-            shared: around.shared,
+        let mut thread_memory = ThreadMemory {
+            shared: context.shared,
             local: &mut thread.local,
             local_base: thread.local_base,
             params: grid.launch.params,
@@ -64,7 +70,7 @@ impl Worker<'_> {
                 if $r == NONE { 0 } else { registers[$r as usize] }
             };
         }
-        // Leaves the loop: the thread goes on at the next instruction.
+        // Leaves the loop. The thread resumes at the next instruction.
         macro_rules! stop {
             ($value:expr) => {{
                 self.steps += (pc - line_start) as u64;
@@ -83,14 +89,14 @@ impl Worker<'_> {
                 }
             }};
         }
-        // Where something can fail, the program counter must tell where.
+        // Faults need the program counter.
         macro_rules! check {
             ($step:expr) => {
                 match $step {
                     Ok(value) => value,
-                    Err(trouble) => {
+                    Err(thread_fault) => {
                         thread.pc = pc;
-                        return Err(trouble);
+                        return Err(thread_fault);
                     }
                 }
             };
@@ -99,7 +105,7 @@ impl Worker<'_> {
         loop {
             let Some(inst) = code.get(pc) else {
                 thread.pc = pc;
-                return Err(Trouble::new(
+                return Err(ThreadFault::new(
                     FaultKind::InvalidProgramCounter,
                     "the end of the function was passed",
                 ));
@@ -136,7 +142,7 @@ impl Worker<'_> {
                 }
                 Inst::Special { d, which } => {
                     let clock = self.steps + (pc - line_start) as u64;
-                    reg!(d) = special(grid, which, thread.linear, thread.index, around.block, clock);
+                    reg!(d) = special(grid, which, thread.linear, thread.index, context.block, clock);
                 }
                 Inst::GlobalAddress { d, index, addend } => {
                     let base = grid.launch.globals.get(index as usize).copied().unwrap_or(0);
@@ -147,7 +153,7 @@ impl Worker<'_> {
                     reg!(d) = u64::from(base).wrapping_add_signed(addend);
                 }
                 Inst::FrameAddress { d, offset, bias } => {
-                    reg!(d) = (near.local_base as u64 + u64::from(offset)).wrapping_add(bias);
+                    reg!(d) = (thread_memory.local_base as u64 + u64::from(offset)).wrapping_add(bias);
                 }
                 Inst::IsSpace { d, a, which } => reg!(d) = u64::from(is_space(grid, reg!(a), which)),
                 Inst::Jump { to } => jump!(to),
@@ -167,14 +173,14 @@ impl Worker<'_> {
                     let Some(&to) = target else {
                         thread.pc = pc;
                         let detail = format!("branch target {index} of {len}");
-                        return Err(Trouble::new(FaultKind::InvalidProgramCounter, detail));
+                        return Err(ThreadFault::new(FaultKind::InvalidProgramCounter, detail));
                     };
                     jump!(to);
                 }
                 Inst::Call { site } => {
                     self.steps += (pc - line_start) as u64;
                     thread.pc = pc;
-                    self.call(thread, around, site)?;
+                    self.call(thread, context, site)?;
                     return Ok(None);
                 }
                 Inst::Return => {
@@ -185,38 +191,40 @@ impl Worker<'_> {
                 Inst::Exit => stop!(Some(Stop::Ended)),
                 Inst::Trap => {
                     thread.pc = pc;
-                    return Err(Trouble::new(FaultKind::Trap, ""));
+                    return Err(ThreadFault::new(FaultKind::Trap, ""));
                 }
                 Inst::Pause => stop!(Some(Stop::Yielded)),
                 Inst::Fence => std::sync::atomic::fence(std::sync::atomic::Ordering::SeqCst),
                 Inst::Load { d, base, offset, access } => {
                     let address = maybe!(base).wrapping_add_signed(i64::from(offset));
-                    let place = check!(self.resolve(&near, pc, address, access, false));
+                    let location = check!(self.resolve(&thread_memory, pc, address, access, false));
                     if access.count == 1 {
-                        reg!(d) = near.load(place, access.cell, 0);
+                        reg!(d) = thread_memory.load(location, access.cell, 0);
                     } else {
                         let list = function.lists.get(d as usize..d as usize + usize::from(access.count));
                         for (index, &d) in list.unwrap_or(&[]).iter().enumerate() {
-                            reg!(d) = near.load(place, access.cell, index);
+                            reg!(d) = thread_memory.load(location, access.cell, index);
                         }
                     }
                 }
                 Inst::Store { a, base, offset, access } => {
                     let address = maybe!(base).wrapping_add_signed(i64::from(offset));
-                    let place = check!(self.resolve(&near, pc, address, access, true));
+                    let location = check!(self.resolve(&thread_memory, pc, address, access, true));
                     if access.count == 1 {
-                        near.store(place, access.cell, 0, reg!(a));
+                        thread_memory.store(location, access.cell, 0, reg!(a));
                     } else {
                         let list = function.lists.get(a as usize..a as usize + usize::from(access.count));
                         for (index, &a) in list.unwrap_or(&[]).iter().enumerate() {
-                            near.store(place, access.cell, index, reg!(a));
+                            thread_memory.store(location, access.cell, index, reg!(a));
                         }
                     }
                 }
                 Inst::Atomic { op, ty, space, d, base, offset, b, c } => {
                     let address = maybe!(base).wrapping_add_signed(i64::from(offset));
-                    let place = check!(self.find(&near, pc, space, address, ty.bytes(), ty.bytes(), true));
-                    let old = Change { op, ty, b: reg!(b), c: maybe!(c) }.perform(&mut near, place);
+                    let location =
+                        check!(self.find(&thread_memory, pc, space, address, ty.bytes(), ty.bytes(), true));
+                    let old = AtomicChange { op, ty, b: reg!(b), c: maybe!(c) }
+                        .perform(&mut thread_memory, location);
                     if d != NONE {
                         reg!(d) = old;
                     }
@@ -225,7 +233,7 @@ impl Worker<'_> {
                     let count = if count == NONE { None } else { Some(reg!(count) as u32) };
                     let is_true = maybe!(a) & 1 == 1;
                     let wait = check!(BarrierWait::new(op, reg!(id) as u32, count, is_true, d));
-                    // Alone in its block a thread never waits.
+                    // A thread that is alone in its block never waits.
                     if grid.threads == 1 && op == BarrierOp::Sync && count.is_none() {
                         continue;
                     }
@@ -251,22 +259,22 @@ impl Worker<'_> {
     #[inline(always)]
     fn resolve(
         &mut self,
-        near: &Near<'_>,
+        thread_memory: &ThreadMemory<'_>,
         pc: usize,
         address: u64,
         access: Access,
         write: bool,
-    ) -> Step<Place> {
-        // Kernel parameters were checked at load.
+    ) -> Checked<Location> {
+        // Accesses to kernel parameters are checked at load.
         if access.space == Space::Entry {
-            return Ok(Place::Entry(address as usize));
+            return Ok(Location::Entry(address as usize));
         }
-        self.find(near, pc, access.space, address, access.bytes(), access.bytes(), write)
+        self.find(thread_memory, pc, access.space, address, access.bytes(), access.bytes(), write)
     }
 }
 
 /// Sum or difference with the carry flag. A difference is the sum with the complement and a carry,
-/// so that the flag of the one can be used by the other, as on GPUs.
+/// so that both share the flag, as on GPUs.
 #[inline(always)]
 fn carry(a: u64, b: u64, flag: bool, how: CarryHow) -> (u64, bool) {
     let b = if how.subtract { !b } else { b };

@@ -1,10 +1,11 @@
-//! What special registers and address tests answer.
+//! The values of special registers, and address tests.
 
 use std::time::SystemTime;
 
 use super::grid::Grid;
-use crate::ptx::code::{LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW, SpaceTest, WINDOW};
+use crate::ptx::code::SpaceTest;
 use crate::ptx::special::Special;
+use crate::ptx::windows::{LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW, WINDOW};
 
 /// Whether a generic address lies in a space.
 pub(super) fn is_space(grid: &Grid<'_>, address: u64, which: SpaceTest) -> bool {
@@ -18,7 +19,7 @@ pub(super) fn is_space(grid: &Grid<'_>, address: u64, which: SpaceTest) -> bool 
         SpaceTest::Local => within(LOCAL_WINDOW),
         SpaceTest::Param => within(PARAM_WINDOW),
         SpaceTest::Const => constant(),
-        // Everything else, mapped or not, and the parameters too.
+        // Everything else, mapped or not, including the parameters.
         SpaceTest::Global => !within(SHARED_WINDOW) && !within(LOCAL_WINDOW) && !constant(),
     }
 }

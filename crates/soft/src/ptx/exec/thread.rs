@@ -1,7 +1,7 @@
-//! The state of one thread: everything needed to go on where it stopped.
+//! The state of one thread, from which it resumes.
 
 use super::grid::Grid;
-use super::trouble::{Step, Trouble};
+use super::thread_fault::{Checked, ThreadFault};
 use crate::ptx::code::{Formal, Function, Place};
 use crate::ptx::error::FaultKind;
 
@@ -12,7 +12,7 @@ const MOST_REGISTERS: usize = 1 << 21;
 /// Local memory of all frames of a thread.
 const MOST_LOCAL: usize = 1 << 21;
 
-/// Where to go on after a return.
+/// Where to resume after a return.
 #[derive(Debug, Clone, Copy)]
 struct Frame {
     function: u32,
@@ -25,7 +25,7 @@ struct Frame {
 
 #[derive(Debug, Default)]
 pub(super) struct Thread {
-    /// Number in the block.
+    /// The linear index in the block.
     pub(super) linear: u32,
     pub(super) index: [u32; 3],
     pub(super) function: u32,
@@ -41,7 +41,7 @@ pub(super) struct Thread {
 }
 
 impl Thread {
-    /// Brings the thread to the start of the kernel.
+    /// Resets the thread to the start of the kernel.
     pub(super) fn reset(&mut self, grid: &Grid<'_>, linear: u32) {
         let [x, y, _] = grid.launch.block;
         self.linear = linear;
@@ -65,22 +65,22 @@ impl Thread {
     }
 
     /// Calls `callee` from the call site `site`, with its arguments.
-    pub(super) fn call(&mut self, grid: &Grid<'_>, site: u32, callee: u32) -> Step<()> {
+    pub(super) fn call(&mut self, grid: &Grid<'_>, site: u32, callee: u32) -> Checked<()> {
         let functions = &grid.program.functions;
         let caller = functions.get(self.function as usize).and_then(|caller| caller.calls.get(site as usize));
         let (Some(call), Some(function)) = (caller, functions.get(callee as usize)) else {
-            return Err(Trouble::new(FaultKind::InvalidProgramCounter, "no such function"));
+            return Err(ThreadFault::new(FaultKind::InvalidProgramCounter, "no such function"));
         };
         if !same_sizes(&call.args, &function.params) || !same_sizes(&call.returns, &function.returns) {
             let detail = format!("`{}` is called with arguments or results of other sizes", function.name);
-            return Err(Trouble::new(FaultKind::InvalidProgramCounter, detail));
+            return Err(ThreadFault::new(FaultKind::InvalidProgramCounter, detail));
         }
         if self.frames.len() >= MOST_FRAMES
             || self.registers.len() + function.template.len() > MOST_REGISTERS
             || self.local.len() + function.frame_bytes as usize + 16 > MOST_LOCAL
         {
             let detail = format!("calls are nested {} deep", self.frames.len());
-            return Err(Trouble::new(FaultKind::StackOverflow, detail));
+            return Err(ThreadFault::new(FaultKind::StackOverflow, detail));
         }
         let frame = Frame {
             function: self.function,
@@ -162,7 +162,7 @@ impl Thread {
         }
     }
 
-    /// Puts a result of at most eight bytes where a call site wants it.
+    /// Stores a result of at most eight bytes at the place that a call site names.
     pub(super) fn put_value(&mut self, to: Formal, value: u64) {
         let base = self.register_base;
         match to.place {
@@ -182,7 +182,7 @@ impl Thread {
         self.put(register, value, self.register_base);
     }
 
-    /// A missing register takes nothing.
+    /// Writes to a missing register have no effect.
     fn put(&mut self, register: u32, value: u64, base: usize) {
         if let Some(slot) = self.registers.get_mut(base.saturating_add(register as usize)) {
             *slot = value;

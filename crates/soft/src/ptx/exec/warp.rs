@@ -1,14 +1,14 @@
-//! What the lanes of a warp do together.
+//! Warp-wide operations.
 
-use super::trouble::{Step, Trouble};
+use super::thread_fault::{Checked, ThreadFault};
 use crate::ptx::code::{Reg, WarpOp};
 use crate::ptx::error::FaultKind;
 
-/// A lane that waits for others.
+/// A lane that waits for other lanes.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct WarpWait {
     op: WarpOp,
-    /// Member mask; without one, the lanes take part that stand at the same instruction.
+    /// The member mask. Without one, the lanes at the same instruction take part.
     members: Option<u32>,
     a: u64,
     b: u32,
@@ -26,24 +26,24 @@ impl WarpWait {
         [a, b, c]: [u64; 3],
         [d, p]: [Reg; 2],
         pc: usize,
-    ) -> Step<WarpWait> {
+    ) -> Checked<WarpWait> {
         if let Some(mask) = members
             && (mask >> lane) & 1 == 0
         {
             let detail = format!("lane {lane} is not in its own member mask {mask:#010x}");
-            return Err(Trouble::new(FaultKind::IllegalInstruction, detail));
+            return Err(ThreadFault::new(FaultKind::IllegalInstruction, detail));
         }
         Ok(WarpWait { op, members, a, b: b as u32, c: c as u32, d, p, pc })
     }
 
-    /// Whether two lanes wait for the same thing.
+    /// Whether two lanes wait for the same operation.
     fn joins(&self, other: &WarpWait) -> bool {
         self.op == other.op
             && self.members == other.members
             && (self.members.is_some() || self.pc == other.pc)
     }
 
-    /// The member mask in words, for errors.
+    /// Describes the member mask, for errors.
     pub(super) fn describe(&self) -> String {
         match self.members {
             Some(mask) => format!("for lanes {mask:#010x} of its warp"),
@@ -52,11 +52,11 @@ impl WarpWait {
     }
 }
 
-/// The lanes of a warp: what each waits for, if it does.
+/// The waits of the lanes of a warp.
 pub(super) type Lanes = [Option<WarpWait>; 32];
 
-/// A group of lanes that can go on. `live` are the lanes that have not ended; `idle` says that no
-/// lane of the warp can run, so that groups without a mask are complete.
+/// A group of lanes that can be released. `live` are the lanes that have not ended. `idle` means
+/// that no lane of the warp can run: then groups without a mask are complete.
 pub(super) fn complete_group(lanes: &Lanes, live: u32, idle: bool) -> Option<u32> {
     let mut seen = 0_u32;
     for (index, wait) in lanes.iter().enumerate() {
@@ -82,7 +82,7 @@ pub(super) fn complete_group(lanes: &Lanes, live: u32, idle: bool) -> Option<u32
 /// Registers and their new values.
 pub(super) type Writes = [(Reg, u64); 2];
 
-/// What lane `lane` of a complete group gets.
+/// The result of a complete group for lane `lane`.
 pub(super) fn outcome(lanes: &Lanes, group: u32, lane: u32, wait: &WarpWait) -> Writes {
     let members = || (0..32_u32).filter(move |index| (group >> index) & 1 == 1);
     let value = |index: u32| lanes.get(index as usize).and_then(Option::as_ref).map_or(0, |wait| wait.a);
@@ -100,7 +100,8 @@ pub(super) fn outcome(lanes: &Lanes, group: u32, lane: u32, wait: &WarpWait) -> 
         WarpOp::ActiveMask => (u64::from(group), 0),
         WarpOp::ShuffleUp | WarpOp::ShuffleDown | WarpOp::ShuffleXor | WarpOp::ShuffleIndex => {
             let (source, is_inside) = shuffle_source(wait, lane);
-            // The value of a lane that takes no part is undefined; its own is the least surprising.
+            // The value of a lane that does not take part is undefined. Its own is the least
+            // surprising.
             let source = if (group >> source) & 1 == 1 { source } else { lane };
             (value(source), u64::from(is_inside))
         }

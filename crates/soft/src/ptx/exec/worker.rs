@@ -1,13 +1,13 @@
 //! A host thread that runs blocks.
 
-use super::access::{Near, Place, Spans};
+use super::access::{Location, Spans, ThreadMemory};
 use super::barrier::BarrierWait;
 use super::grid::Grid;
-use super::trouble::{Step, Trouble};
+use super::thread_fault::{Checked, ThreadFault};
 use super::warp::WarpWait;
 use crate::ptx::code::Space;
 
-/// A host thread at work on a grid.
+/// A host thread that runs blocks of a grid.
 pub(super) struct Worker<'a> {
     pub(super) grid: &'a Grid<'a>,
     pub(super) spans: Spans,
@@ -23,8 +23,8 @@ pub(super) enum Stop {
     Warp(WarpWait),
 }
 
-/// What a thread sees of its block.
-pub(super) struct Surroundings<'a> {
+/// The parts of a block that a thread uses.
+pub(super) struct BlockContext<'a> {
     pub(super) shared: &'a mut [u8],
     pub(super) block: [u32; 3],
 }
@@ -39,22 +39,22 @@ impl<'a> Worker<'a> {
     #[allow(clippy::too_many_arguments, reason = "hot path: a struct would be built for every access")]
     pub(super) fn find(
         &mut self,
-        near: &Near<'_>,
+        thread_memory: &ThreadMemory<'_>,
         pc: usize,
         space: Space,
         address: u64,
         bytes: u32,
         align: u32,
         write: bool,
-    ) -> Step<Place> {
+    ) -> Checked<Location> {
         if address & u64::from(align - 1) != 0 {
-            return Err(Trouble::misaligned(address, bytes, write));
+            return Err(ThreadFault::misaligned(address, bytes, write));
         }
         if space != Space::Global
-            && let Some(place) = near.place(space, address, bytes, write)?
+            && let Some(location) = thread_memory.location(space, address, bytes, write)?
         {
-            return Ok(place);
+            return Ok(location);
         }
-        self.spans.host(self.grid.memory, pc, address, bytes, write).map(Place::Host)
+        self.spans.host(self.grid.memory, pc, address, bytes, write).map(Location::Host)
     }
 }

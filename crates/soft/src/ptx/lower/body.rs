@@ -1,18 +1,20 @@
-//! A function while it is lowered: its registers, its frame and its code.
+//! A function that is being lowered: its registers, frame and code.
 
 use std::collections::HashMap;
 
+use super::reader::{LowerError, Lowered};
 use super::scope::{Name, Scopes};
-use super::spec::{Lowered, Problem};
-use super::symbols::{Symbol, Symbols, layout};
+use super::symbol::Symbol;
+use super::symbols::Symbols;
+use super::variable::layout;
 use crate::ptx::code::{Formal, Function, Inst, Place, Reg};
 use crate::ptx::error::PtxError;
 use crate::ptx::syntax::{self, Parameter, Space, Variable};
 
-/// Larger frames are refused: the limit of local memory on GPUs.
+/// The largest frame: the limit of local memory on GPUs.
 const MOST_FRAME: u32 = 512 << 10;
 
-/// See the module.
+/// A function that is being lowered.
 pub(super) struct Body<'a, 't> {
     pub(super) symbols: &'a mut Symbols<'t>,
     pub(super) scopes: Scopes<'t>,
@@ -21,9 +23,9 @@ pub(super) struct Body<'a, 't> {
     constants: HashMap<u64, Reg>,
     pub(super) line: u32,
     pub(super) frame_end: u32,
-    /// Where each label is.
+    /// The position of each label.
     places: Vec<u32>,
-    /// Instructions and list entries that hold a label's number until its place is known.
+    /// Instructions that hold the number of a label until its position is known.
     jumps: Vec<usize>,
     pub(super) switches: Vec<usize>,
 }
@@ -81,7 +83,7 @@ impl<'a, 't> Body<'a, 't> {
             Place::Frame(offset) => (Name::Frame { offset, size: param.size, is_param: true }, formal),
             Place::Register(_) => return formal,
         };
-        // Prototypes name parameters `_`.
+        // Parameters of prototypes are named `_`.
         if param.name != "_" && !self.scopes.define(param.name, name) {
             errors.push(PtxError::new(param.line, format!("`{}` is defined twice", param.name)));
         }
@@ -122,7 +124,7 @@ impl<'a, 't> Body<'a, 't> {
                     Some(Formal { place: Place::Frame(offset), .. }) => {
                         Name::Frame { offset: *offset, size, is_param }
                     }
-                    _ => return Err(Problem::Unsupported),
+                    _ => return Err(LowerError::Unsupported),
                 }
             }
             Space::Global | Space::Const => self.inner_global(variable)?,
@@ -134,7 +136,7 @@ impl<'a, 't> Body<'a, 't> {
         }
     }
 
-    /// A variable of the module that only this block can name.
+    /// A variable of module scope that only this block can name.
     fn inner_global(&mut self, variable: &Variable<'t>) -> Lowered<Name> {
         let mut names = HashMap::new();
         for name in variable.initial.iter().filter_map(|item| item.value.name()) {
@@ -150,7 +152,7 @@ impl<'a, 't> Body<'a, 't> {
         Ok(Name::Global(index))
     }
 
-    /// Puts a label here.
+    /// Places a label here.
     pub(super) fn place_label(&mut self, name: &str) {
         let place = self.function.code.len() as u32;
         let label = self.scopes.label(name);
@@ -160,7 +162,7 @@ impl<'a, 't> Body<'a, 't> {
     }
 
     pub(super) fn label(&mut self, name: &str) -> Lowered<u32> {
-        self.scopes.label(name).ok_or_else(|| Problem::Wrong(format!("there is no label `{name}`")))
+        self.scopes.label(name).ok_or_else(|| LowerError::Wrong(format!("there is no label `{name}`")))
     }
 
     pub(super) fn emit(&mut self, inst: Inst) {
@@ -174,13 +176,13 @@ impl<'a, 't> Body<'a, 't> {
         self.emit(inst);
     }
 
-    /// A register that no name stands for.
+    /// A new register without a name.
     pub(super) fn fresh(&mut self) -> Reg {
         self.function.template.push(0);
         self.function.template.len() as u32 - 1
     }
 
-    /// A register that holds `bits` from the start.
+    /// A register that holds `bits` at entry.
     pub(super) fn constant(&mut self, bits: u64) -> Reg {
         if let Some(&slot) = self.constants.get(&bits) {
             return slot;
@@ -193,7 +195,7 @@ impl<'a, 't> Body<'a, 't> {
         slot
     }
 
-    /// Puts the places of labels where their numbers stand.
+    /// Replaces label numbers by positions.
     pub(super) fn finish(mut self, errors: &mut Vec<PtxError>) -> Function {
         let place = |label: u32| self.places.get(label as usize).copied().unwrap_or(0);
         for &index in &self.jumps {

@@ -1,65 +1,68 @@
-//! Branches, calls, barriers and what lanes do together.
+//! Branches, calls, barriers and warp-wide operations.
 
+use super::address::unresolved;
 use super::body::Body;
-use super::operand::unresolved;
+use super::reader::{InstructionReader, LowerError, Lowered};
 use super::scope::Name;
-use super::spec::{Lowered, Problem, Spec};
-use super::symbols::Symbol;
+use super::symbol::Symbol;
 use crate::ptx::code::{BarrierOp, CallSite, Formal, Inst, Intrinsic, NONE, Place, Reg, Target, WarpOp};
 use crate::ptx::syntax::{Instruction, Operand};
 use crate::ptx::types::Type;
 
-pub(super) fn instruction<'t>(body: &mut Body<'_, 't>, spec: &mut Spec<'_, 't>) -> Lowered<()> {
-    match spec.opcode() {
+pub(super) fn instruction<'t>(
+    body: &mut Body<'_, 't>,
+    reader: &mut InstructionReader<'_, 't>,
+) -> Lowered<()> {
+    match reader.opcode() {
         "bra" => {
-            spec.flag("uni");
-            let [to] = spec.operands()?;
+            reader.flag("uni");
+            let [to] = reader.operands()?;
             let to = label(body, to)?;
             body.jump(Inst::Jump { to });
             Ok(())
         }
-        "brx" => switch(body, spec),
-        "call" => call(body, spec),
+        "brx" => switch(body, reader),
+        "call" => call(body, reader),
         "ret" => {
-            spec.flag("uni");
-            plain(body, spec, Inst::Return)
+            reader.flag("uni");
+            plain(body, reader, Inst::Return)
         }
-        "exit" => plain(body, spec, Inst::Exit),
-        "trap" | "brkpt" => plain(body, spec, Inst::Trap),
+        "exit" => plain(body, reader, Inst::Exit),
+        "trap" | "brkpt" => plain(body, reader, Inst::Trap),
         "nanosleep" => {
-            spec.ty()?;
-            let [duration] = spec.operands()?;
+            reader.ty()?;
+            let [duration] = reader.operands()?;
             body.source(duration, Type::U32)?;
             body.emit(Inst::Pause);
             Ok(())
         }
-        "pmevent" => spec.finish(),
-        "bar" | "barrier" => barrier(body, spec),
-        "shfl" => shuffle(body, spec),
-        "vote" => vote(body, spec),
-        "match" => matching(body, spec),
-        "redux" => reduce(body, spec),
+        "pmevent" => reader.finish(),
+        "bar" | "barrier" => barrier(body, reader),
+        "shfl" => shuffle(body, reader),
+        "vote" => vote(body, reader),
+        "match" => matching(body, reader),
+        "redux" => reduce(body, reader),
         "activemask" => {
-            spec.ty()?;
-            let [d] = spec.operands()?;
+            reader.ty()?;
+            let [d] = reader.operands()?;
             let d = body.dest(d, Type::B32)?;
             warp(body, WarpOp::ActiveMask, d, NONE, [NONE; 3], NONE);
             Ok(())
         }
         "elect" => {
-            spec.flag("sync");
-            let [d, mask] = spec.operands()?;
+            reader.flag("sync");
+            let [d, mask] = reader.operands()?;
             let (d, p) = pair(body, d)?;
             let mask = body.source(mask, Type::B32)?;
             warp(body, WarpOp::Elect, d, p, [NONE; 3], mask);
             Ok(())
         }
-        _ => Err(Problem::Unsupported),
+        _ => Err(LowerError::Unsupported),
     }
 }
 
-fn plain<'t>(body: &mut Body<'_, 't>, spec: &Spec<'_, 't>, inst: Inst) -> Lowered<()> {
-    let [] = spec.operands()?;
+fn plain<'t>(body: &mut Body<'_, 't>, reader: &InstructionReader<'_, 't>, inst: Inst) -> Lowered<()> {
+    let [] = reader.operands()?;
     body.emit(inst);
     Ok(())
 }
@@ -77,18 +80,18 @@ fn label<'t>(body: &mut Body<'_, 't>, operand: &Operand<'t>) -> Lowered<u32> {
 
 /// The label of a guarded `bra`.
 pub(super) fn branch_target<'t>(body: &mut Body<'_, 't>, instruction: &Instruction<'t>) -> Lowered<u32> {
-    let mut spec = Spec::new(instruction);
-    spec.flag("uni");
-    let [to] = spec.operands()?;
+    let mut reader = InstructionReader::new(instruction);
+    reader.flag("uni");
+    let [to] = reader.operands()?;
     label(body, to)
 }
 
-fn switch<'t>(body: &mut Body<'_, 't>, spec: &mut Spec<'_, 't>) -> Lowered<()> {
-    if !spec.flag("idx") {
-        return Err(Problem::Unsupported);
+fn switch<'t>(body: &mut Body<'_, 't>, reader: &mut InstructionReader<'_, 't>) -> Lowered<()> {
+    if !reader.flag("idx") {
+        return Err(LowerError::Unsupported);
     }
-    spec.flag("uni");
-    let [index, targets] = spec.operands()?;
+    reader.flag("uni");
+    let [index, targets] = reader.operands()?;
     let index = body.source(index, Type::U32)?;
     let targets = match targets {
         Operand::Name(name) => match body.scopes.find(name) {
@@ -106,9 +109,9 @@ fn switch<'t>(body: &mut Body<'_, 't>, spec: &mut Spec<'_, 't>) -> Lowered<()> {
 }
 
 /// `call (results), function, (arguments), prototype;`
-fn call<'t>(body: &mut Body<'_, 't>, spec: &mut Spec<'_, 't>) -> Lowered<()> {
-    spec.flag("uni");
-    let mut operands = spec.all_operands()?;
+fn call<'t>(body: &mut Body<'_, 't>, reader: &mut InstructionReader<'_, 't>) -> Lowered<()> {
+    reader.flag("uni");
+    let mut operands = reader.all_operands()?;
     let mut results: &[Operand<'t>] = &[];
     if let [Operand::Group(group), rest @ ..] = operands {
         (results, operands) = (group, rest);
@@ -126,7 +129,7 @@ fn call<'t>(body: &mut Body<'_, 't>, spec: &mut Spec<'_, 't>) -> Lowered<()> {
     let mut args = Vec::new();
     for (index, argument) in arguments.iter().enumerate() {
         let mut formal = actual(body, argument)?;
-        // A number is as wide as the parameter that it is given to.
+        // A number is as wide as its parameter.
         if let (Operand::Number(literal), Some(Symbol::Function(function))) = (argument, symbol) {
             let size =
                 body.symbols.signature(function).and_then(|signature| signature.params.get(index).copied());
@@ -179,7 +182,7 @@ fn check_call(
     args: &[Formal],
     returns: &[Formal],
 ) -> Lowered<()> {
-    let Some(signature) = body.symbols.signature(function) else { return Err(Problem::Unsupported) };
+    let Some(signature) = body.symbols.signature(function) else { return Err(LowerError::Unsupported) };
     if signature.is_kernel {
         return Err(format!("`{name}` is a kernel and cannot be called").into());
     }
@@ -202,25 +205,25 @@ fn check_call(
     Ok(())
 }
 
-fn barrier<'t>(body: &mut Body<'_, 't>, spec: &mut Spec<'_, 't>) -> Lowered<()> {
-    if spec.flag("warp") {
-        spec.flag("sync");
-        let [mask] = spec.operands()?;
+fn barrier<'t>(body: &mut Body<'_, 't>, reader: &mut InstructionReader<'_, 't>) -> Lowered<()> {
+    if reader.flag("warp") {
+        reader.flag("sync");
+        let [mask] = reader.operands()?;
         let mask = body.source(mask, Type::B32)?;
         warp(body, WarpOp::Sync, NONE, NONE, [NONE; 3], mask);
         return Ok(());
     }
-    if spec.flag("cluster") {
-        return cluster_barrier(body, spec);
+    if reader.flag("cluster") {
+        return cluster_barrier(body, reader);
     }
-    spec.ignore(&["cta", "aligned"]);
-    if spec.flag("red") {
-        return reducing_barrier(body, spec);
+    reader.ignore(&["cta", "aligned"]);
+    if reader.flag("red") {
+        return reducing_barrier(body, reader);
     }
-    let op = spec
+    let op = reader
         .one_of(&[("sync", BarrierOp::Sync), ("arrive", BarrierOp::Arrive)])
-        .ok_or(Problem::Unsupported)?;
-    let (id, count) = match spec.all_operands()? {
+        .ok_or(LowerError::Unsupported)?;
+    let (id, count) = match reader.all_operands()? {
         [id] => (id, None),
         [id, count] => (id, Some(count)),
         _ => return Err("a barrier and perhaps a number of threads are wanted".to_owned().into()),
@@ -235,12 +238,12 @@ fn barrier<'t>(body: &mut Body<'_, 't>, spec: &mut Spec<'_, 't>) -> Lowered<()> 
     Ok(())
 }
 
-/// The barrier of a cluster, which is one block here: arriving is free, waiting waits for the
+/// The barrier of a cluster, which is one block here: arriving has no effect, waiting waits for the
 /// block. It uses a barrier that no program can name.
-fn cluster_barrier<'t>(body: &mut Body<'_, 't>, spec: &mut Spec<'_, 't>) -> Lowered<()> {
-    let waits = spec.one_of(&[("arrive", false), ("wait", true)]).ok_or(Problem::Unsupported)?;
-    spec.ignore(&["release", "relaxed", "acquire", "aligned"]);
-    let [] = spec.operands()?;
+fn cluster_barrier<'t>(body: &mut Body<'_, 't>, reader: &mut InstructionReader<'_, 't>) -> Lowered<()> {
+    let waits = reader.one_of(&[("arrive", false), ("wait", true)]).ok_or(LowerError::Unsupported)?;
+    reader.ignore(&["release", "relaxed", "acquire", "aligned"]);
+    let [] = reader.operands()?;
     if waits {
         let id = body.constant(0);
         body.emit(Inst::Barrier { op: BarrierOp::Cluster, d: NONE, id, count: NONE, a: NONE });
@@ -248,15 +251,15 @@ fn cluster_barrier<'t>(body: &mut Body<'_, 't>, spec: &mut Spec<'_, 't>) -> Lowe
     Ok(())
 }
 
-fn reducing_barrier<'t>(body: &mut Body<'_, 't>, spec: &mut Spec<'_, 't>) -> Lowered<()> {
-    let op = spec
+fn reducing_barrier<'t>(body: &mut Body<'_, 't>, reader: &mut InstructionReader<'_, 't>) -> Lowered<()> {
+    let op = reader
         .one_of(&[("popc", BarrierOp::RedPopc), ("and", BarrierOp::RedAnd), ("or", BarrierOp::RedOr)])
-        .ok_or(Problem::Unsupported)?;
-    let ty = spec.ty()?;
+        .ok_or(LowerError::Unsupported)?;
+    let ty = reader.ty()?;
     if (op == BarrierOp::RedPopc) != (ty == Type::U32) || !matches!(ty, Type::U32 | Type::Pred) {
-        return Err(Problem::Unsupported);
+        return Err(LowerError::Unsupported);
     }
-    let (d, id, count, a) = match spec.all_operands()? {
+    let (d, id, count, a) = match reader.all_operands()? {
         [d, id, a] => (d, id, None, a),
         [d, id, count, a] => (d, id, Some(count), a),
         _ => return Err("3 or 4 operands are wanted".to_owned().into()),
@@ -272,7 +275,7 @@ fn reducing_barrier<'t>(body: &mut Body<'_, 't>, spec: &mut Spec<'_, 't>) -> Low
     Ok(())
 }
 
-/// `d|p`, where the predicate may be missing.
+/// `d|p`, where the predicate is optional.
 fn pair<'t>(body: &mut Body<'_, 't>, operand: &Operand<'t>) -> Lowered<(Reg, Reg)> {
     match operand {
         Operand::Pair(pair) => Ok((body.dest(&pair[0], Type::B32)?, body.dest(&pair[1], Type::Pred)?)),
@@ -280,24 +283,24 @@ fn pair<'t>(body: &mut Body<'_, 't>, operand: &Operand<'t>) -> Lowered<(Reg, Reg
     }
 }
 
-fn shuffle<'t>(body: &mut Body<'_, 't>, spec: &mut Spec<'_, 't>) -> Lowered<()> {
+fn shuffle<'t>(body: &mut Body<'_, 't>, reader: &mut InstructionReader<'_, 't>) -> Lowered<()> {
     const MODES: &[(&str, WarpOp)] = &[
         ("up", WarpOp::ShuffleUp),
         ("down", WarpOp::ShuffleDown),
         ("bfly", WarpOp::ShuffleXor),
         ("idx", WarpOp::ShuffleIndex),
     ];
-    let has_mask = spec.flag("sync");
-    let op = spec.one_of(MODES).ok_or(Problem::Unsupported)?;
-    let ty = spec.ty()?;
+    let has_mask = reader.flag("sync");
+    let op = reader.one_of(MODES).ok_or(LowerError::Unsupported)?;
+    let ty = reader.ty()?;
     if ty != Type::B32 {
-        return Err(Problem::Unsupported);
+        return Err(LowerError::Unsupported);
     }
     let (d, a, b, c, mask) = if has_mask {
-        let [d, a, b, c, mask] = spec.operands()?;
+        let [d, a, b, c, mask] = reader.operands()?;
         (d, a, b, c, body.source(mask, Type::B32)?)
     } else {
-        let [d, a, b, c] = spec.operands()?;
+        let [d, a, b, c] = reader.operands()?;
         (d, a, b, c, NONE)
     };
     let sources = [body.source(a, ty)?, body.source(b, ty)?, body.source(c, ty)?];
@@ -306,24 +309,24 @@ fn shuffle<'t>(body: &mut Body<'_, 't>, spec: &mut Spec<'_, 't>) -> Lowered<()> 
     Ok(())
 }
 
-fn vote<'t>(body: &mut Body<'_, 't>, spec: &mut Spec<'_, 't>) -> Lowered<()> {
+fn vote<'t>(body: &mut Body<'_, 't>, reader: &mut InstructionReader<'_, 't>) -> Lowered<()> {
     const MODES: &[(&str, WarpOp)] = &[
         ("all", WarpOp::VoteAll),
         ("any", WarpOp::VoteAny),
         ("uni", WarpOp::VoteUniform),
         ("ballot", WarpOp::VoteBallot),
     ];
-    let has_mask = spec.flag("sync");
-    let op = spec.one_of(MODES).ok_or(Problem::Unsupported)?;
-    let ty = spec.ty()?;
+    let has_mask = reader.flag("sync");
+    let op = reader.one_of(MODES).ok_or(LowerError::Unsupported)?;
+    let ty = reader.ty()?;
     if ty != if op == WarpOp::VoteBallot { Type::B32 } else { Type::Pred } {
-        return Err(Problem::Unsupported);
+        return Err(LowerError::Unsupported);
     }
     let (d, a, mask) = if has_mask {
-        let [d, a, mask] = spec.operands()?;
+        let [d, a, mask] = reader.operands()?;
         (d, a, body.source(mask, Type::B32)?)
     } else {
-        let [d, a] = spec.operands()?;
+        let [d, a] = reader.operands()?;
         (d, a, NONE)
     };
     let a = body.source(a, Type::Pred)?;
@@ -332,30 +335,30 @@ fn vote<'t>(body: &mut Body<'_, 't>, spec: &mut Spec<'_, 't>) -> Lowered<()> {
     Ok(())
 }
 
-fn matching<'t>(body: &mut Body<'_, 't>, spec: &mut Spec<'_, 't>) -> Lowered<()> {
-    let all = spec.one_of(&[("all", true), ("any", false)]).ok_or(Problem::Unsupported)?;
-    spec.flag("sync");
-    let ty = spec.ty()?;
+fn matching<'t>(body: &mut Body<'_, 't>, reader: &mut InstructionReader<'_, 't>) -> Lowered<()> {
+    let all = reader.one_of(&[("all", true), ("any", false)]).ok_or(LowerError::Unsupported)?;
+    reader.flag("sync");
+    let ty = reader.ty()?;
     let op = match (all, ty) {
         (false, Type::B32) => WarpOp::MatchAny32,
         (false, Type::B64) => WarpOp::MatchAny64,
         (true, Type::B32) => WarpOp::MatchAll32,
         (true, Type::B64) => WarpOp::MatchAll64,
-        _ => return Err(Problem::Unsupported),
+        _ => return Err(LowerError::Unsupported),
     };
-    let [d, a, mask] = spec.operands()?;
+    let [d, a, mask] = reader.operands()?;
     let (a, mask) = (body.source(a, ty)?, body.source(mask, Type::B32)?);
     let (d, p) = pair(body, d)?;
     warp(body, op, d, p, [a, NONE, NONE], mask);
     Ok(())
 }
 
-fn reduce<'t>(body: &mut Body<'_, 't>, spec: &mut Spec<'_, 't>) -> Lowered<()> {
-    spec.flag("sync");
+fn reduce<'t>(body: &mut Body<'_, 't>, reader: &mut InstructionReader<'_, 't>) -> Lowered<()> {
+    reader.flag("sync");
     const NAMES: &[(&str, &str)] =
         &[("add", "add"), ("min", "min"), ("max", "max"), ("and", "and"), ("or", "or"), ("xor", "xor")];
-    let name = spec.one_of(NAMES).ok_or(Problem::Unsupported)?;
-    let ty = spec.ty()?;
+    let name = reader.one_of(NAMES).ok_or(LowerError::Unsupported)?;
+    let ty = reader.ty()?;
     let op = match (name, ty) {
         ("add", Type::U32 | Type::S32) => WarpOp::ReduceAdd,
         ("min", Type::U32) => WarpOp::ReduceMinU,
@@ -365,9 +368,9 @@ fn reduce<'t>(body: &mut Body<'_, 't>, spec: &mut Spec<'_, 't>) -> Lowered<()> {
         ("and", Type::B32) => WarpOp::ReduceAnd,
         ("or", Type::B32) => WarpOp::ReduceOr,
         ("xor", Type::B32) => WarpOp::ReduceXor,
-        _ => return Err(Problem::Unsupported),
+        _ => return Err(LowerError::Unsupported),
     };
-    let [d, a, mask] = spec.operands()?;
+    let [d, a, mask] = reader.operands()?;
     let (a, mask) = (body.source(a, ty)?, body.source(mask, Type::B32)?);
     let d = body.dest(d, ty)?;
     warp(body, op, d, NONE, [a, NONE, NONE], mask);

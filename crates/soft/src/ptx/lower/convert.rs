@@ -1,15 +1,14 @@
 //! Conversions between types and between address spaces.
 
 use super::body::Body;
-use super::spec::{Lowered, Problem, Spec};
-use crate::ptx::code::{
-    Inst, LOCAL_WINDOW, PARAM_WINDOW, Reg, SHARED_WINDOW, SpaceTest, shared_from_generic,
-};
+use super::reader::{InstructionReader, LowerError, Lowered};
+use crate::ptx::code::{Inst, Reg, SpaceTest};
 use crate::ptx::math::F1;
 use crate::ptx::math::convert::{self, Conversion, Round};
 use crate::ptx::math::rounding::{DOWN, NEAREST, UP, ZERO};
 use crate::ptx::syntax::Operand;
 use crate::ptx::types::Type;
+use crate::ptx::windows::{LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW, shared_from_generic};
 
 const ROUNDS: &[(&str, Round)] = &[
     ("rn", Round::Float(NEAREST)),
@@ -22,24 +21,24 @@ const ROUNDS: &[(&str, Round)] = &[
     ("rpi", Round::Integer(UP)),
 ];
 
-pub(super) fn cvt<'t>(body: &mut Body<'_, 't>, spec: &mut Spec<'_, 't>) -> Lowered<()> {
-    let round = spec.one_of(ROUNDS);
-    let (flush, saturate, relu) = (spec.flag("ftz"), spec.flag("sat"), spec.flag("relu"));
-    let (to, from) = (spec.ty()?, spec.ty()?);
+pub(super) fn cvt<'t>(body: &mut Body<'_, 't>, reader: &mut InstructionReader<'_, 't>) -> Lowered<()> {
+    let round = reader.one_of(ROUNDS);
+    let (flush, saturate, relu) = (reader.flag("ftz"), reader.flag("sat"), reader.flag("relu"));
+    let (to, from) = (reader.ty()?, reader.ty()?);
     if matches!(to, Type::F16x2 | Type::Bf16x2) && from == Type::F32 {
         let to_half = if to == Type::F16x2 { Type::F16 } else { Type::Bf16 };
         let round = round.unwrap_or(Round::Float(NEAREST));
-        return packed(body, spec, Conversion { from, to: to_half, round, flush, saturate, relu });
+        return packed(body, reader, Conversion { from, to: to_half, round, flush, saturate, relu });
     }
     let is_scalar = |ty: Type| ty != Type::Pred && !matches!(ty, Type::F16x2 | Type::Bf16x2);
     let is_bits = |ty: Type| matches!(ty, Type::B8 | Type::B16 | Type::B32 | Type::B64);
     if !is_scalar(to) || !is_scalar(from) || is_bits(to) || is_bits(from) {
-        return Err(Problem::Unsupported);
+        return Err(LowerError::Unsupported);
     }
     let to_integer = from.is_float() && to.is_integer();
     let round = round.unwrap_or(if to_integer { Round::Integer(ZERO) } else { Round::Float(NEAREST) });
     let how = Conversion { from, to, round, flush, saturate, relu };
-    let [d, a] = spec.operands()?;
+    let [d, a] = reader.operands()?;
     let (a, d) = (body.wide_source(a, from)?, body.wide_dest(d, to)?);
     body.emit(match quick(how) {
         Some(f) => Inst::Unary { f, d, a },
@@ -48,9 +47,9 @@ pub(super) fn cvt<'t>(body: &mut Body<'_, 't>, spec: &mut Spec<'_, 't>) -> Lower
     Ok(())
 }
 
-/// Two singles to two halves in one register; the first source is the upper half.
-fn packed<'t>(body: &mut Body<'_, 't>, spec: &Spec<'_, 't>, how: Conversion) -> Lowered<()> {
-    let [d, a, b]: [&Operand<'t>; 3] = spec.operands()?;
+/// Converts two singles to two halves in one register. The first source is the upper half.
+fn packed<'t>(body: &mut Body<'_, 't>, reader: &InstructionReader<'_, 't>, how: Conversion) -> Lowered<()> {
+    let [d, a, b]: [&Operand<'t>; 3] = reader.operands()?;
     let (a, b) = (body.source(a, how.from)?, body.source(b, how.from)?);
     let d = body.dest(d, Type::B32)?;
     let mut halves: Vec<Reg> = Vec::new();
@@ -63,7 +62,7 @@ fn packed<'t>(body: &mut Body<'_, 't>, spec: &Spec<'_, 't>, how: Conversion) -> 
     Ok(())
 }
 
-/// A function of its own for the common conversions.
+/// The specialised function of a common conversion.
 fn quick(how: Conversion) -> Option<F1> {
     if how.saturate || how.relu || how.flush {
         return None;
@@ -113,7 +112,7 @@ const SPACES: &[(&str, SpaceTest)] = &[
     ("param::entry", SpaceTest::Param),
 ];
 
-/// Where a space begins in the generic one.
+/// The start of a space in the generic address space.
 fn window(space: SpaceTest) -> u64 {
     match space {
         SpaceTest::Global | SpaceTest::Const => 0,
@@ -123,15 +122,15 @@ fn window(space: SpaceTest) -> u64 {
     }
 }
 
-/// To and from generic addresses.
-pub(super) fn cvta<'t>(body: &mut Body<'_, 't>, spec: &mut Spec<'_, 't>) -> Lowered<()> {
-    let from_generic = spec.flag("to");
-    let space = spec.one_of(SPACES).ok_or(Problem::Unsupported)?;
-    let ty = spec.ty()?;
+/// Conversions from and to generic addresses.
+pub(super) fn cvta<'t>(body: &mut Body<'_, 't>, reader: &mut InstructionReader<'_, 't>) -> Lowered<()> {
+    let from_generic = reader.flag("to");
+    let space = reader.one_of(SPACES).ok_or(LowerError::Unsupported)?;
+    let ty = reader.ty()?;
     if ty != Type::U64 {
-        return Err(Problem::Unsupported);
+        return Err(LowerError::Unsupported);
     }
-    let [d, a] = spec.operands()?;
+    let [d, a] = reader.operands()?;
     let (a, d) = (body.source(a, ty)?, body.dest(d, ty)?);
     let bias = window(space);
     if from_generic && space == SpaceTest::Shared {
@@ -145,9 +144,9 @@ pub(super) fn cvta<'t>(body: &mut Body<'_, 't>, spec: &mut Spec<'_, 't>) -> Lowe
     Ok(())
 }
 
-pub(super) fn isspacep<'t>(body: &mut Body<'_, 't>, spec: &mut Spec<'_, 't>) -> Lowered<()> {
-    let which = spec.one_of(SPACES).ok_or(Problem::Unsupported)?;
-    let [d, a] = spec.operands()?;
+pub(super) fn isspacep<'t>(body: &mut Body<'_, 't>, reader: &mut InstructionReader<'_, 't>) -> Lowered<()> {
+    let which = reader.one_of(SPACES).ok_or(LowerError::Unsupported)?;
+    let [d, a] = reader.operands()?;
     let (a, d) = (body.source(a, Type::U64)?, body.dest(d, Type::Pred)?);
     body.emit(Inst::IsSpace { d, a, which });
     Ok(())

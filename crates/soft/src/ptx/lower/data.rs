@@ -1,7 +1,7 @@
 //! Moves, comparisons and selections.
 
 use super::body::Body;
-use super::spec::{Lowered, Problem, Spec};
+use super::reader::{InstructionReader, LowerError, Lowered};
 use crate::ptx::code::{Inst, Reg};
 use crate::ptx::math::value::{Bf16, F16, Flushed};
 use crate::ptx::math::{F2, F3, bits, compare};
@@ -9,10 +9,10 @@ use crate::ptx::special::Special;
 use crate::ptx::syntax::Operand;
 use crate::ptx::types::Type;
 
-pub(super) fn mov<'t>(body: &mut Body<'_, 't>, spec: &mut Spec<'_, 't>) -> Lowered<()> {
-    let lanes = spec.one_of(&[("v2", 2), ("v4", 4)]);
-    let ty = spec.ty()?;
-    let [d, a] = spec.operands()?;
+pub(super) fn mov<'t>(body: &mut Body<'_, 't>, reader: &mut InstructionReader<'_, 't>) -> Lowered<()> {
+    let lanes = reader.one_of(&[("v2", 2), ("v4", 4)]);
+    let ty = reader.ty()?;
+    let [d, a] = reader.operands()?;
     if let Some(lanes) = lanes {
         return each_element(body, ty, lanes, d, a);
     }
@@ -41,7 +41,7 @@ fn special<'t>(
     special: Option<(Special, u32)>,
 ) -> Lowered<()> {
     let d = body.dest(d, ty)?;
-    body.special_to(d, name, special.ok_or(Problem::Unsupported)?, ty)
+    body.special_to(d, name, special.ok_or(LowerError::Unsupported)?, ty)
 }
 
 /// `mov.v2`, `mov.v4`: element by element.
@@ -62,7 +62,7 @@ fn each_element<'t>(
     if dests.len() != lanes || sources.len() != lanes {
         return Err(format!("two vectors of {lanes} are wanted").into());
     }
-    // A source may be an earlier destination: all are read before anything is written.
+    // A source may be an earlier destination, so all are read before anything is written.
     let mut values = Vec::new();
     for source in &sources {
         let (a, d) = (body.source(source, ty)?, body.fresh());
@@ -126,8 +126,8 @@ fn unpack<'t>(body: &mut Body<'_, 't>, ty: Type, parts: &[Operand<'t>], a: &Oper
     Ok(())
 }
 
-/// A comparison by name at a type. Integers know the ordered names alone, unsigned ones also `lo`,
-/// `ls`, `hi`, `hs`.
+/// The comparison of a name and type. Integers only have the ordered names; unsigned ones also have
+/// `lo`, `ls`, `hi`, `hs`.
 fn comparison(name: &str, ty: Type, flush: bool) -> Lowered<F2> {
     macro_rules! at {
         ($t:ty, $float:expr) => {
@@ -146,12 +146,12 @@ fn comparison(name: &str, ty: Type, flush: bool) -> Lowered<F2> {
                 "geu" if $float => compare::geu::<$t>,
                 "num" if $float => compare::num::<$t>,
                 "nan" if $float => compare::nan::<$t>,
-                _ => return Err(Problem::Unsupported),
+                _ => return Err(LowerError::Unsupported),
             }
         };
     }
     if matches!(name, "lo" | "ls" | "hi" | "hs") && (ty.is_signed() || ty.is_float()) {
-        return Err(Problem::Unsupported);
+        return Err(LowerError::Unsupported);
     }
     Ok(match (ty, flush) {
         (Type::B16 | Type::U16, false) => at!(u16, false),
@@ -165,7 +165,7 @@ fn comparison(name: &str, ty: Type, flush: bool) -> Lowered<F2> {
         (Type::F64, false) => at!(f64, true),
         (Type::F16, _) => at!(F16, true),
         (Type::Bf16, false) => at!(Bf16, true),
-        _ => return Err(Problem::Unsupported),
+        _ => return Err(LowerError::Unsupported),
     })
 }
 
@@ -192,22 +192,22 @@ const COMPARISONS: &[(&str, &str)] = &[
 
 const COMBINATIONS: &[(&str, F2)] = &[("and", bits::and), ("or", bits::or), ("xor", bits::xor)];
 
-/// What `setp` and `set` have in common.
+/// The common part of `setp` and `set`.
 struct Comparison {
     f: F2,
     combine: Option<F2>,
-    /// Of the result, for `set`.
+    /// The type of the result, for `set`.
     result: Option<Type>,
     ty: Type,
     is_packed: bool,
 }
 
-fn comparison_of(spec: &mut Spec<'_, '_>, has_result: bool) -> Lowered<Comparison> {
-    let name = spec.one_of(COMPARISONS).ok_or(Problem::Unsupported)?;
-    let combine = spec.one_of(COMBINATIONS);
-    let flush = spec.flag("ftz");
-    let result = if has_result { Some(spec.ty()?) } else { None };
-    let ty = spec.ty()?;
+fn comparison_of(reader: &mut InstructionReader<'_, '_>, has_result: bool) -> Lowered<Comparison> {
+    let name = reader.one_of(COMPARISONS).ok_or(LowerError::Unsupported)?;
+    let combine = reader.one_of(COMBINATIONS);
+    let flush = reader.flag("ftz");
+    let result = if has_result { Some(reader.ty()?) } else { None };
+    let ty = reader.ty()?;
     let single = match ty {
         Type::F16x2 => Type::F16,
         Type::Bf16x2 => Type::Bf16,
@@ -216,11 +216,10 @@ fn comparison_of(spec: &mut Spec<'_, '_>, has_result: bool) -> Lowered<Compariso
     Ok(Comparison { f: comparison(name, single, flush)?, combine, result, ty, is_packed: single != ty })
 }
 
-/// `setp.lt.and.s32 p|q, a, b, c`: `p` gets the comparison, `q` its opposite, both combined with
-/// `c`.
-pub(super) fn setp<'t>(body: &mut Body<'_, 't>, spec: &mut Spec<'_, 't>) -> Lowered<()> {
-    let how = comparison_of(spec, false)?;
-    let (d, a, b, c) = compared(spec, &how)?;
+/// `setp.lt.and.s32 p|q, a, b, c`: `p` is the comparison, `q` its opposite, both combined with `c`.
+pub(super) fn setp<'t>(body: &mut Body<'_, 't>, reader: &mut InstructionReader<'_, 't>) -> Lowered<()> {
+    let how = comparison_of(reader, false)?;
+    let (d, a, b, c) = compared(reader, &how)?;
     let (a, b) = (body.source(a, how.ty)?, body.source(b, how.ty)?);
     let c = match c {
         Some(c) => Some(body.source(c, Type::Pred)?),
@@ -249,7 +248,7 @@ pub(super) fn setp<'t>(body: &mut Body<'_, 't>, spec: &mut Spec<'_, 't>) -> Lowe
         }
         return Ok(());
     };
-    // The sources may be destinations: all is computed before anything is written.
+    // Sources may be destinations, so everything is computed before anything is written.
     let (first, second) = (body.fresh(), body.fresh());
     if how.is_packed {
         for (d, shift) in [(first, 0), (second, 16)] {
@@ -272,21 +271,21 @@ pub(super) fn setp<'t>(body: &mut Body<'_, 't>, spec: &mut Spec<'_, 't>) -> Lowe
 type Compared<'i, 't> = (&'i Operand<'t>, &'i Operand<'t>, &'i Operand<'t>, Option<&'i Operand<'t>>);
 
 /// Destination, the two values, and the predicate to combine with.
-fn compared<'i, 't>(spec: &Spec<'i, 't>, how: &Comparison) -> Lowered<Compared<'i, 't>> {
+fn compared<'i, 't>(reader: &InstructionReader<'i, 't>, how: &Comparison) -> Lowered<Compared<'i, 't>> {
     if how.combine.is_some() {
-        let [d, a, b, c] = spec.operands()?;
+        let [d, a, b, c] = reader.operands()?;
         Ok((d, a, b, Some(c)))
     } else {
-        let [d, a, b] = spec.operands()?;
+        let [d, a, b] = reader.operands()?;
         Ok((d, a, b, None))
     }
 }
 
-/// As `setp`, with all ones or 1.0 in the destination for true.
-pub(super) fn set<'t>(body: &mut Body<'_, 't>, spec: &mut Spec<'_, 't>) -> Lowered<()> {
-    let how = comparison_of(spec, true)?;
+/// As `setp`, but true is all ones or 1.0.
+pub(super) fn set<'t>(body: &mut Body<'_, 't>, reader: &mut InstructionReader<'_, 't>) -> Lowered<()> {
+    let how = comparison_of(reader, true)?;
     let result = how.result.unwrap_or(Type::U32);
-    let (d, a, b, c) = compared(spec, &how)?;
+    let (d, a, b, c) = compared(reader, &how)?;
     let (a, b) = (body.source(a, how.ty)?, body.source(b, how.ty)?);
     let c = match c {
         Some(c) => Some(body.source(c, Type::Pred)?),
@@ -299,7 +298,7 @@ pub(super) fn set<'t>(body: &mut Body<'_, 't>, spec: &mut Spec<'_, 't>) -> Lower
         (Type::F32, false) => u64::from(1_f32.to_bits()),
         (Type::F16, false) | (Type::F16x2, true) => 0x3c00,
         (Type::Bf16, false) | (Type::Bf16x2, true) => 0x3f80,
-        _ => return Err(Problem::Unsupported),
+        _ => return Err(LowerError::Unsupported),
     };
     let (yes, no) = (body.constant(yes), body.constant(0));
     let one = |body: &mut Body<'_, 't>, d: Reg, a: Reg, b: Reg| {
@@ -324,25 +323,25 @@ pub(super) fn set<'t>(body: &mut Body<'_, 't>, spec: &mut Spec<'_, 't>) -> Lower
 }
 
 /// `selp` by a predicate, `slct` by a sign.
-pub(super) fn select<'t>(body: &mut Body<'_, 't>, spec: &mut Spec<'_, 't>) -> Lowered<()> {
-    let flush = spec.flag("ftz");
-    let ty = spec.ty()?;
+pub(super) fn select<'t>(body: &mut Body<'_, 't>, reader: &mut InstructionReader<'_, 't>) -> Lowered<()> {
+    let flush = reader.flag("ftz");
+    let ty = reader.ty()?;
     if !matches!(ty.bits(), 16 | 32 | 64) {
-        return Err(Problem::Unsupported);
+        return Err(LowerError::Unsupported);
     }
-    if spec.opcode() == "selp" {
-        let [d, a, b, c] = spec.operands()?;
+    if reader.opcode() == "selp" {
+        let [d, a, b, c] = reader.operands()?;
         let (a, b, c) = (body.source(a, ty)?, body.source(b, ty)?, body.source(c, Type::Pred)?);
         let d = body.dest(d, ty)?;
         body.emit(Inst::Select { d, a, b, c });
         return Ok(());
     }
-    let by = spec.ty()?;
+    let by = reader.ty()?;
     let f: F3 = match (by, flush) {
         (Type::S32, false) => bits::select_by_sign,
         (Type::F32, false) => bits::select_by_float,
         (Type::F32, true) => bits::select_by_float_flushed,
-        _ => return Err(Problem::Unsupported),
+        _ => return Err(LowerError::Unsupported),
     };
-    body.ternary(f, [ty, ty, ty, by], spec.operands()?)
+    body.ternary(f, [ty, ty, ty, by], reader.operands()?)
 }

@@ -1,7 +1,7 @@
-//! Floating-point arithmetic, the packed half types included.
+//! Floating-point arithmetic, including packed half types.
 
 use super::body::Body;
-use super::spec::{Lowered, Problem, Spec};
+use super::reader::{InstructionReader, LowerError, Lowered};
 use crate::ptx::code::{Inst, Reg};
 use crate::ptx::math::rounding::{DOWN, NEAREST, UP};
 use crate::ptx::math::value::{Bf16, F16, Flushed};
@@ -20,7 +20,7 @@ macro_rules! at {
             // tell.
             (Type::F16, _) => float::$f::<F16>,
             (Type::Bf16, _) => float::$f::<Bf16>,
-            _ => return Err(Problem::Unsupported),
+            _ => return Err(LowerError::Unsupported),
         };
         f
     }};
@@ -45,7 +45,7 @@ macro_rules! rounded {
             (Type::F64, false) => modes!(f64),
             (Type::F16, _) => modes!(F16),
             (Type::Bf16, _) => modes!(Bf16),
-            _ => return Err(Problem::Unsupported),
+            _ => return Err(LowerError::Unsupported),
         };
         f
     }};
@@ -59,26 +59,25 @@ enum Operation {
     Three(F3),
 }
 
-/// What follows the operation.
+/// The modification of the result.
 #[derive(Clone, Copy, Default)]
 struct After {
     saturate: bool,
     relu: bool,
-    /// Without rounding between, plain sums and products of single precision have instructions of
-    /// their own.
+    /// Plain sums and products of single precision have their own instructions.
     plain: bool,
 }
 
-/// The opcodes that integers have too.
-pub(super) fn arithmetic<'t>(body: &mut Body<'_, 't>, spec: &mut Spec<'_, 't>) -> Lowered<()> {
-    let opcode = spec.opcode();
-    let flush = spec.flag("ftz");
-    let approximate = opcode == "div" && (spec.flag("approx") || spec.flag("full"));
-    let has_mode = spec.one_of(&[("rn", NEAREST), ("rz", 1), ("rm", DOWN), ("rp", UP)]);
+/// Opcodes that integers have, too.
+pub(super) fn arithmetic<'t>(body: &mut Body<'_, 't>, reader: &mut InstructionReader<'_, 't>) -> Lowered<()> {
+    let opcode = reader.opcode();
+    let flush = reader.flag("ftz");
+    let approximate = opcode == "div" && (reader.flag("approx") || reader.flag("full"));
+    let has_mode = reader.one_of(&[("rn", NEAREST), ("rz", 1), ("rm", DOWN), ("rp", UP)]);
     let mode = has_mode.unwrap_or(NEAREST);
-    let nan = spec.flag("NaN");
-    let mut after = After { saturate: spec.flag("sat"), relu: spec.flag("relu"), plain: false };
-    let ty = spec.ty()?;
+    let nan = reader.flag("NaN");
+    let mut after = After { saturate: reader.flag("sat"), relu: reader.flag("relu"), plain: false };
+    let ty = reader.ty()?;
     let single = match ty {
         Type::F16x2 => Type::F16,
         Type::Bf16x2 => Type::Bf16,
@@ -89,7 +88,7 @@ pub(super) fn arithmetic<'t>(body: &mut Body<'_, 't>, spec: &mut Spec<'_, 't>) -
         "add" => Operation::Two(rounded!(add, single, flush, mode, F2)),
         "sub" => Operation::Two(rounded!(sub, single, flush, mode, F2)),
         "mul" => Operation::Two(rounded!(mul, single, flush, mode, F2)),
-        "div" if approximate && ty != Type::F32 => return Err(Problem::Unsupported),
+        "div" if approximate && ty != Type::F32 => return Err(LowerError::Unsupported),
         "div" => Operation::Two(rounded!(div, single, flush, mode, F2)),
         "fma" | "mad" => Operation::Three(rounded!(fma, single, flush, mode, F3)),
         "min" if nan => Operation::Two(at!(min_nan, single, flush, F2)),
@@ -98,24 +97,24 @@ pub(super) fn arithmetic<'t>(body: &mut Body<'_, 't>, spec: &mut Spec<'_, 't>) -
         "max" => Operation::Two(at!(max, single, flush, F2)),
         "abs" => Operation::One(at!(abs, single, flush, F1)),
         "neg" => Operation::One(at!(neg, single, flush, F1)),
-        _ => return Err(Problem::Unsupported),
+        _ => return Err(LowerError::Unsupported),
     };
     let is_unrounded = matches!(opcode, "min" | "max" | "abs" | "neg");
     if (is_unrounded && (has_mode.is_some() || after.saturate)) || (nan && !is_unrounded) {
-        return Err(Problem::Unsupported);
+        return Err(LowerError::Unsupported);
     }
-    apply(body, spec, operation, ty, single, after)
+    apply(body, reader, operation, ty, single, after)
 }
 
 fn apply<'t>(
     body: &mut Body<'_, 't>,
-    spec: &Spec<'_, 't>,
+    reader: &InstructionReader<'_, 't>,
     operation: Operation,
     ty: Type,
     single: Type,
     after: After,
 ) -> Lowered<()> {
-    let operands = spec.all_operands()?;
+    let operands = reader.all_operands()?;
     let count = match operation {
         Operation::One(_) => 1,
         Operation::Two(_) => 2,
@@ -129,14 +128,14 @@ fn apply<'t>(
     let sources = sources.iter().map(|source| body.source(source, ty)).collect::<Lowered<Vec<Reg>>>()?;
     let d = body.dest(d, ty)?;
     if ty == single {
-        return one(body, operation, single, after, spec.opcode(), d, &sources);
+        return one(body, operation, single, after, reader.opcode(), d, &sources);
     }
     // Packed: each half on its own.
     let mut halves = Vec::new();
     for index in 0..2 {
         let parts: Vec<Reg> = sources.iter().map(|&source| body.field(source, 16 * index, 16)).collect();
         let half = body.fresh();
-        one(body, operation, single, after, spec.opcode(), half, &parts)?;
+        one(body, operation, single, after, reader.opcode(), half, &parts)?;
         halves.push(half);
     }
     body.pack_to(d, &halves, 16);
@@ -158,7 +157,7 @@ fn one(
         (Operation::One(f), &[a]) => body.emit(Inst::Unary { f, d, a }),
         (Operation::Two(f), &[a, b]) => body.emit(Inst::Binary { f, d, a, b }),
         (Operation::Three(f), &[a, b, c]) => body.emit(Inst::Ternary { f, d, a, b, c }),
-        _ => return Err(Problem::Unsupported),
+        _ => return Err(LowerError::Unsupported),
     }
     if after.saturate {
         let f = at!(saturate, ty, false, F1);
@@ -171,35 +170,35 @@ fn one(
     Ok(())
 }
 
-/// The opcodes of floats alone.
-pub(super) fn function<'t>(body: &mut Body<'_, 't>, spec: &mut Spec<'_, 't>) -> Lowered<()> {
-    match spec.opcode() {
-        "testp" => return test(body, spec),
+/// Opcodes that only floats have.
+pub(super) fn function<'t>(body: &mut Body<'_, 't>, reader: &mut InstructionReader<'_, 't>) -> Lowered<()> {
+    match reader.opcode() {
+        "testp" => return test(body, reader),
         "copysign" => {
-            let ty = spec.ty()?;
+            let ty = reader.ty()?;
             let f = match ty {
                 Type::F32 => float::copysign::<{ 1 << 31 }>,
                 Type::F64 => float::copysign::<{ 1 << 63 }>,
-                _ => return Err(Problem::Unsupported),
+                _ => return Err(LowerError::Unsupported),
             };
-            return body.binary(f, [ty; 3], spec.operands()?);
+            return body.binary(f, [ty; 3], reader.operands()?);
         }
         _ => {}
     }
-    let approximate = spec.flag("approx");
-    let flush = spec.flag("ftz");
-    let mode = spec.rounding();
-    let ty = spec.ty()?;
-    let f: F1 = match (spec.opcode(), approximate, ty) {
+    let approximate = reader.flag("approx");
+    let flush = reader.flag("ftz");
+    let mode = reader.rounding();
+    let ty = reader.ty()?;
+    let f: F1 = match (reader.opcode(), approximate, ty) {
         ("rcp", false, Type::F32 | Type::F64) => rounded!(rcp, ty, flush, mode, F1),
         ("sqrt", false, Type::F32 | Type::F64) => rounded!(sqrt, ty, flush, mode, F1),
         ("rcp", true, Type::F64) if flush => approx::rcp_f64,
         ("rsqrt", true, Type::F64) if flush => approx::rsqrt_f64,
         ("rsqrt", true, Type::F64) => approx::rsqrt_f64_full,
         (name, true, Type::F32) => single_approximation(name, flush)?,
-        _ => return Err(Problem::Unsupported),
+        _ => return Err(LowerError::Unsupported),
     };
-    body.unary(f, ty, spec.operands()?)
+    body.unary(f, ty, reader.operands()?)
 }
 
 fn single_approximation(name: &str, flush: bool) -> Lowered<F1> {
@@ -212,12 +211,12 @@ fn single_approximation(name: &str, flush: bool) -> Lowered<F1> {
         "ex2" => (approx::ex2::f32, approx::ex2::f32_flushed),
         "lg2" => (approx::lg2::f32, approx::lg2::f32_flushed),
         "tanh" => (approx::tanh::f32, approx::tanh::f32_flushed),
-        _ => return Err(Problem::Unsupported),
+        _ => return Err(LowerError::Unsupported),
     };
     Ok(if flush { flushed } else { kept })
 }
 
-fn test<'t>(body: &mut Body<'_, 't>, spec: &mut Spec<'_, 't>) -> Lowered<()> {
+fn test<'t>(body: &mut Body<'_, 't>, reader: &mut InstructionReader<'_, 't>) -> Lowered<()> {
     const CLASSES: &[(&str, (F1, F1))] = &[
         ("finite", (compare::finite::f32, compare::finite::f64)),
         ("infinite", (compare::infinite::f32, compare::infinite::f64)),
@@ -226,14 +225,14 @@ fn test<'t>(body: &mut Body<'_, 't>, spec: &mut Spec<'_, 't>) -> Lowered<()> {
         ("normal", (compare::normal::f32, compare::normal::f64)),
         ("subnormal", (compare::subnormal::f32, compare::subnormal::f64)),
     ];
-    let (single, double) = spec.one_of(CLASSES).ok_or(Problem::Unsupported)?;
-    let ty = spec.ty()?;
+    let (single, double) = reader.one_of(CLASSES).ok_or(LowerError::Unsupported)?;
+    let ty = reader.ty()?;
     let f = match ty {
         Type::F32 => single,
         Type::F64 => double,
-        _ => return Err(Problem::Unsupported),
+        _ => return Err(LowerError::Unsupported),
     };
-    let [d, a]: [&Operand<'t>; 2] = spec.operands()?;
+    let [d, a]: [&Operand<'t>; 2] = reader.operands()?;
     let (a, d) = (body.source(a, ty)?, body.dest(d, Type::Pred)?);
     body.emit(Inst::Unary { f, d, a });
     Ok(())

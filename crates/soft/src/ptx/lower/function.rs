@@ -1,10 +1,10 @@
-//! Statements and instructions of a function, each to those who know it.
+//! Lowering the statements of a function.
 
 use super::body::Body;
+use super::control;
+use super::reader::{LowerError, Lowered};
 use super::scope::{Name, Scopes};
-use super::spec::{Lowered, Problem, Spec};
 use super::symbols::Symbols;
-use super::{control, convert, data, float, integer, memory};
 use crate::ptx::code::{Function, Inst};
 use crate::ptx::error::{MOST_ERRORS, PtxError};
 use crate::ptx::syntax::{self, Instruction, Operand, Statement, StatementKind};
@@ -37,11 +37,11 @@ pub(super) fn lower<'t>(
 }
 
 /// The message for a statement that cannot be lowered.
-fn words(statement: &Statement<'_>, problem: Problem) -> String {
+fn words(statement: &Statement<'_>, problem: LowerError) -> String {
     let StatementKind::Instruction(instruction) = &statement.kind else {
         return match problem {
-            Problem::Wrong(words) => words,
-            Problem::Unsupported => "this declaration is not supported by the software driver".into(),
+            LowerError::Wrong(words) => words,
+            LowerError::Unsupported => "this declaration is not supported by the software driver".into(),
         };
     };
     let mut name = instruction.opcode.to_owned();
@@ -50,8 +50,8 @@ fn words(statement: &Statement<'_>, problem: Problem) -> String {
         name.push_str(modifier);
     }
     match problem {
-        Problem::Unsupported => format!("instruction `{name}` is not supported by the software driver"),
-        Problem::Wrong(words) => format!("instruction `{name}`: {words}"),
+        LowerError::Unsupported => format!("instruction `{name}` is not supported by the software driver"),
+        LowerError::Wrong(words) => format!("instruction `{name}`: {words}"),
     }
 }
 
@@ -83,7 +83,7 @@ impl<'t> Body<'_, 't> {
         Ok(())
     }
 
-    /// An instruction whose operands have the elements of vector registers in their place.
+    /// The instruction with vector registers replaced by their elements.
     fn with_elements(&mut self, instruction: &Instruction<'t>) -> Instruction<'t> {
         let operands = instruction.operands.iter().map(|operand| match operand {
             Operand::Name(name) => self.elements(name).unwrap_or_else(|| operand.clone()),
@@ -98,9 +98,9 @@ impl<'t> Body<'_, 't> {
     }
 
     fn instruction(&mut self, instruction: &Instruction<'t>) -> Lowered<()> {
-        let Some(guard) = instruction.guard else { return self.unguarded(instruction) };
+        let Some(guard) = instruction.guard else { return self.opcode(instruction) };
         let p = self.register(guard.predicate, Type::Pred)?;
-        // A guarded branch is one conditional jump; all else is jumped over.
+        // A guarded branch is one conditional jump. Any other guarded instruction is jumped over.
         if instruction.opcode == "bra" {
             let to = control::branch_target(self, instruction)?;
             self.jump(if guard.negated { Inst::JumpUnless { p, to } } else { Inst::JumpIf { p, to } });
@@ -108,48 +108,11 @@ impl<'t> Body<'_, 't> {
         }
         let skip = self.function.code.len();
         self.emit(Inst::Jump { to: 0 });
-        let result = self.unguarded(instruction);
+        let result = self.opcode(instruction);
         let to = self.function.code.len() as u32;
         if let Some(slot) = self.function.code.get_mut(skip) {
             *slot = if guard.negated { Inst::JumpIf { p, to } } else { Inst::JumpUnless { p, to } };
         }
         result
-    }
-
-    fn unguarded(&mut self, instruction: &Instruction<'t>) -> Lowered<()> {
-        let mut spec = Spec::new(instruction);
-        let spec = &mut spec;
-        match instruction.opcode {
-            "add" | "sub" | "mul" | "div" | "min" | "max" | "abs" | "neg" | "mad" | "fma" => {
-                if instruction.modifiers.iter().filter_map(|name| Type::parse(name)).any(Type::is_float) {
-                    float::arithmetic(self, spec)
-                } else {
-                    integer::arithmetic(self, spec)
-                }
-            }
-            "rem" | "sad" | "mul24" | "mad24" | "dp4a" | "dp2a" => integer::arithmetic(self, spec),
-            "addc" | "subc" | "madc" => integer::carrying(self, spec),
-            "and" | "or" | "xor" | "not" | "cnot" | "lop3" | "shl" | "shr" | "shf" | "prmt" | "popc"
-            | "clz" | "bfind" | "brev" | "bfe" | "bfi" | "fns" | "bmsk" | "szext" => {
-                integer::bits(self, spec)
-            }
-            "rcp" | "sqrt" | "rsqrt" | "sin" | "cos" | "ex2" | "lg2" | "tanh" | "copysign" | "testp" => {
-                float::function(self, spec)
-            }
-            "mov" => data::mov(self, spec),
-            "setp" => data::setp(self, spec),
-            "set" => data::set(self, spec),
-            "selp" | "slct" => data::select(self, spec),
-            "cvt" => convert::cvt(self, spec),
-            "cvta" => convert::cvta(self, spec),
-            "isspacep" => convert::isspacep(self, spec),
-            "ld" | "ldu" => memory::load(self, spec),
-            "st" => memory::store(self, spec),
-            "atom" | "red" => memory::atomic(self, spec),
-            "createpolicy" => memory::create_policy(self, spec),
-            "membar" | "fence" => memory::fence(self, spec),
-            "prefetch" | "prefetchu" | "discard" | "applypriority" | "griddepcontrol" => memory::hint(spec),
-            _ => control::instruction(self, spec),
-        }
     }
 }

@@ -1,7 +1,7 @@
 //! Integer arithmetic and bits.
 
 use super::body::Body;
-use super::spec::{Lowered, Problem, Spec};
+use super::reader::{InstructionReader, LowerError, Lowered};
 use crate::ptx::code::{CarryHow, Inst};
 use crate::ptx::math::{F1, F2, F3, bits, integer};
 use crate::ptx::syntax::Operand;
@@ -19,13 +19,13 @@ macro_rules! at {
             Type::S32 => generic::<i32>,
             Type::B64 | Type::U64 => generic::<u64>,
             Type::S64 => generic::<i64>,
-            _ => return Err(Problem::Unsupported),
+            _ => return Err(LowerError::Unsupported),
         };
         f
     }};
 }
 
-/// Which part of a product.
+/// A part of a product.
 #[derive(Clone, Copy, PartialEq)]
 enum Part {
     Low,
@@ -35,65 +35,46 @@ enum Part {
 
 const PARTS: &[(&str, Part)] = &[("lo", Part::Low), ("hi", Part::High), ("wide", Part::Wide)];
 
-/// The opcodes that floats have too, and those named like them.
-pub(super) fn arithmetic<'t>(body: &mut Body<'_, 't>, spec: &mut Spec<'_, 't>) -> Lowered<()> {
-    if matches!(spec.opcode(), "add" | "sub" | "mad") && spec.flag("cc") {
-        return with_carry(body, spec, false, true);
+/// Opcodes that floats have, too, and related ones.
+pub(super) fn arithmetic<'t>(body: &mut Body<'_, 't>, reader: &mut InstructionReader<'_, 't>) -> Lowered<()> {
+    if matches!(reader.opcode(), "add" | "sub" | "mad") && reader.flag("cc") {
+        return with_carry(body, reader, false, true);
     }
-    if let Some(half) = spec.one_of(&[("u16x2", Type::U16), ("s16x2", Type::S16)]) {
-        return packed(body, spec, half);
+    if let Some(half) = reader.one_of(&[("u16x2", Type::U16), ("s16x2", Type::S16)]) {
+        return packed(body, reader, half);
     }
-    let part = spec.one_of(PARTS);
-    let dot = if spec.opcode().starts_with("dp") { Some(spec.ty()?) } else { None };
-    let saturate = spec.flag("sat");
-    let relu = spec.flag("relu");
-    let ty = spec.ty()?;
-    match (spec.opcode(), part) {
-        ("dp4a" | "dp2a", _) => return dot_product(body, spec, part, dot.unwrap_or(ty), ty),
-        ("add", None) if ty == Type::S32 && saturate => {
-            return same2(body, spec, ty, integer::add_sat::<i32>);
-        }
-        ("sub", None) if ty == Type::S32 && saturate => {
-            return same2(body, spec, ty, integer::sub_sat::<i32>);
-        }
-        ("min", None) if ty == Type::S32 && relu => return same2(body, spec, ty, integer::relu_min::<i32>),
-        ("max", None) if ty == Type::S32 && relu => return same2(body, spec, ty, integer::relu_max::<i32>),
-        ("mad", Some(Part::High)) if ty == Type::S32 && saturate => {
-            return same3(body, spec, ty, integer::mad_hi_sat::<i32>);
-        }
-        _ if saturate || relu => return Err(Problem::Unsupported),
-        _ => {}
+    let part = reader.one_of(PARTS);
+    let dot = if reader.opcode().starts_with("dp") { Some(reader.ty()?) } else { None };
+    let saturate = reader.flag("sat");
+    let relu = reader.flag("relu");
+    let ty = reader.ty()?;
+    if let Some(dot) = dot {
+        return dot_product(body, reader, part, dot, ty);
     }
-    let f2: F2 = match (spec.opcode(), part) {
-        ("add", None) => return add(body, spec, ty),
+    if saturate || relu {
+        return clamped(body, reader, part, ty, (saturate, relu));
+    }
+    let f2: F2 = match (reader.opcode(), part) {
+        ("add", None) => return add(body, reader, ty),
         ("mul", Some(Part::Low)) if ty.bits() == 32 => {
-            let [d, a, b] = three(body, spec, ty)?;
+            let [d, a, b] = three(body, reader, ty)?;
             body.emit(Inst::Mul32 { d, a, b });
             return Ok(());
         }
         ("mad", Some(Part::Low)) if ty.bits() == 32 => {
-            let [d, a, b, c] = spec.operands()?;
+            let [d, a, b, c] = reader.operands()?;
             let (a, b, c) = (body.source(a, ty)?, body.source(b, ty)?, body.source(c, ty)?);
             let d = body.dest(d, ty)?;
             body.emit(Inst::Mad32 { d, a, b, c });
             return Ok(());
         }
-        ("mul" | "mad", Some(Part::Wide)) => return wide(body, spec, ty),
-        ("abs", None) => return same1(body, spec, ty, at!(integer::abs, ty, F1)),
-        ("neg", None) => return same1(body, spec, ty, at!(integer::neg, ty, F1)),
-        ("sad", None) => return same3(body, spec, ty, at!(integer::sad, ty, F3)),
-        ("mad", Some(Part::Low)) => return same3(body, spec, ty, at!(integer::mad, ty, F3)),
-        ("mad", Some(Part::High)) => return same3(body, spec, ty, at!(integer::mad_hi, ty, F3)),
-        ("mad24", Some(part)) => {
-            let f: F3 = match (part, ty) {
-                (Part::Low, Type::U32) => integer::mad24_lo::<u32>,
-                (Part::Low, Type::S32) => integer::mad24_lo::<i32>,
-                (Part::High, Type::U32) => integer::mad24_hi::<u32>,
-                (Part::High, Type::S32) => integer::mad24_hi::<i32>,
-                _ => return Err(Problem::Unsupported),
-            };
-            return same3(body, spec, ty, f);
-        }
+        ("mul" | "mad", Some(Part::Wide)) => return wide(body, reader, ty),
+        ("abs", None) => return same1(body, reader, ty, at!(integer::abs, ty, F1)),
+        ("neg", None) => return same1(body, reader, ty, at!(integer::neg, ty, F1)),
+        ("sad", None) => return same3(body, reader, ty, at!(integer::sad, ty, F3)),
+        ("mad", Some(Part::Low)) => return same3(body, reader, ty, at!(integer::mad, ty, F3)),
+        ("mad", Some(Part::High)) => return same3(body, reader, ty, at!(integer::mad_hi, ty, F3)),
+        ("mad24", Some(part)) => return same3(body, reader, ty, mad24(part, ty)?),
         ("mul24", Some(Part::Low)) if ty == Type::U32 => integer::mul24_lo::<u32>,
         ("mul24", Some(Part::Low)) if ty == Type::S32 => integer::mul24_lo::<i32>,
         ("mul24", Some(Part::High)) if ty == Type::U32 => integer::mul24_hi::<u32>,
@@ -105,22 +86,53 @@ pub(super) fn arithmetic<'t>(body: &mut Body<'_, 't>, spec: &mut Spec<'_, 't>) -
         ("rem", None) => at!(integer::rem, ty, F2),
         ("min", None) => at!(integer::min, ty, F2),
         ("max", None) => at!(integer::max, ty, F2),
-        _ => return Err(Problem::Unsupported),
+        _ => return Err(LowerError::Unsupported),
     };
-    same2(body, spec, ty, f2)
+    same2(body, reader, ty, f2)
+}
+
+/// Operations with `.sat` or `.relu`, which only 32-bit signed integers have.
+fn clamped<'t>(
+    body: &mut Body<'_, 't>,
+    reader: &mut InstructionReader<'_, 't>,
+    part: Option<Part>,
+    ty: Type,
+    (saturate, relu): (bool, bool),
+) -> Lowered<()> {
+    if ty != Type::S32 {
+        return Err(LowerError::Unsupported);
+    }
+    match (reader.opcode(), part) {
+        ("add", None) if saturate => same2(body, reader, ty, integer::add_sat::<i32>),
+        ("sub", None) if saturate => same2(body, reader, ty, integer::sub_sat::<i32>),
+        ("min", None) if relu => same2(body, reader, ty, integer::relu_min::<i32>),
+        ("max", None) if relu => same2(body, reader, ty, integer::relu_max::<i32>),
+        ("mad", Some(Part::High)) if saturate => same3(body, reader, ty, integer::mad_hi_sat::<i32>),
+        _ => Err(LowerError::Unsupported),
+    }
+}
+
+fn mad24(part: Part, ty: Type) -> Lowered<F3> {
+    Ok(match (part, ty) {
+        (Part::Low, Type::U32) => integer::mad24_lo::<u32>,
+        (Part::Low, Type::S32) => integer::mad24_lo::<i32>,
+        (Part::High, Type::U32) => integer::mad24_hi::<u32>,
+        (Part::High, Type::S32) => integer::mad24_hi::<i32>,
+        _ => return Err(LowerError::Unsupported),
+    })
 }
 
 /// Two half-words side by side.
-fn packed<'t>(body: &mut Body<'_, 't>, spec: &mut Spec<'_, 't>, half: Type) -> Lowered<()> {
-    let f: F2 = match (spec.opcode(), spec.flag("relu")) {
+fn packed<'t>(body: &mut Body<'_, 't>, reader: &mut InstructionReader<'_, 't>, half: Type) -> Lowered<()> {
+    let f: F2 = match (reader.opcode(), reader.flag("relu")) {
         ("add", false) => integer::add::<u16>,
         ("min", false) => at!(integer::min, half, F2),
         ("max", false) => at!(integer::max, half, F2),
         ("min", true) if half == Type::S16 => integer::relu_min::<i16>,
         ("max", true) if half == Type::S16 => integer::relu_max::<i16>,
-        _ => return Err(Problem::Unsupported),
+        _ => return Err(LowerError::Unsupported),
     };
-    let [d, a, b] = three(body, spec, Type::B32)?;
+    let [d, a, b] = three(body, reader, Type::B32)?;
     let halves = [0, 16].map(|shift| {
         let (d, a, b) = (body.fresh(), body.field(a, shift, 16), body.field(b, shift, 16));
         body.emit(Inst::Binary { f, d, a, b });
@@ -130,64 +142,64 @@ fn packed<'t>(body: &mut Body<'_, 't>, spec: &mut Spec<'_, 't>, half: Type) -> L
     Ok(())
 }
 
-fn same1<'t>(body: &mut Body<'_, 't>, spec: &Spec<'_, 't>, ty: Type, f: F1) -> Lowered<()> {
-    body.unary(f, ty, spec.operands()?)
+fn same1<'t>(body: &mut Body<'_, 't>, reader: &InstructionReader<'_, 't>, ty: Type, f: F1) -> Lowered<()> {
+    body.unary(f, ty, reader.operands()?)
 }
-fn same2<'t>(body: &mut Body<'_, 't>, spec: &Spec<'_, 't>, ty: Type, f: F2) -> Lowered<()> {
-    body.binary(f, [ty; 3], spec.operands()?)
+fn same2<'t>(body: &mut Body<'_, 't>, reader: &InstructionReader<'_, 't>, ty: Type, f: F2) -> Lowered<()> {
+    body.binary(f, [ty; 3], reader.operands()?)
 }
-fn same3<'t>(body: &mut Body<'_, 't>, spec: &Spec<'_, 't>, ty: Type, f: F3) -> Lowered<()> {
-    body.ternary(f, [ty; 4], spec.operands()?)
+fn same3<'t>(body: &mut Body<'_, 't>, reader: &InstructionReader<'_, 't>, ty: Type, f: F3) -> Lowered<()> {
+    body.ternary(f, [ty; 4], reader.operands()?)
 }
 
-fn three<'t>(body: &mut Body<'_, 't>, spec: &Spec<'_, 't>, ty: Type) -> Lowered<[u32; 3]> {
-    let [d, a, b] = spec.operands()?;
+fn three<'t>(body: &mut Body<'_, 't>, reader: &InstructionReader<'_, 't>, ty: Type) -> Lowered<[u32; 3]> {
+    let [d, a, b] = reader.operands()?;
     let (a, b) = (body.source(a, ty)?, body.source(b, ty)?);
     Ok([body.dest(d, ty)?, a, b])
 }
 
-fn add<'t>(body: &mut Body<'_, 't>, spec: &Spec<'_, 't>, ty: Type) -> Lowered<()> {
+fn add<'t>(body: &mut Body<'_, 't>, reader: &InstructionReader<'_, 't>, ty: Type) -> Lowered<()> {
     match ty.bits() {
         32 => {
-            let [d, a, b] = three(body, spec, ty)?;
+            let [d, a, b] = three(body, reader, ty)?;
             body.emit(Inst::Add32 { d, a, b });
         }
         64 => {
-            let [d, a, b] = three(body, spec, ty)?;
+            let [d, a, b] = three(body, reader, ty)?;
             body.emit(Inst::Add64 { d, a, b });
         }
-        _ => return same2(body, spec, ty, at!(integer::add, ty, F2)),
+        _ => return same2(body, reader, ty, at!(integer::add, ty, F2)),
     }
     Ok(())
 }
 
-fn wide<'t>(body: &mut Body<'_, 't>, spec: &Spec<'_, 't>, ty: Type) -> Lowered<()> {
+fn wide<'t>(body: &mut Body<'_, 't>, reader: &InstructionReader<'_, 't>, ty: Type) -> Lowered<()> {
     let (result, mul, mad): (Type, F2, F3) = match ty {
         Type::U16 => (Type::U32, integer::mul_wide::<u16>, integer::mad_wide::<u16>),
         Type::S16 => (Type::S32, integer::mul_wide::<i16>, integer::mad_wide::<i16>),
         Type::U32 => (Type::U64, integer::mul_wide::<u32>, integer::mad_wide::<u32>),
         Type::S32 => (Type::S64, integer::mul_wide::<i32>, integer::mad_wide::<i32>),
-        _ => return Err(Problem::Unsupported),
+        _ => return Err(LowerError::Unsupported),
     };
-    if spec.opcode() == "mul" {
-        body.binary(mul, [result, ty, ty], spec.operands()?)
+    if reader.opcode() == "mul" {
+        body.binary(mul, [result, ty, ty], reader.operands()?)
     } else {
-        body.ternary(mad, [result, ty, ty, result], spec.operands()?)
+        body.ternary(mad, [result, ty, ty, result], reader.operands()?)
     }
 }
 
 fn dot_product<'t>(
     body: &mut Body<'_, 't>,
-    spec: &Spec<'_, 't>,
+    reader: &InstructionReader<'_, 't>,
     part: Option<Part>,
     a: Type,
     b: Type,
 ) -> Lowered<()> {
     let high = part == Some(Part::High);
-    if (spec.opcode() == "dp4a") != part.is_none() || a.bits() != 32 || b.bits() != 32 {
-        return Err(Problem::Unsupported);
+    if (reader.opcode() == "dp4a") != part.is_none() || a.bits() != 32 || b.bits() != 32 {
+        return Err(LowerError::Unsupported);
     }
-    let f: F3 = match (spec.opcode(), a.is_signed(), b.is_signed(), high) {
+    let f: F3 = match (reader.opcode(), a.is_signed(), b.is_signed(), high) {
         ("dp4a", false, false, _) => integer::dp4a::<false, false>,
         ("dp4a", false, true, _) => integer::dp4a::<false, true>,
         ("dp4a", true, false, _) => integer::dp4a::<true, false>,
@@ -201,42 +213,42 @@ fn dot_product<'t>(
         (_, true, false, true) => integer::dp2a::<true, false, true>,
         (_, true, true, true) => integer::dp2a::<true, true, true>,
     };
-    same3(body, spec, Type::B32, f)
+    same3(body, reader, Type::B32, f)
 }
 
 /// `addc`, `subc`, `madc`.
-pub(super) fn carrying<'t>(body: &mut Body<'_, 't>, spec: &mut Spec<'_, 't>) -> Lowered<()> {
-    let out = spec.flag("cc");
-    with_carry(body, spec, true, out)
+pub(super) fn carrying<'t>(body: &mut Body<'_, 't>, reader: &mut InstructionReader<'_, 't>) -> Lowered<()> {
+    let out = reader.flag("cc");
+    with_carry(body, reader, true, out)
 }
 
 fn with_carry<'t>(
     body: &mut Body<'_, 't>,
-    spec: &mut Spec<'_, 't>,
+    reader: &mut InstructionReader<'_, 't>,
     carry_in: bool,
     carry_out: bool,
 ) -> Lowered<()> {
-    let part = spec.one_of(PARTS);
-    let ty = spec.ty()?;
+    let part = reader.one_of(PARTS);
+    let ty = reader.ty()?;
     if !matches!(ty.bits(), 32 | 64) || !ty.is_integer() {
-        return Err(Problem::Unsupported);
+        return Err(LowerError::Unsupported);
     }
-    let subtract = spec.opcode().starts_with("sub");
+    let subtract = reader.opcode().starts_with("sub");
     let how = CarryHow { wide: ty.bits() == 64, subtract, carry_in, carry_out };
-    if !spec.opcode().starts_with("mad") {
+    if !reader.opcode().starts_with("mad") {
         if part.is_some() {
-            return Err(Problem::Unsupported);
+            return Err(LowerError::Unsupported);
         }
-        let [d, a, b] = three(body, spec, ty)?;
+        let [d, a, b] = three(body, reader, ty)?;
         body.emit(Inst::Carry { d, a, b, how });
         return Ok(());
     }
     let f = match part {
         Some(Part::Low) => at!(integer::mul, ty, F2),
         Some(Part::High) => at!(integer::mul_hi, ty, F2),
-        _ => return Err(Problem::Unsupported),
+        _ => return Err(LowerError::Unsupported),
     };
-    let [d, a, b, c] = spec.operands()?;
+    let [d, a, b, c] = reader.operands()?;
     let (a, b, c) = (body.source(a, ty)?, body.source(b, ty)?, body.source(c, ty)?);
     let (d, product) = (body.dest(d, ty)?, body.fresh());
     body.emit(Inst::Binary { f, d: product, a, b });
@@ -245,66 +257,66 @@ fn with_carry<'t>(
 }
 
 /// Logic, shifts and bit fields.
-pub(super) fn bits<'t>(body: &mut Body<'_, 't>, spec: &mut Spec<'_, 't>) -> Lowered<()> {
-    match spec.opcode() {
-        "shf" => return funnel(body, spec),
-        "prmt" => return permute(body, spec),
-        "bmsk" | "szext" => return masks(body, spec),
-        "bfind" => return find(body, spec),
-        "lop3" => return lop3(body, spec),
+pub(super) fn bits<'t>(body: &mut Body<'_, 't>, reader: &mut InstructionReader<'_, 't>) -> Lowered<()> {
+    match reader.opcode() {
+        "shf" => return funnel(body, reader),
+        "prmt" => return permute(body, reader),
+        "bmsk" | "szext" => return masks(body, reader),
+        "bfind" => return find(body, reader),
+        "lop3" => return lop3(body, reader),
         _ => {}
     }
-    let ty = spec.ty()?;
+    let ty = reader.ty()?;
     let wide = ty.bits() == 64;
     let (u32, b32) = (Type::U32, Type::B32);
     if ty == Type::Pred {
-        return match spec.opcode() {
-            "and" => same2(body, spec, ty, bits::and),
-            "or" => same2(body, spec, ty, bits::or),
-            "xor" => same2(body, spec, ty, bits::xor),
-            "not" => same1(body, spec, ty, bits::not_pred),
-            _ => Err(Problem::Unsupported),
+        return match reader.opcode() {
+            "and" => same2(body, reader, ty, bits::and),
+            "or" => same2(body, reader, ty, bits::or),
+            "xor" => same2(body, reader, ty, bits::xor),
+            "not" => same1(body, reader, ty, bits::not_pred),
+            _ => Err(LowerError::Unsupported),
         };
     }
     if !matches!(ty.bits(), 16 | 32 | 64) || ty.is_float() {
-        return Err(Problem::Unsupported);
+        return Err(LowerError::Unsupported);
     }
-    match spec.opcode() {
+    match reader.opcode() {
         "and" => {
-            let [d, a, b] = three(body, spec, ty)?;
+            let [d, a, b] = three(body, reader, ty)?;
             body.emit(Inst::And { d, a, b });
             Ok(())
         }
-        "or" => same2(body, spec, ty, bits::or),
-        "xor" => same2(body, spec, ty, bits::xor),
-        "not" => same1(body, spec, ty, bits::not),
-        "cnot" => same1(body, spec, ty, at!(bits::cnot, ty, F1)),
-        "shl" => body.binary(at!(integer::shl, ty, F2), [ty, ty, u32], spec.operands()?),
-        "shr" => body.binary(at!(integer::shr, ty, F2), [ty, ty, u32], spec.operands()?),
-        _ if ty.bits() == 16 => Err(Problem::Unsupported),
-        "popc" => count(body, spec, ty, if wide { bits::popc64 } else { bits::popc32 }),
-        "clz" => count(body, spec, ty, if wide { bits::clz64 } else { bits::clz32 }),
-        "brev" => same1(body, spec, ty, if wide { bits::brev64 } else { bits::brev32 }),
-        "bfe" => body.ternary(at!(bits::bfe, ty, F3), [ty, ty, u32, u32], spec.operands()?),
+        "or" => same2(body, reader, ty, bits::or),
+        "xor" => same2(body, reader, ty, bits::xor),
+        "not" => same1(body, reader, ty, bits::not),
+        "cnot" => same1(body, reader, ty, at!(bits::cnot, ty, F1)),
+        "shl" => body.binary(at!(integer::shl, ty, F2), [ty, ty, u32], reader.operands()?),
+        "shr" => body.binary(at!(integer::shr, ty, F2), [ty, ty, u32], reader.operands()?),
+        _ if ty.bits() == 16 => Err(LowerError::Unsupported),
+        "popc" => count(body, reader, ty, if wide { bits::popc64 } else { bits::popc32 }),
+        "clz" => count(body, reader, ty, if wide { bits::clz64 } else { bits::clz32 }),
+        "brev" => same1(body, reader, ty, if wide { bits::brev64 } else { bits::brev32 }),
+        "bfe" => body.ternary(at!(bits::bfe, ty, F3), [ty, ty, u32, u32], reader.operands()?),
         "bfi" => {
             let f = if wide { bits::bfi::<u64> } else { bits::bfi::<u32> };
-            body.quaternary(f, [ty, ty, ty, u32, u32], spec.operands()?)
+            body.quaternary(f, [ty, ty, ty, u32, u32], reader.operands()?)
         }
-        "fns" if !wide => body.ternary(bits::fns, [b32; 4], spec.operands()?),
-        _ => Err(Problem::Unsupported),
+        "fns" if !wide => body.ternary(bits::fns, [b32; 4], reader.operands()?),
+        _ => Err(LowerError::Unsupported),
     }
 }
 
-fn count<'t>(body: &mut Body<'_, 't>, spec: &Spec<'_, 't>, ty: Type, f: F1) -> Lowered<()> {
-    let [d, a]: [&Operand<'t>; 2] = spec.operands()?;
+fn count<'t>(body: &mut Body<'_, 't>, reader: &InstructionReader<'_, 't>, ty: Type, f: F1) -> Lowered<()> {
+    let [d, a]: [&Operand<'t>; 2] = reader.operands()?;
     let (a, d) = (body.source(a, ty)?, body.dest(d, Type::U32)?);
     body.emit(Inst::Unary { f, d, a });
     Ok(())
 }
 
-fn find<'t>(body: &mut Body<'_, 't>, spec: &mut Spec<'_, 't>) -> Lowered<()> {
-    let shift = spec.flag("shiftamt");
-    let ty = spec.ty()?;
+fn find<'t>(body: &mut Body<'_, 't>, reader: &mut InstructionReader<'_, 't>) -> Lowered<()> {
+    let shift = reader.flag("shiftamt");
+    let ty = reader.ty()?;
     let f: F1 = match (ty, shift) {
         (Type::U32, false) => bits::bfind::<u32, false>,
         (Type::U32, true) => bits::bfind::<u32, true>,
@@ -314,20 +326,20 @@ fn find<'t>(body: &mut Body<'_, 't>, spec: &mut Spec<'_, 't>) -> Lowered<()> {
         (Type::U64, true) => bits::bfind::<u64, true>,
         (Type::S64, false) => bits::bfind::<i64, false>,
         (Type::S64, true) => bits::bfind::<i64, true>,
-        _ => return Err(Problem::Unsupported),
+        _ => return Err(LowerError::Unsupported),
     };
-    count(body, spec, ty, f)
+    count(body, reader, ty, f)
 }
 
-fn funnel<'t>(body: &mut Body<'_, 't>, spec: &mut Spec<'_, 't>) -> Lowered<()> {
-    let left = match spec.one_of(&[("l", true), ("r", false)]) {
+fn funnel<'t>(body: &mut Body<'_, 't>, reader: &mut InstructionReader<'_, 't>) -> Lowered<()> {
+    let left = match reader.one_of(&[("l", true), ("r", false)]) {
         Some(left) => left,
-        None => return Err(Problem::Unsupported),
+        None => return Err(LowerError::Unsupported),
     };
-    let wrap = spec.one_of(&[("wrap", true), ("clamp", false)]).ok_or(Problem::Unsupported)?;
-    let ty = spec.ty()?;
+    let wrap = reader.one_of(&[("wrap", true), ("clamp", false)]).ok_or(LowerError::Unsupported)?;
+    let ty = reader.ty()?;
     if ty != Type::B32 {
-        return Err(Problem::Unsupported);
+        return Err(LowerError::Unsupported);
     }
     let f: F3 = match (left, wrap) {
         (true, true) => bits::shf_left::<true>,
@@ -335,13 +347,13 @@ fn funnel<'t>(body: &mut Body<'_, 't>, spec: &mut Spec<'_, 't>) -> Lowered<()> {
         (false, true) => bits::shf_right::<true>,
         (false, false) => bits::shf_right::<false>,
     };
-    body.ternary(f, [ty, ty, ty, Type::U32], spec.operands()?)
+    body.ternary(f, [ty, ty, ty, Type::U32], reader.operands()?)
 }
 
-fn permute<'t>(body: &mut Body<'_, 't>, spec: &mut Spec<'_, 't>) -> Lowered<()> {
-    let ty = spec.ty()?;
+fn permute<'t>(body: &mut Body<'_, 't>, reader: &mut InstructionReader<'_, 't>) -> Lowered<()> {
+    let ty = reader.ty()?;
     if ty != Type::B32 {
-        return Err(Problem::Unsupported);
+        return Err(LowerError::Unsupported);
     }
     const MODES: &[(&str, F3)] = &[
         ("f4e", bits::prmt_mode::<0>),
@@ -351,29 +363,29 @@ fn permute<'t>(body: &mut Body<'_, 't>, spec: &mut Spec<'_, 't>) -> Lowered<()> 
         ("ecr", bits::prmt_mode::<4>),
         ("rc16", bits::prmt_mode::<5>),
     ];
-    let f = spec.one_of(MODES).unwrap_or(bits::prmt);
-    body.ternary(f, [ty, ty, ty, Type::U32], spec.operands()?)
+    let f = reader.one_of(MODES).unwrap_or(bits::prmt);
+    body.ternary(f, [ty, ty, ty, Type::U32], reader.operands()?)
 }
 
-fn masks<'t>(body: &mut Body<'_, 't>, spec: &mut Spec<'_, 't>) -> Lowered<()> {
-    let wrap = spec.one_of(&[("wrap", true), ("clamp", false)]).ok_or(Problem::Unsupported)?;
-    let ty = spec.ty()?;
-    let f: F2 = match (spec.opcode(), ty, wrap) {
+fn masks<'t>(body: &mut Body<'_, 't>, reader: &mut InstructionReader<'_, 't>) -> Lowered<()> {
+    let wrap = reader.one_of(&[("wrap", true), ("clamp", false)]).ok_or(LowerError::Unsupported)?;
+    let ty = reader.ty()?;
+    let f: F2 = match (reader.opcode(), ty, wrap) {
         ("bmsk", Type::B32, true) => bits::bmsk::<true>,
         ("bmsk", Type::B32, false) => bits::bmsk::<false>,
         ("szext", Type::U32, true) => bits::szext::<false, true>,
         ("szext", Type::U32, false) => bits::szext::<false, false>,
         ("szext", Type::S32, true) => bits::szext::<true, true>,
         ("szext", Type::S32, false) => bits::szext::<true, false>,
-        _ => return Err(Problem::Unsupported),
+        _ => return Err(LowerError::Unsupported),
     };
-    same2(body, spec, ty, f)
+    same2(body, reader, ty, f)
 }
 
-fn lop3<'t>(body: &mut Body<'_, 't>, spec: &mut Spec<'_, 't>) -> Lowered<()> {
-    let ty = spec.ty()?;
+fn lop3<'t>(body: &mut Body<'_, 't>, reader: &mut InstructionReader<'_, 't>) -> Lowered<()> {
+    let ty = reader.ty()?;
     if ty != Type::B32 {
-        return Err(Problem::Unsupported);
+        return Err(LowerError::Unsupported);
     }
-    body.quaternary(bits::lop3, [ty, ty, ty, ty, Type::U32], spec.operands()?)
+    body.quaternary(bits::lop3, [ty, ty, ty, ty, Type::U32], reader.operands()?)
 }

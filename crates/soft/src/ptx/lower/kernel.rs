@@ -1,14 +1,14 @@
-//! What a launch has to know of a kernel, gathered over all that it can call.
+//! The launch properties of a kernel, collected over all functions that it can call.
 
 use std::sync::Arc;
 
-use super::symbols::layout;
+use super::variable::layout;
 use crate::ptx::code::{Inst, Place, Program, Target};
 use crate::ptx::error::PtxError;
 use crate::ptx::image::{Kernel, Param};
 use crate::ptx::syntax::Function;
 
-/// Most bytes of parameters of a kernel: the limit of the newest devices.
+/// The most parameter bytes of a kernel on the newest devices.
 const MOST_PARAMETERS: u32 = 32764;
 
 pub(super) fn kernel(
@@ -74,7 +74,7 @@ fn reachable(kernel: u32, program: &Program) -> Vec<u32> {
     reached
 }
 
-/// Gives the shared variables that the functions mention their offsets; dynamic arrays follow the
+/// Assigns offsets to the shared variables that the functions use. Dynamic arrays follow the
 /// others.
 fn place_shared(functions: &[u32], program: &Program) -> (Vec<u32>, u32) {
     let mut is_used = vec![false; program.shared.len()];

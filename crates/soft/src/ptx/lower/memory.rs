@@ -1,8 +1,8 @@
 //! Loads, stores and atomics.
 
+use super::address::Address;
 use super::body::Body;
-use super::operand::Address;
-use super::spec::{Lowered, Problem, Spec};
+use super::reader::{InstructionReader, LowerError, Lowered};
 use crate::ptx::code::{Access, AtomicOp, AtomicType, Cell, Inst, NONE, Reg, Space};
 use crate::ptx::syntax::Operand;
 use crate::ptx::types::Type;
@@ -20,18 +20,18 @@ const SPACES: &[(&str, Space)] = &[
     ("param::func", Space::Param),
 ];
 
-/// Order and scope. Accesses are relaxed atomics of the host; `.acquire` and `.release` add a
-/// fence.
+/// Memory order and scope. Accesses are relaxed atomics of the host; `.acquire` and `.release` add
+/// a fence.
 const ORDER: &[&str] = &[
     "weak", "volatile", "relaxed", "acq_rel", "acquire", "release", "mmio", "cta", "cluster", "gpu", "sys",
     "nc",
 ];
 const CACHE: &[&str] = &["ca", "cg", "cs", "lu", "cv", "wb", "wt", "unified"];
 
-fn skip_hints(spec: &mut Spec<'_, '_>) {
-    spec.ignore(ORDER);
-    spec.ignore(CACHE);
-    spec.ignore_prefixes(&["L1::", "L2::64B", "L2::128B", "L2::256B", "L2::evict_"]);
+fn skip_hints(reader: &mut InstructionReader<'_, '_>) {
+    reader.ignore(ORDER);
+    reader.ignore(CACHE);
+    reader.ignore_prefixes(&["L1::", "L2::64B", "L2::128B", "L2::256B", "L2::evict_"]);
 }
 
 fn cell(ty: Type, is_load: bool) -> Lowered<Cell> {
@@ -40,7 +40,7 @@ fn cell(ty: Type, is_load: bool) -> Lowered<Cell> {
         Type::S8 if is_load => Cell::S8,
         Type::S16 if is_load => Cell::S16,
         Type::S32 if is_load => Cell::S32,
-        Type::Pred => return Err(Problem::Unsupported),
+        Type::Pred => return Err(LowerError::Unsupported),
         _ => match ty.bits() {
             8 => Cell::U8,
             16 => Cell::U16,
@@ -50,45 +50,52 @@ fn cell(ty: Type, is_load: bool) -> Lowered<Cell> {
     })
 }
 
-/// A cache policy, which is an operand behind the others: it changes nothing here.
-fn skip_policy<'t>(body: &mut Body<'_, 't>, spec: &mut Spec<'_, 't>) -> Lowered<()> {
-    if !spec.flag("L2::cache_hint") {
+/// A cache policy, which is the last operand. It has no effect here.
+fn skip_policy<'t>(body: &mut Body<'_, 't>, reader: &mut InstructionReader<'_, 't>) -> Lowered<()> {
+    if !reader.flag("L2::cache_hint") {
         return Ok(());
     }
-    match spec.take_last_operand() {
+    match reader.take_last_operand() {
         Some(policy) => body.source(policy, Type::B64).map(drop),
         None => Err("a cache policy is wanted".to_owned().into()),
     }
 }
 
-/// `createpolicy`: what a policy is made of has no meaning here.
-pub(super) fn create_policy<'t>(body: &mut Body<'_, 't>, spec: &mut Spec<'_, 't>) -> Lowered<()> {
-    spec.ignore(&["fractional", "range", "cvt", "global", "L2"]);
-    spec.ignore_prefixes(&["L2::evict_"]);
-    if spec.ty()? != Type::B64 {
-        return Err(Problem::Unsupported);
+/// `createpolicy`. Policies have no effect here.
+pub(super) fn create_policy<'t>(
+    body: &mut Body<'_, 't>,
+    reader: &mut InstructionReader<'_, 't>,
+) -> Lowered<()> {
+    reader.ignore(&["fractional", "range", "cvt", "global", "L2"]);
+    reader.ignore_prefixes(&["L2::evict_"]);
+    if reader.ty()? != Type::B64 {
+        return Err(LowerError::Unsupported);
     }
-    let [d, ..] = spec.all_operands()? else { return Err("a register is wanted".to_owned().into()) };
+    let [d, ..] = reader.all_operands()? else { return Err("a register is wanted".to_owned().into()) };
     let (a, d) = (body.constant(0), body.dest(d, Type::B64)?);
     body.emit(Inst::Move { d, a });
     Ok(())
 }
 
-/// Space, shape and element type, common to loads and stores.
-fn access<'t>(body: &mut Body<'_, 't>, spec: &mut Spec<'_, 't>, is_load: bool) -> Lowered<(Access, Type)> {
-    skip_policy(body, spec)?;
-    skip_hints(spec);
-    let space = spec.one_of(SPACES).unwrap_or(Space::Generic);
-    let count = spec.one_of(&[("v2", 2), ("v4", 4), ("v8", 8)]).unwrap_or(1);
-    let ty = spec.ty()?;
+/// The space, shape and element type of a load or store.
+fn access<'t>(
+    body: &mut Body<'_, 't>,
+    reader: &mut InstructionReader<'_, 't>,
+    is_load: bool,
+) -> Lowered<(Access, Type)> {
+    skip_policy(body, reader)?;
+    skip_hints(reader);
+    let space = reader.one_of(SPACES).unwrap_or(Space::Generic);
+    let count = reader.one_of(&[("v2", 2), ("v4", 4), ("v8", 8)]).unwrap_or(1);
+    let ty = reader.ty()?;
     let access = Access { space, cell: cell(ty, is_load)?, count };
     if access.bytes() > 32 {
-        return Err(Problem::Unsupported);
+        return Err(LowerError::Unsupported);
     }
     Ok((access, ty))
 }
 
-/// The registers of an operand: one, or those of a vector.
+/// The registers of an operand: one, or the elements of a vector.
 fn registers<'t>(
     body: &mut Body<'_, 't>,
     operand: &Operand<'t>,
@@ -112,10 +119,10 @@ fn registers<'t>(
     }
 }
 
-pub(super) fn load<'t>(body: &mut Body<'_, 't>, spec: &mut Spec<'_, 't>) -> Lowered<()> {
-    let acquires = spec.flag("acquire");
-    let (mut access, ty) = access(body, spec, true)?;
-    let [d, a] = spec.operands()?;
+pub(super) fn load<'t>(body: &mut Body<'_, 't>, reader: &mut InstructionReader<'_, 't>) -> Lowered<()> {
+    let acquires = reader.flag("acquire");
+    let (mut access, ty) = access(body, reader, true)?;
+    let [d, a] = reader.operands()?;
     let Address { base, offset, space } = body.address(a, access.space, access.bytes())?;
     access.space = space;
     let d = registers(body, d, access.count, |body, each| body.wide_dest(each, ty))?;
@@ -126,10 +133,10 @@ pub(super) fn load<'t>(body: &mut Body<'_, 't>, spec: &mut Spec<'_, 't>) -> Lowe
     Ok(())
 }
 
-pub(super) fn store<'t>(body: &mut Body<'_, 't>, spec: &mut Spec<'_, 't>) -> Lowered<()> {
-    let releases = spec.flag("release");
-    let (mut access, ty) = access(body, spec, false)?;
-    let [d, a] = spec.operands()?;
+pub(super) fn store<'t>(body: &mut Body<'_, 't>, reader: &mut InstructionReader<'_, 't>) -> Lowered<()> {
+    let releases = reader.flag("release");
+    let (mut access, ty) = access(body, reader, false)?;
+    let [d, a] = reader.operands()?;
     let Address { base, offset, space } = body.address(d, access.space, access.bytes())?;
     if space == Space::Entry {
         return Err("the parameters of a kernel cannot be written".to_owned().into());
@@ -175,35 +182,35 @@ fn atomic_type(op: AtomicOp, ty: Type) -> Lowered<AtomicType> {
         (Add | Min | Max, Type::Bf16) => AtomicType::Bf16,
         (Add | Min | Max, Type::F16x2) => AtomicType::F16x2,
         (Add | Min | Max, Type::Bf16x2) => AtomicType::Bf16x2,
-        _ => return Err(Problem::Unsupported),
+        _ => return Err(LowerError::Unsupported),
     })
 }
 
-/// `atom`, and `red` which is the same without a result.
-pub(super) fn atomic<'t>(body: &mut Body<'_, 't>, spec: &mut Spec<'_, 't>) -> Lowered<()> {
-    skip_policy(body, spec)?;
-    skip_hints(spec);
-    spec.ignore(&["noftz"]);
-    let space = spec.one_of(SPACES).unwrap_or(Space::Generic);
-    let op = spec.one_of(ATOMICS).ok_or(Problem::Unsupported)?;
-    let ty = spec.ty()?;
+/// `atom`, and `red`, which has no result.
+pub(super) fn atomic<'t>(body: &mut Body<'_, 't>, reader: &mut InstructionReader<'_, 't>) -> Lowered<()> {
+    skip_policy(body, reader)?;
+    skip_hints(reader);
+    reader.ignore(&["noftz"]);
+    let space = reader.one_of(SPACES).unwrap_or(Space::Generic);
+    let op = reader.one_of(ATOMICS).ok_or(LowerError::Unsupported)?;
+    let ty = reader.ty()?;
     let atomic = atomic_type(op, ty)?;
     if !matches!(space, Space::Generic | Space::Global | Space::Shared) {
-        return Err(Problem::Unsupported);
+        return Err(LowerError::Unsupported);
     }
     let swaps = op == AtomicOp::CompareSwap;
-    let (d, a, b, c): (Option<&Operand<'t>>, _, _, Option<&Operand<'t>>) = match (spec.opcode(), swaps) {
-        ("red", true) => return Err(Problem::Unsupported),
+    let (d, a, b, c): (Option<&Operand<'t>>, _, _, Option<&Operand<'t>>) = match (reader.opcode(), swaps) {
+        ("red", true) => return Err(LowerError::Unsupported),
         ("red", false) => {
-            let [a, b] = spec.operands()?;
+            let [a, b] = reader.operands()?;
             (None, a, b, None)
         }
         (_, false) => {
-            let [d, a, b] = spec.operands()?;
+            let [d, a, b] = reader.operands()?;
             (Some(d), a, b, None)
         }
         (_, true) => {
-            let [d, a, b, c] = spec.operands()?;
+            let [d, a, b, c] = reader.operands()?;
             (Some(d), a, b, Some(c))
         }
     };
@@ -222,9 +229,9 @@ pub(super) fn atomic<'t>(body: &mut Body<'_, 't>, spec: &mut Spec<'_, 't>) -> Lo
 }
 
 /// Fences.
-pub(super) fn fence<'t>(body: &mut Body<'_, 't>, spec: &mut Spec<'_, 't>) -> Lowered<()> {
-    skip_hints(spec);
-    spec.ignore(&[
+pub(super) fn fence<'t>(body: &mut Body<'_, 't>, reader: &mut InstructionReader<'_, 't>) -> Lowered<()> {
+    skip_hints(reader);
+    reader.ignore(&[
         "sc",
         "gl",
         "proxy",
@@ -235,16 +242,26 @@ pub(super) fn fence<'t>(body: &mut Body<'_, 't>, spec: &mut Spec<'_, 't>) -> Low
         "shared::cluster",
         "mbarrier_init",
     ]);
-    spec.ignore_prefixes(&["sync_restrict::", "op_restrict::"]);
-    spec.finish()?;
+    reader.ignore_prefixes(&["sync_restrict::", "op_restrict::"]);
+    reader.finish()?;
     body.emit(Inst::Fence);
     Ok(())
 }
 
-/// Cache hints and dependent launches: nothing to do.
-pub(super) fn hint(spec: &mut Spec<'_, '_>) -> Lowered<()> {
-    skip_hints(spec);
-    spec.ignore(&["global", "local", "const", "param", "tensormap", "L1", "L2", "launch_dependents", "wait"]);
-    spec.ignore_prefixes(&["L2::"]);
-    spec.finish()
+/// Cache hints and dependent launches, without effect.
+pub(super) fn hint(reader: &mut InstructionReader<'_, '_>) -> Lowered<()> {
+    skip_hints(reader);
+    reader.ignore(&[
+        "global",
+        "local",
+        "const",
+        "param",
+        "tensormap",
+        "L1",
+        "L2",
+        "launch_dependents",
+        "wait",
+    ]);
+    reader.ignore_prefixes(&["L2::"]);
+    reader.finish()
 }

@@ -1,22 +1,13 @@
-//! Operands to registers, with their types checked.
+//! Operands to registers: sources and destinations, with their types checked.
 
 use super::body::Body;
+use super::reader::{LowerError, Lowered};
 use super::scope::Name;
-use super::spec::{Lowered, Problem};
-use super::symbols::{Symbol, function_address};
-use crate::ptx::code::{Inst, LOCAL_WINDOW, NONE, PARAM_WINDOW, Reg, SHARED_WINDOW, Space};
-use crate::ptx::math::{self, F1, F2, F3, F4, bits, integer};
+use crate::ptx::code::{Inst, Reg};
+use crate::ptx::math::{bits, integer};
 use crate::ptx::special::Special;
 use crate::ptx::syntax::Operand;
 use crate::ptx::types::Type;
-
-/// An address operand: base register (or [`NONE`] where the space needs none), offset, and the
-/// space to use.
-pub(super) struct Address {
-    pub(super) base: Reg,
-    pub(super) offset: i32,
-    pub(super) space: Space,
-}
 
 impl<'t> Body<'_, 't> {
     /// The register of that name, which must be as wide as `ty`.
@@ -33,7 +24,7 @@ impl<'t> Body<'_, 't> {
         if fits { Ok(slot) } else { Err(mismatch(name, found, ty)) }
     }
 
-    fn declared(&mut self, name: &'t str) -> Lowered<(Type, Reg)> {
+    pub(super) fn declared(&mut self, name: &'t str) -> Lowered<(Type, Reg)> {
         let next = self.function.template.len() as u32;
         match self.scopes.find(name) {
             Some(Name::Register { ty, slot: Some(slot) }) => Ok((*ty, *slot)),
@@ -75,8 +66,8 @@ impl<'t> Body<'_, 't> {
         Some(Operand::Vector(names.map(|&[member, _]| Operand::Member(name, member)).collect()))
     }
 
-    /// The element of that name, if it is one, which must be as wide as `ty`; or wider, where that
-    /// is allowed.
+    /// The element of that name, if it is one. It must be as wide as `ty`, or at least as wide if
+    /// `is_wide` is set.
     fn fitting_element(
         &mut self,
         name: &'t str,
@@ -91,7 +82,7 @@ impl<'t> Body<'_, 't> {
         }))
     }
 
-    fn is_register(&mut self, name: &'t str) -> bool {
+    pub(super) fn is_register(&mut self, name: &'t str) -> bool {
         matches!(self.scopes.find(name), Some(Name::Register { .. }))
     }
 
@@ -110,7 +101,7 @@ impl<'t> Body<'_, 't> {
         }
     }
 
-    /// Where a result of that type goes.
+    /// The register for a result of that type.
     pub(super) fn dest(&mut self, operand: &Operand<'t>, ty: Type) -> Lowered<Reg> {
         match operand {
             Operand::Name(name) => self.register(name, ty),
@@ -208,7 +199,7 @@ impl<'t> Body<'_, 't> {
         Ok(d)
     }
 
-    /// A special register to a register of that type.
+    /// Copies a special register to a register of that type.
     pub(super) fn special_to(
         &mut self,
         d: Reg,
@@ -216,8 +207,8 @@ impl<'t> Body<'_, 't> {
         (which, width): (Special, u32),
         ty: Type,
     ) -> Lowered<()> {
-        // Clocks may be read as 64 bits from older 32-bit names, and places of threads as 16 bits;
-        // else the widths agree.
+        // Older 32-bit clocks may be read as 64 bits, and thread positions as 16 bits. Otherwise
+        // the widths must agree.
         let narrows = ty.bits() == 16 && which.is_place();
         if ty.bits() < width && !narrows {
             return Err(format!("`{name}` has {width} bits, the instruction wants {}", ty.bits()).into());
@@ -228,217 +219,6 @@ impl<'t> Body<'_, 't> {
         }
         Ok(())
     }
-
-    /// The address of a variable, parameter or function in its own space.
-    fn symbol_address(&mut self, name: &'t str, addend: i64, ty: Type) -> Lowered<Reg> {
-        if !matches!(ty.bits(), 32 | 64) {
-            return Err(format!(
-                "`{name}` is no register, and its address does not fit into {} bits",
-                ty.bits()
-            )
-            .into());
-        }
-        let found = self.scopes.find(name).cloned();
-        match found {
-            Some(Name::Entry { offset, .. }) => {
-                Ok(self.constant(u64::from(offset).wrapping_add_signed(addend)))
-            }
-            Some(Name::Frame { offset, is_param, .. }) => {
-                let bias = if is_param { LOCAL_WINDOW.wrapping_sub(PARAM_WINDOW) } else { 0 };
-                Ok(self.frame_address(offset, bias.wrapping_add_signed(addend)))
-            }
-            Some(Name::Shared(index)) => Ok(self.shared_address(index, addend)),
-            Some(Name::Global(index)) => Ok(self.global_address(index, addend)),
-            Some(_) => Err(format!("`{name}` has no address").into()),
-            None => match self.symbols.get(name) {
-                Some(Symbol::Global(index)) => Ok(self.global_address(index, addend)),
-                Some(Symbol::Shared(index)) => Ok(self.shared_address(index, addend)),
-                Some(Symbol::Function(index)) => Ok(self.constant(function_address(index))),
-                Some(_) => Err(unresolved(name)),
-                None => Err(format!("`{name}` is not declared").into()),
-            },
-        }
-    }
-
-    fn frame_address(&mut self, offset: u32, bias: u64) -> Reg {
-        let d = self.fresh();
-        self.emit(Inst::FrameAddress { d, offset, bias });
-        d
-    }
-
-    fn shared_address(&mut self, index: u32, addend: i64) -> Reg {
-        let d = self.fresh();
-        self.emit(Inst::SharedAddress { d, index, addend });
-        d
-    }
-
-    fn global_address(&mut self, index: u32, addend: i64) -> Reg {
-        let d = self.fresh();
-        self.emit(Inst::GlobalAddress { d, index, addend });
-        d
-    }
-
-    /// An operand in brackets, for an access of `bytes` in `space`.
-    pub(super) fn address(&mut self, operand: &Operand<'t>, space: Space, bytes: u32) -> Lowered<Address> {
-        let Operand::Address { base, offset } = operand else {
-            return Err("an address in brackets is wanted".to_owned().into());
-        };
-        let Some(name) = *base else {
-            let base = self.constant(*offset as u64);
-            return Ok(Address { base, offset: 0, space });
-        };
-        if self.is_register(name) {
-            return self.register_address(name, *offset, space);
-        }
-        self.variable_address(name, *offset, space, bytes)
-    }
-
-    fn register_address(&mut self, name: &'t str, offset: i64, space: Space) -> Lowered<Address> {
-        let (ty, mut base) = self.declared(name)?;
-        match ty.bits() {
-            64 => {}
-            // These spaces look at 32 bits of an address anyway.
-            32 if matches!(space, Space::Shared | Space::Local) => {}
-            // What lies above 32 bits of a register is no part of the address.
-            32 => {
-                let d = self.fresh();
-                self.emit(Inst::Unary { f: math::convert::extend_from::<u32, u64>, d, a: base });
-                base = d;
-            }
-            _ => return Err(format!("`{name}` is too narrow for an address").into()),
-        }
-        if let Ok(offset) = i32::try_from(offset) {
-            return Ok(Address { base, offset, space });
-        }
-        let (d, b) = (self.fresh(), self.constant(offset as u64));
-        self.emit(Inst::Add64 { d, a: base, b });
-        Ok(Address { base: d, offset: 0, space })
-    }
-
-    fn variable_address(&mut self, name: &'t str, offset: i64, space: Space, bytes: u32) -> Lowered<Address> {
-        let found = self.scopes.find(name).cloned();
-        let wrong =
-            || Problem::Wrong(format!("`{name}` lies in another space than the instruction accesses"));
-        let inside = |start: u32, size: u32| {
-            // Constant offsets into parameters can be judged here.
-            if offset < 0 || offset.saturating_add(i64::from(bytes)) > i64::from(size) {
-                return Err(Problem::Wrong(format!(
-                    "{bytes} bytes at `{name}+{offset}` are outside of its {size}"
-                )));
-            }
-            Ok(start.wrapping_add_signed(offset as i32) as i32)
-        };
-        let symbol = match found {
-            Some(Name::Entry { offset: start, size }) => {
-                return match space {
-                    Space::Param => {
-                        Ok(Address { base: NONE, offset: inside(start, size)?, space: Space::Entry })
-                    }
-                    _ => Err(wrong()),
-                };
-            }
-            Some(Name::Frame { offset: start, size, is_param: true }) => {
-                return match space {
-                    Space::Param => {
-                        Ok(Address { base: NONE, offset: inside(start, size)?, space: Space::Frame })
-                    }
-                    _ => Err(wrong()),
-                };
-            }
-            Some(Name::Frame { offset: start, .. }) => {
-                let bias = match space {
-                    Space::Local => 0,
-                    Space::Generic => LOCAL_WINDOW,
-                    _ => return Err(wrong()),
-                };
-                let base = self.frame_address(start, bias.wrapping_add_signed(offset));
-                return Ok(Address { base, offset: 0, space });
-            }
-            Some(Name::Shared(index)) => Some(Symbol::Shared(index)),
-            Some(Name::Global(index)) => Some(Symbol::Global(index)),
-            Some(_) => return Err(format!("`{name}` is no variable").into()),
-            None => self.symbols.get(name),
-        };
-        let base = match (symbol, space) {
-            (Some(Symbol::Shared(index)), Space::Shared) => self.shared_address(index, offset),
-            (Some(Symbol::Shared(index)), Space::Generic) => {
-                self.shared_address(index, (SHARED_WINDOW as i64).wrapping_add(offset))
-            }
-            (Some(Symbol::Global(index)), Space::Global | Space::Generic) => {
-                self.global_address(index, offset)
-            }
-            (Some(Symbol::Global(_) | Symbol::Shared(_)), _) => return Err(wrong()),
-            (Some(_), _) => return Err(format!("`{name}` is no variable").into()),
-            (None, _) => return Err(format!("`{name}` is not declared").into()),
-        };
-        Ok(Address { base, offset: 0, space })
-    }
-
-    /// `d = f(a)` with all of type `ty`.
-    pub(super) fn unary(&mut self, f: F1, ty: Type, [d, a]: [&Operand<'t>; 2]) -> Lowered<()> {
-        let (a, d) = (self.source(a, ty)?, self.dest(d, ty)?);
-        self.emit(Inst::Unary { f, d, a });
-        Ok(())
-    }
-
-    /// `d = f(a, b)`, types in the order of the operands.
-    pub(super) fn binary(&mut self, f: F2, types: [Type; 3], [d, a, b]: [&Operand<'t>; 3]) -> Lowered<()> {
-        let (a, b) = (self.source(a, types[1])?, self.source(b, types[2])?);
-        let d = self.dest(d, types[0])?;
-        self.emit(Inst::Binary { f, d, a, b });
-        Ok(())
-    }
-
-    /// `d = f(a, b, c)`, types in the order of the operands.
-    pub(super) fn ternary(
-        &mut self,
-        f: F3,
-        types: [Type; 4],
-        [d, a, b, c]: [&Operand<'t>; 4],
-    ) -> Lowered<()> {
-        let (a, b, c) = (self.source(a, types[1])?, self.source(b, types[2])?, self.source(c, types[3])?);
-        let d = self.dest(d, types[0])?;
-        self.emit(Inst::Ternary { f, d, a, b, c });
-        Ok(())
-    }
-
-    /// `d = f(a, b, c, e)`, types in the order of the operands.
-    pub(super) fn quaternary(
-        &mut self,
-        f: F4,
-        types: [Type; 5],
-        [d, a, b, c, e]: [&Operand<'t>; 5],
-    ) -> Lowered<()> {
-        let (a, b) = (self.source(a, types[1])?, self.source(b, types[2])?);
-        let (c, e) = (self.source(c, types[3])?, self.source(e, types[4])?);
-        let d = self.dest(d, types[0])?;
-        self.emit(Inst::Quaternary { f, d, a, b, c, e });
-        Ok(())
-    }
-
-    /// A field of a register, in a register of its own.
-    pub(super) fn field(&mut self, a: Reg, shift: u32, width: u32) -> Reg {
-        let d = self.fresh();
-        self.field_to(d, a, shift, width);
-        d
-    }
-
-    pub(super) fn field_to(&mut self, d: Reg, a: Reg, shift: u32, width: u32) {
-        let b = self.constant(bits::field_spec(shift, width));
-        self.emit(Inst::Binary { f: bits::field, d, a, b });
-    }
-
-    /// `d` from parts of `width` bits, the lowest first.
-    pub(super) fn pack_to(&mut self, d: Reg, parts: &[Reg], width: u32) {
-        let mut whole = self.constant(0);
-        for (index, &b) in parts.iter().enumerate() {
-            // The parts may overlap with the destination: only the last step writes it.
-            let to = if index + 1 == parts.len() { d } else { self.fresh() };
-            let c = self.constant(bits::field_spec(index as u32 * width, width));
-            self.emit(Inst::Ternary { f: bits::insert, d: to, a: whole, b, c });
-            whole = to;
-        }
-    }
 }
 
 /// Names of the elements of a vector register.
@@ -448,16 +228,10 @@ fn no_destination() -> Lowered<Reg> {
     Err("the destination must be a register".to_owned().into())
 }
 
-fn mismatch(name: &str, found: Type, wanted: Type) -> Problem {
+fn mismatch(name: &str, found: Type, wanted: Type) -> LowerError {
     let width = |ty: Type| match ty {
         Type::Pred => "a predicate".to_owned(),
         _ => format!("{} bits", ty.bits()),
     };
-    Problem::Wrong(format!("`{name}` is {}, the instruction wants {}", width(found), width(wanted)))
-}
-
-pub(super) fn unresolved(name: &str) -> Problem {
-    Problem::Wrong(format!(
-        "function `{name}` is declared but defined nowhere, and the software driver has none"
-    ))
+    LowerError::Wrong(format!("`{name}` is {}, the instruction wants {}", width(found), width(wanted)))
 }

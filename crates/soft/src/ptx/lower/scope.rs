@@ -6,7 +6,7 @@ use crate::ptx::code::Reg;
 use crate::ptx::syntax::{Statement, StatementKind};
 use crate::ptx::types::Type;
 
-/// What a name inside a function stands for.
+/// The meaning of a name inside a function.
 #[derive(Debug, Clone)]
 pub(super) enum Name {
     Register {
@@ -33,37 +33,37 @@ pub(super) enum Name {
     },
     /// A variable in the global or constant space.
     Global(u32),
-    /// Labels that an indirect branch chooses from.
+    /// The labels of an indirect branch.
     Targets(Vec<u32>),
 }
 
 #[derive(Debug, Default)]
-struct Block<'t> {
+struct Scope<'t> {
     id: u32,
     names: HashMap<&'t str, Name>,
     /// Registers declared by number.
-    ranges: HashMap<&'t str, Range>,
-    /// Where the frame ended when the block began.
+    numbered: HashMap<&'t str, NumberedRegisters>,
+    /// The end of the frame when the block began.
     frame_end: u32,
 }
 
 /// Registers declared by number.
 #[derive(Debug, Clone, Copy)]
-struct Range {
+struct NumberedRegisters {
     ty: Type,
     count: u32,
     lanes: u8,
 }
 
-/// A register that no instruction has named yet.
+/// A register that no instruction has used yet.
 pub(super) fn unused(ty: Type, lanes: u8) -> Name {
     if lanes > 1 { Name::Vector { ty, lanes, first: None } } else { Name::Register { ty, slot: None } }
 }
 
-/// The blocks that are open, the innermost last.
+/// The open blocks, the innermost last.
 #[derive(Debug)]
 pub(super) struct Scopes<'t> {
-    open: Vec<Block<'t>>,
+    open: Vec<Scope<'t>>,
     /// A vector register was declared.
     pub(super) has_vectors: bool,
     labels: HashMap<(u32, &'t str), u32>,
@@ -71,8 +71,8 @@ pub(super) struct Scopes<'t> {
 }
 
 impl<'t> Scopes<'t> {
-    /// Finds all labels first: branches go forward too. The second value lists the labels defined
-    /// twice.
+    /// Finds all labels, since branches may go forward. The second value lists labels that are
+    /// defined twice.
     pub(super) fn new(body: &[Statement<'t>]) -> (Self, Vec<(u32, &'t str)>) {
         let mut labels = HashMap::new();
         let mut twice = Vec::new();
@@ -96,7 +96,7 @@ impl<'t> Scopes<'t> {
                 _ => {}
             }
         }
-        (Scopes { open: vec![Block::default()], has_vectors: false, labels, opened: 0 }, twice)
+        (Scopes { open: vec![Scope::default()], has_vectors: false, labels, opened: 0 }, twice)
     }
 
     pub(super) fn label_count(&self) -> usize {
@@ -105,20 +105,20 @@ impl<'t> Scopes<'t> {
 
     pub(super) fn open(&mut self, frame_end: u32) {
         self.opened += 1;
-        self.open.push(Block { id: self.opened, frame_end, ..Block::default() });
+        self.open.push(Scope { id: self.opened, frame_end, ..Scope::default() });
     }
 
-    /// Where the frame ended when the block began.
+    /// The end of the frame when the block began.
     pub(super) fn close(&mut self) -> Option<u32> {
         self.open.pop().map(|block| block.frame_end)
     }
 
-    /// False when the block has that name already.
+    /// False if the block already has that name.
     pub(super) fn define(&mut self, name: &'t str, what: Name) -> bool {
         self.open.last_mut().is_some_and(|block| block.names.insert(name, what).is_none())
     }
 
-    /// Declares registers: one, or so many by number. False when the block has that name already.
+    /// Declares registers: one, or so many by number. False if the block already has that name.
     pub(super) fn define_registers(
         &mut self,
         name: &'t str,
@@ -128,20 +128,19 @@ impl<'t> Scopes<'t> {
     ) -> bool {
         self.has_vectors |= lanes > 1;
         let Some(count) = count else { return self.define(name, unused(ty, lanes)) };
-        let range = Range { ty, count, lanes };
-        self.open.last_mut().is_some_and(|block| block.ranges.insert(name, range).is_none())
+        let range = NumberedRegisters { ty, count, lanes };
+        self.open.last_mut().is_some_and(|block| block.numbered.insert(name, range).is_none())
     }
 
-    /// The innermost thing of that name. A numbered register comes into being when it is first
-    /// named.
+    /// The innermost meaning of a name. A numbered register is created at its first use.
     pub(super) fn find(&mut self, name: &'t str) -> Option<&mut Name> {
         let depth = self
             .open
             .iter()
-            .rposition(|block| block.names.contains_key(name) || numbered(name, &block.ranges).is_some())?;
+            .rposition(|block| block.names.contains_key(name) || numbered(name, &block.numbered).is_some())?;
         let block = self.open.get_mut(depth)?;
         if !block.names.contains_key(name) {
-            let Range { ty, lanes, .. } = numbered(name, &block.ranges)?;
+            let NumberedRegisters { ty, lanes, .. } = numbered(name, &block.numbered)?;
             block.names.insert(name, unused(ty, lanes));
         }
         block.names.get_mut(name)
@@ -153,8 +152,8 @@ impl<'t> Scopes<'t> {
     }
 }
 
-/// What `%r7` is where `%r<8>` is declared.
-fn numbered(name: &str, ranges: &HashMap<&str, Range>) -> Option<Range> {
+/// The register `%r7`, if `%r<8>` is declared.
+fn numbered(name: &str, numbered: &HashMap<&str, NumberedRegisters>) -> Option<NumberedRegisters> {
     let prefix = name.trim_end_matches(|c: char| c.is_ascii_digit());
     let digits = name.get(prefix.len()..)?;
     // The prefix itself may end in digits: `%a1` with `%a1<4>` declared is `%a10`. So each split is
@@ -164,7 +163,7 @@ fn numbered(name: &str, ranges: &HashMap<&str, Range>) -> Option<Range> {
         if number.len() > 1 && number.starts_with('0') {
             continue;
         }
-        let Some(&range) = name.get(..prefix.len() + split).and_then(|prefix| ranges.get(prefix)) else {
+        let Some(&range) = name.get(..prefix.len() + split).and_then(|prefix| numbered.get(prefix)) else {
             continue;
         };
         if number.parse::<u32>().is_ok_and(|number| number < range.count) {

@@ -1,45 +1,15 @@
-//! Names of module scope.
+//! The tables of names of module scope, one a text.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
-use crate::ptx::code::{FUNCTION_STEP, FUNCTION_WINDOW, Formal, Intrinsic, Place, Program, SharedVariable};
+use super::symbol::{Defined, Signature, Symbol, signature_of};
+use super::variable::{global, initialise};
+use crate::ptx::code::{Intrinsic, Program, SharedVariable};
 use crate::ptx::error::PtxError;
-use crate::ptx::global::{Global, Pointer};
-use crate::ptx::syntax::{Alias, Function, InitialValue, Linkage, Module, Space, Variable};
+use crate::ptx::global::Global;
+use crate::ptx::syntax::{Alias, Function, Linkage, Module, Space, Variable};
 
-/// What a name of module scope stands for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Symbol {
-    Global(u32),
-    Shared(u32),
-    /// A function with a body, by its index in the program.
-    Function(u32),
-    Intrinsic(Intrinsic),
-    /// Declared, but defined nowhere.
-    Unresolved,
-}
-
-/// What a caller has to know of a function.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Signature {
-    pub(super) is_kernel: bool,
-    /// Sizes in bytes.
-    pub(super) params: Vec<u32>,
-    pub(super) returns: Vec<u32>,
-}
-
-/// A function with a body.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Defined {
-    /// Index of the text.
-    pub(super) module: usize,
-    /// Index into that text's functions.
-    pub(super) function: usize,
-    /// A weak definition that another one takes the place of.
-    pub(super) is_replaced: bool,
-}
-
-/// What a name is that no text defines.
+/// How to treat a name that no text defines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Missing {
     IsError,
@@ -47,32 +17,23 @@ pub(super) enum Missing {
     IsLeftOpen,
 }
 
-/// Names of module scope, of each text by itself.
+/// The names of module scope of each text.
 #[derive(Debug, Default)]
 pub(super) struct Symbols<'t> {
     names: Vec<HashMap<&'t str, Symbol>>,
-    /// The text whose names count now.
-    scope: usize,
-    defined: Vec<Defined>,
-    signatures: Vec<Signature>,
+    /// The current text.
+    pub(super) scope: usize,
+    pub(super) defined: Vec<Defined>,
+    pub(super) signatures: Vec<Signature>,
     shared: Vec<SharedVariable>,
     /// Variables of module scope.
     outer: u32,
-    /// Variables declared inside functions; they follow those.
+    /// Variables declared inside functions, which follow them.
     inner: Vec<Global>,
 }
 
-/// A definition that other texts see.
-#[derive(Debug, Clone, Copy)]
-struct Export {
-    symbol: Symbol,
-    is_weak: bool,
-}
-
-/// Larger shared variables are refused: no GPU has as much.
+/// The largest shared variable; no GPU has as much shared memory.
 const MOST_SHARED: u64 = 1 << 20;
-/// Initialisers beyond this are refused.
-const MOST_INITIAL: u64 = 1 << 30;
 
 impl<'t> Symbols<'t> {
     pub(super) fn collect(
@@ -112,7 +73,7 @@ impl<'t> Symbols<'t> {
         symbols
     }
 
-    /// The text whose functions are lowered next.
+    /// Sets the current text.
     pub(super) fn enter(&mut self, module: usize) {
         self.scope = module;
     }
@@ -131,10 +92,10 @@ impl<'t> Symbols<'t> {
         };
         if let Symbol::Function(_) = symbol {
             self.defined.push(Defined { module: self.scope, function: index, is_replaced: false });
-            self.signatures.push(signature(function));
+            self.signatures.push(signature_of(function));
         }
         match self.get(function.name) {
-            // A definition fulfils declarations before and after it.
+            // A definition resolves declarations before and after it.
             Some(Symbol::Unresolved | Symbol::Intrinsic(_)) => {
                 if let Symbol::Function(_) = symbol {
                     self.insert(function.name, symbol);
@@ -157,7 +118,7 @@ impl<'t> Symbols<'t> {
         errors.push(PtxError::new(alias.line, message));
     }
 
-    /// Notes a variable; true if it is one in memory that may have initial contents.
+    /// Declares a variable; true if it may have initial contents.
     fn variable(
         &mut self,
         variable: &Variable<'t>,
@@ -195,117 +156,6 @@ impl<'t> Symbols<'t> {
         }
     }
 
-    /// What each text shows the others. Weak definitions that lose lose their names too.
-    fn exports(
-        &mut self,
-        modules: &[Module<'t>],
-        program: &mut Program,
-        errors: &mut Vec<PtxError>,
-    ) -> HashMap<&'t str, Export> {
-        let mut exports: HashMap<&'t str, Export> = HashMap::new();
-        if modules.len() < 2 {
-            return exports;
-        }
-        for (scope, module) in modules.iter().enumerate() {
-            self.scope = scope;
-            let aliases: HashSet<&str> = module.aliases.iter().map(|alias| alias.name).collect();
-            let functions = module.functions.iter();
-            let functions =
-                functions.filter(|function| function.body.is_some() || aliases.contains(function.name));
-            // Kernels are found by name in the whole image, whoever sees them in the texts.
-            let functions = functions.map(|function| {
-                let linkage = match function.linkage {
-                    Linkage::Local if function.is_kernel => Linkage::Visible,
-                    linkage => linkage,
-                };
-                (function.name, function.line, linkage)
-            });
-            let variables = module.variables.iter().filter(|variable| variable.space != Space::Shared);
-            let variables = variables.map(|variable| (variable.name, variable.line, variable.linkage));
-            for (name, line, linkage) in functions.chain(variables) {
-                let Some(symbol) = self.get(name) else { continue };
-                if !matches!(linkage, Linkage::Visible | Linkage::Weak) {
-                    continue;
-                }
-                let own = Export { symbol, is_weak: linkage == Linkage::Weak };
-                match exports.get(name).copied() {
-                    None => drop(exports.insert(name, own)),
-                    Some(_) if own.is_weak => self.replace(symbol, program),
-                    Some(other) if other.is_weak => {
-                        self.replace(other.symbol, program);
-                        exports.insert(name, own);
-                    }
-                    Some(_) => {
-                        let message = format!("`{name}` is defined in more than one of the linked texts");
-                        errors.push(PtxError::new(line, message));
-                    }
-                }
-            }
-        }
-        exports
-    }
-
-    /// Takes a weak definition out of what is found by name.
-    fn replace(&mut self, symbol: Symbol, program: &mut Program) {
-        match symbol {
-            Symbol::Function(index) => {
-                if let Some(defined) = self.defined.get_mut(index as usize) {
-                    defined.is_replaced = true;
-                }
-            }
-            Symbol::Global(index) => {
-                if let Some(global) = program.globals.get_mut(index as usize) {
-                    global.name.clear();
-                }
-            }
-            Symbol::Shared(_) | Symbol::Intrinsic(_) | Symbol::Unresolved => {}
-        }
-    }
-
-    /// Gives the names of a text that others define their meaning.
-    fn resolve(
-        &mut self,
-        module: &Module<'t>,
-        exports: &HashMap<&'t str, Export>,
-        missing: Missing,
-        program: &mut Program,
-        errors: &mut Vec<PtxError>,
-    ) {
-        for function in &module.functions {
-            let own = self.get(function.name);
-            let is_open = own == Some(Symbol::Unresolved) || function.linkage == Linkage::Weak;
-            match exports.get(function.name).filter(|_| is_open) {
-                Some(export) => self.insert(function.name, export.symbol),
-                None if own == Some(Symbol::Unresolved) && missing == Missing::IsLeftOpen => {
-                    // No function of the program has this index.
-                    self.insert(function.name, Symbol::Function(self.signatures.len() as u32));
-                    self.signatures.push(signature(function));
-                }
-                None => {}
-            }
-        }
-        for variable in module.variables.iter().filter(|variable| variable.space != Space::Shared) {
-            let own = self.get(variable.name);
-            let is_open = own == Some(Symbol::Unresolved) || variable.linkage == Linkage::Weak;
-            match exports.get(variable.name).filter(|_| is_open) {
-                Some(export) => self.insert(variable.name, export.symbol),
-                None if own != Some(Symbol::Unresolved) => {}
-                None if missing == Missing::IsLeftOpen => {
-                    let stand_in = Variable { size: Some(variable.size.unwrap_or(0)), ..variable.clone() };
-                    if let Ok(global) = global(&stand_in) {
-                        self.insert(variable.name, Symbol::Global(program.globals.len() as u32));
-                        program.globals.push(global);
-                    }
-                }
-                None => {
-                    let message =
-                        format!("`{}` is defined in another text: link it with that", variable.name);
-                    errors.push(PtxError::new(variable.line, message));
-                }
-            }
-        }
-    }
-
     fn define(&mut self, line: u32, name: &'t str, symbol: Symbol, errors: &mut Vec<PtxError>) {
         if self.get(name).is_some() {
             errors.push(PtxError::new(line, format!("`{name}` is defined twice")));
@@ -313,7 +163,7 @@ impl<'t> Symbols<'t> {
         self.insert(name, symbol);
     }
 
-    fn insert(&mut self, name: &'t str, symbol: Symbol) {
+    pub(super) fn insert(&mut self, name: &'t str, symbol: Symbol) {
         if let Some(names) = self.names.get_mut(self.scope) {
             names.insert(name, symbol);
         }
@@ -339,8 +189,8 @@ impl<'t> Symbols<'t> {
         Ok(self.shared.len() as u32 - 1)
     }
 
-    /// Adds a variable that a function declares, which no caller finds by name; `find` knows its
-    /// block's names.
+    /// Adds a variable that a function declares. It cannot be found by name in the image; `find`
+    /// resolves the names of its block.
     pub(super) fn inner_global(
         &mut self,
         variable: &Variable<'_>,
@@ -372,82 +222,4 @@ impl<'t> Symbols<'t> {
     pub(super) fn take_shared(&mut self) -> Vec<SharedVariable> {
         std::mem::take(&mut self.shared)
     }
-}
-
-/// Fills in what the initialiser of a variable says.
-fn initialise(
-    variable: &Variable<'_>,
-    global: &mut Global,
-    find: impl Fn(&str) -> Option<Symbol>,
-) -> Result<(), PtxError> {
-    for item in &variable.initial {
-        let (at, width) = (item.offset as usize, item.width as usize);
-        let end = at + width;
-        if end as u64 > MOST_INITIAL {
-            return Err(PtxError::new(item.line, "this initialiser is too large"));
-        }
-        if global.initial.len() < end {
-            global.initial.resize(end, 0);
-        }
-        let bits = match item.value {
-            InitialValue::Bits(bits) => bits,
-            InitialValue::Address { name, addend, shift } => match find(name) {
-                Some(Symbol::Global(target)) => {
-                    let (offset, width) = (item.offset as u32, item.width as u8);
-                    global.pointers.push(Pointer { offset, width, shift, global: target, addend });
-                    0
-                }
-                Some(Symbol::Function(target)) => function_address(target).wrapping_add(addend) >> shift,
-                _ => {
-                    let message = format!("`{name}` has no address that memory can be initialised with");
-                    return Err(PtxError::new(item.line, message));
-                }
-            },
-        };
-        if let (Some(place), Some(bytes)) = (global.initial.get_mut(at..end), bits.to_le_bytes().get(..width))
-        {
-            place.copy_from_slice(bytes);
-        }
-    }
-    Ok(())
-}
-
-fn signature(function: &Function<'_>) -> Signature {
-    Signature {
-        is_kernel: function.is_kernel,
-        params: function.params.iter().map(|param| param.size).collect(),
-        returns: function.returns.iter().map(|value| value.size).collect(),
-    }
-}
-
-/// The address that stands for a function.
-pub(super) fn function_address(function: u32) -> u64 {
-    FUNCTION_WINDOW + FUNCTION_STEP * (u64::from(function) + 1)
-}
-
-/// Lays parameters out one after the other from `from` on; returns where they end.
-pub(super) fn layout(sizes: impl Iterator<Item = (u32, u32)>, from: u32) -> (Vec<Formal>, u32) {
-    let mut end = from;
-    let mut all = Vec::new();
-    for (size, align) in sizes {
-        let offset = end.checked_next_multiple_of(align.max(1)).unwrap_or(u32::MAX);
-        end = offset.saturating_add(size);
-        all.push(Formal { place: Place::Frame(offset), size });
-    }
-    (all, end)
-}
-
-fn global(variable: &Variable<'_>) -> Result<Global, PtxError> {
-    let Some(size) = variable.size else {
-        return Err(PtxError::new(variable.line, format!("`{}` has no size", variable.name)));
-    };
-    Ok(Global {
-        name: variable.name.to_owned(),
-        size,
-        align: variable.align,
-        initial: Vec::new(),
-        pointers: Vec::new(),
-        is_const: variable.space == Space::Const,
-        is_managed: variable.is_managed,
-    })
 }

@@ -1,5 +1,5 @@
-//! The approximate functions. They are computed in double precision, so that they are at least as
-//! near as a GPU's.
+//! The approximate functions, computed in double precision, so that they are at least as accurate
+//! as a GPU's.
 
 use super::float;
 use super::rounding::ZERO;
@@ -32,8 +32,7 @@ approximations! {
     rsqrt, x, 1.0 / x.sqrt();
 }
 
-/// The angle within its turn, as a GPU reduces it: by a product in single precision, which leaves
-/// nothing of large ones.
+/// Reduces an angle as a GPU does, by a product in single precision, which loses large angles.
 fn turns(x: f64) -> Option<f64> {
     let turns =
         float::mul::<f32, ZERO>((x as f32).put(), std::f32::consts::FRAC_1_PI.mul_add(0.5, 0.0).put());

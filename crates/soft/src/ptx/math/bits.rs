@@ -15,14 +15,14 @@ pub(in crate::ptx) fn xor(a: u64, b: u64) -> u64 {
 pub(in crate::ptx) fn not(a: u64) -> u64 {
     !a
 }
-/// The other truth value.
+/// The negation of a predicate.
 pub(in crate::ptx) fn not_pred(a: u64) -> u64 {
     a ^ 1
 }
 pub(in crate::ptx) fn cnot<T: Int>(a: u64) -> u64 {
     u64::from(T::get(a).wide() == 0)
 }
-/// `a` if `c` is not negative, else `b`; as the two after it for floats.
+/// `a` if `c` is not negative, otherwise `b`. The next two are for floats.
 pub(in crate::ptx) fn select_by_sign(a: u64, b: u64, c: u64) -> u64 {
     if c as i32 >= 0 { a } else { b }
 }
@@ -52,8 +52,8 @@ pub(in crate::ptx) fn brev64(a: u64) -> u64 {
     a.reverse_bits()
 }
 
-/// Position of the highest bit that is no sign bit, or all ones; `SHIFT` gives the left shift to
-/// bring it to the top.
+/// The position of the highest bit that is not a sign bit, or all ones. `SHIFT` returns the left
+/// shift that brings it to the top instead.
 pub(in crate::ptx) fn bfind<T: Int, const SHIFT: bool>(a: u64) -> u64 {
     let x = T::get(a).wide();
     let x = (if x < 0 { !x } else { x }) as u64;
@@ -188,7 +188,7 @@ pub(in crate::ptx) fn field_spec(shift: u32, width: u32) -> u64 {
 pub(in crate::ptx) fn field(a: u64, spec: u64) -> u64 {
     (a >> (spec & 63)) & (low_bits((spec >> 8) as u32) as u64)
 }
-/// `a` with the low bits of `b` in the field that `spec` names, which is empty before.
+/// `a` with the low bits of `b` in the field that `spec` names, which must be 0 in `a`.
 pub(in crate::ptx) fn insert(a: u64, b: u64, spec: u64) -> u64 {
     a | ((b & low_bits((spec >> 8) as u32) as u64) << (spec & 63))
 }

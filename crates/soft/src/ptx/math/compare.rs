@@ -22,7 +22,7 @@ comparisons! {
     le, a, b, a <= b;
     gt, a, b, a > b;
     ge, a, b, a >= b;
-    /// The same or unordered, as the others that end in `u`.
+    /// Equal or unordered, as the others that end in `u`.
     equ, a, b, a == b || a.partial_cmp(&b).is_none();
     neu, a, b, a != b;
     ltu, a, b, a < b || a.partial_cmp(&b).is_none();

@@ -1,4 +1,4 @@
-//! `cvt`: from every type to every type.
+//! `cvt`: conversions between all types.
 
 use super::float::{relu, saturate};
 use super::rounding::{DOWN, Format, NEAREST, UP, ZERO, narrow};

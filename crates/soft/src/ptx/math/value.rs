@@ -1,4 +1,4 @@
-//! How values of each type lie in a 64-bit register.
+//! The representation of each type in a 64-bit register.
 
 use super::rounding::{self, Format};
 
@@ -6,7 +6,7 @@ use super::rounding::{self, Format};
 pub(in crate::ptx) trait Value: Copy {
     /// Reads the low bits of a register.
     fn get(register: u64) -> Self;
-    /// The register with this value, extended to all of its bits.
+    /// The register content for this value, extended to all bits.
     fn put(self) -> u64;
 }
 

@@ -1,5 +1,5 @@
-//! Bodies of functions. Nested blocks are kept as opening and closing statements, so that depth
-//! costs no stack.
+//! Parsing function bodies. Nested blocks become opening and closing statements, so that depth
+//! needs no stack.
 
 use super::cursor::Cursor;
 use super::{constant, variable};
@@ -8,10 +8,10 @@ use crate::ptx::lex::Kind;
 use crate::ptx::syntax::{Guard, Instruction, Linkage, Operand, Statement, StatementKind};
 use crate::ptx::types::Type;
 
-/// Deeper blocks are refused.
+/// The deepest nesting of blocks.
 const MOST_DEPTH: u32 = 1000;
 
-/// From the opening to the closing brace of a body. Errors inside are collected and skipped.
+/// Parses a body with its braces. Errors inside are collected and skipped.
 pub(super) fn statements<'t>(
     cursor: &mut Cursor<'_, 't>,
     errors: &mut Vec<PtxError>,
@@ -42,7 +42,7 @@ pub(super) fn statements<'t>(
     if cursor.is_end() {
         return Err(PtxError::new(start, "this body has no end"));
     }
-    // There are too many errors to go on; those are told.
+    // Here also when there were too many errors to go on.
     Ok(all)
 }
 
@@ -75,7 +75,7 @@ fn statement<'t>(cursor: &mut Cursor<'_, 't>, all: &mut Vec<Statement<'t>>) -> P
     Ok(())
 }
 
-/// What a label names: a place, or a list for an indirect branch or call.
+/// Parses what follows a label: nothing, or a list for an indirect branch or call.
 fn label<'t>(cursor: &mut Cursor<'_, 't>, name: &'t str) -> Parsed<StatementKind<'t>> {
     match cursor.peek() {
         Some(Kind::Dotted("branchtargets")) => {
@@ -155,7 +155,7 @@ fn instruction<'t>(cursor: &mut Cursor<'_, 't>) -> Parsed<Instruction<'t>> {
     Ok(Instruction { guard, opcode, modifiers, operands })
 }
 
-/// An operand. Only in calls do round brackets hold a list; elsewhere they belong to a number.
+/// Parses an operand. Parentheses are a list in calls and part of a number elsewhere.
 fn operand<'t>(cursor: &mut Cursor<'_, 't>, is_call: bool) -> Parsed<Operand<'t>> {
     let first = match cursor.peek() {
         Some(Kind::Mark(b'{')) => list(cursor, b'}').map(Operand::Vector)?,
@@ -202,7 +202,7 @@ fn address<'t>(cursor: &mut Cursor<'_, 't>) -> Parsed<Operand<'t>> {
     Ok(Operand::Address { base, offset })
 }
 
-/// What follows in the brackets of a texture, a surface or a tensor.
+/// Skips the rest of the brackets of a texture, surface or tensor.
 fn coordinates<'t>(cursor: &mut Cursor<'_, 't>) -> Parsed<Operand<'t>> {
     while cursor.take(b',') {
         if cursor.peek() == Some(Kind::Mark(b'{')) {

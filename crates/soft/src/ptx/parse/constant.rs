@@ -1,17 +1,17 @@
-//! Constant expressions: what PTX lets stand where a number does.
+//! Constant expressions.
 
 use super::cursor::Cursor;
 use crate::ptx::error::{Parsed, PtxError};
 use crate::ptx::lex::Kind;
 use crate::ptx::syntax::Literal;
 
-/// Deeper expressions are refused.
+/// The deepest nesting of expressions.
 const MOST_DEPTH: u32 = 50;
 
-/// Threads of a warp, by a name that stands for a number.
+/// The name of the number of threads in a warp.
 const WARP_SIZE: &str = "WARP_SZ";
 
-/// Whether a constant expression begins here: a number, a sign, a bracket, or the size of a warp.
+/// Whether a constant expression begins here.
 pub(super) fn begins(cursor: &Cursor<'_, '_>) -> bool {
     match cursor.peek() {
         Some(Kind::Number(_) | Kind::Word(WARP_SIZE) | Kind::Mark(b'-' | b'+' | b'~' | b'(')) => true,
@@ -56,7 +56,7 @@ fn deeper(cursor: &Cursor<'_, '_>, depth: u32) -> Parsed<u32> {
     }
 }
 
-/// The operator here: its name, how tightly it binds, and its tokens.
+/// The next operator: its name, precedence, and number of tokens.
 fn operator(cursor: &Cursor<'_, '_>) -> Option<(&'static str, u8, usize)> {
     let second = cursor.peek_at(1);
     let follows = |mark: u8| second == Some(Kind::Mark(mark));
@@ -83,7 +83,7 @@ fn operator(cursor: &Cursor<'_, '_>) -> Option<(&'static str, u8, usize)> {
     })
 }
 
-/// Operators that bind at least as tightly as `least`, from left to right.
+/// Parses operators of at least the precedence `least`, from left to right.
 fn binary(cursor: &mut Cursor<'_, '_>, least: u8, depth: u32) -> Parsed<Literal> {
     let mut value = unary(cursor, depth)?;
     while let Some((name, strength, tokens)) = operator(cursor) {

@@ -1,4 +1,4 @@
-//! A place in the token stream, and the small things read there.
+//! A position in the token stream, with helpers for parsing.
 
 use crate::ptx::error::{Parsed, PtxError};
 use crate::ptx::lex::{Kind, Token};
@@ -83,7 +83,7 @@ impl<'a, 't> Cursor<'a, 't> {
         number(text).ok_or_else(|| PtxError::new(line, format!("`{text}` is no number of PTX")))
     }
 
-    /// What was found where something else was wanted.
+    /// Describes the next token, for errors.
     pub(super) fn unexpected(&self, wanted: &str) -> PtxError {
         let found = match self.peek() {
             None => "the text ends".into(),
@@ -95,7 +95,7 @@ impl<'a, 't> Cursor<'a, 't> {
         PtxError::new(self.line(), format!("{wanted} is wanted, {found}"))
     }
 
-    /// Skips to after the next `mark`.
+    /// Skips past the next `mark`.
     pub(super) fn skip_past(&mut self, mark: u8) {
         while let Some(kind) = self.next() {
             if kind == Kind::Mark(mark) {
@@ -104,7 +104,7 @@ impl<'a, 't> Cursor<'a, 't> {
         }
     }
 
-    /// Skips what is left of the line.
+    /// Skips the rest of the line.
     pub(super) fn skip_line(&mut self) {
         let line = self.line();
         while !self.is_end() && self.line() == line {
@@ -112,8 +112,7 @@ impl<'a, 't> Cursor<'a, 't> {
         }
     }
 
-    /// After an error at module scope: past the end of the declaration, with its body if it has
-    /// one.
+    /// Recovers from an error at module scope: skips the rest of the declaration and its body.
     pub(super) fn recover_item(&mut self) {
         let mut depth = 0_u32;
         while let Some(kind) = self.next() {
@@ -131,7 +130,7 @@ impl<'a, 't> Cursor<'a, 't> {
         }
     }
 
-    /// After an error: to the end of the statement, before a brace.
+    /// Recovers from an error in a body: skips to the end of the statement or before a brace.
     pub(super) fn recover(&mut self) {
         while let Some(kind) = self.peek() {
             match kind {

@@ -1,4 +1,4 @@
-//! Declarations of variables with their initialisers.
+//! Parsing declarations of variables and their initialisers.
 
 use super::constant;
 use super::cursor::Cursor;
@@ -7,22 +7,15 @@ use crate::ptx::lex::Kind;
 use crate::ptx::syntax::{Initial, InitialValue, Linkage, Literal, Space, Variable};
 use crate::ptx::types::Type;
 
-/// Larger variables are refused, so that sizes can be added without overflow.
+/// The largest variable: small enough that sizes can be added without overflow.
 const MOST_BYTES: u64 = 1 << 40;
-/// Deeper arrays are refused.
+/// The most dimensions of an array.
 const MOST_DIMENSIONS: usize = 16;
 
 /// `.global .align 8 .b8 a[16] = {...}, b;`
 pub(super) fn declarations<'t>(cursor: &mut Cursor<'_, 't>, linkage: Linkage) -> Parsed<Vec<Variable<'t>>> {
     let line = cursor.line();
-    let space = match cursor.next() {
-        Some(Kind::Dotted("global")) => Space::Global,
-        Some(Kind::Dotted("const")) => Space::Const,
-        Some(Kind::Dotted("shared")) => Space::Shared,
-        Some(Kind::Dotted("local")) => Space::Local,
-        Some(Kind::Dotted("param")) => Space::Param,
-        _ => return Err(PtxError::new(line, "a state space is wanted")),
-    };
+    let space = state_space(cursor).ok_or_else(|| PtxError::new(line, "a state space is wanted"))?;
     let mut align = None;
     let mut elements = 1_u64;
     let mut is_managed = false;
@@ -61,17 +54,7 @@ pub(super) fn declarations<'t>(cursor: &mut Cursor<'_, 't>, linkage: Linkage) ->
         if cursor.take(b'=') {
             end = initialiser(cursor, ty, &dims, &mut variable.initial)?;
         }
-        variable.size = match product(&dims) {
-            None if end > MOST_BYTES => return Err(impossible(line, name)),
-            None if end > 0 => Some(end),
-            None => None,
-            Some(count) => Some(
-                count
-                    .checked_mul(element)
-                    .filter(|&size| size <= MOST_BYTES && end <= size)
-                    .ok_or_else(|| impossible(line, name))?,
-            ),
-        };
+        variable.size = size_of(&dims, element, end).ok_or_else(|| impossible(line, name))?;
         if linkage != Linkage::Extern && variable.size.unwrap_or(0) == 0 {
             return Err(PtxError::new(
                 line,
@@ -85,6 +68,28 @@ pub(super) fn declarations<'t>(cursor: &mut Cursor<'_, 't>, linkage: Linkage) ->
     }
     cursor.expect(b';')?;
     Ok(all)
+}
+
+fn state_space(cursor: &mut Cursor<'_, '_>) -> Option<Space> {
+    match cursor.next()? {
+        Kind::Dotted("global") => Some(Space::Global),
+        Kind::Dotted("const") => Some(Space::Const),
+        Kind::Dotted("shared") => Some(Space::Shared),
+        Kind::Dotted("local") => Some(Space::Local),
+        Kind::Dotted("param") => Some(Space::Param),
+        _ => None,
+    }
+}
+
+/// The size of a variable whose initialiser ends at `end`: `Some(None)` if it is open, `None` if it
+/// is impossible.
+fn size_of(dims: &[Option<u64>], element: u64, end: u64) -> Option<Option<u64>> {
+    match product(dims) {
+        None if end > MOST_BYTES => None,
+        None if end > 0 => Some(Some(end)),
+        None => Some(None),
+        Some(count) => count.checked_mul(element).filter(|&size| size <= MOST_BYTES && end <= size).map(Some),
+    }
 }
 
 fn impossible(line: u32, name: &str) -> PtxError {
@@ -108,7 +113,7 @@ pub(super) fn fundamental(name: &str, line: u32) -> Parsed<Type> {
     })
 }
 
-/// The number of elements: `None` for no array, `Some(None)` for one without a size.
+/// The number of elements: `None` for a scalar, `Some(None)` for an array without a size.
 pub(super) fn dimensions(cursor: &mut Cursor<'_, '_>) -> Parsed<Option<Option<u64>>> {
     let dims = dimension_list(cursor)?;
     Ok(if dims.is_empty() { None } else { Some(product(&dims)) })

@@ -1,0 +1,159 @@
+//! The right to enqueue on a stream by a driver call of one's own.
+
+use core::fmt;
+
+use cuda_sys::{CUgraph, CUstreamCaptureStatus, Call};
+
+use super::keeper::{Keeper, keep_for};
+use crate::access::{CAPTURED, ReadGuard};
+use crate::error::Result;
+use crate::graph::{GraphHandle, Owner, UserObject};
+use crate::stream::Stream;
+
+impl Stream {
+    /// The right to enqueue on this stream by a driver call of one's own, to be held over the call:
+    /// no capture of this library begins or ends here meanwhile. Hold one at a time on a thread, and
+    /// while it is held, make no other call of this library than [`Enqueue::is_captured`] and
+    /// [`Enqueue::keep`], since other threads may wait for exclusive access. They wait as long as
+    /// calls are [patient](crate::patience) and then fail with [`Error::Busy`](crate::Error::Busy);
+    /// if the guard is forgotten, all of them do.
+    ///
+    /// # Errors
+    /// The context is lost, or the process is a forked child; or this is a host function, and
+    /// another thread lets the stream enter or leave a capture (`NOT_PERMITTED`): the driver may
+    /// have that thread wait for the function. Elsewhere, [`Error::Busy`](crate::Error::Busy) if
+    /// the driver keeps that thread for too long.
+    // Always inlined: otherwise the result would be written to memory and read back, which takes
+    // longer than the rest of the function.
+    #[inline(always)]
+    pub fn enqueue(&self) -> Result<Enqueue<'_>> {
+        self.context().ensure_usable()?;
+        Ok(Enqueue { stream: self, access: self.raw_stream().enqueue()? })
+    }
+
+    /// The number of the capture that the stream is in, if it is one that this library began.
+    /// Numbers are never used again. One load.
+    #[must_use]
+    #[inline]
+    pub fn capture_id(&self) -> Option<u64> {
+        Some(self.raw_stream().capture()).filter(|&word| word != 0)
+    }
+}
+
+/// The right to enqueue on a stream; see [`Stream::enqueue`].
+pub struct Enqueue<'s> {
+    stream: &'s Stream,
+    access: ReadGuard<'s>,
+}
+
+impl<'s> Enqueue<'s> {
+    /// The stream.
+    #[must_use]
+    #[inline]
+    pub fn stream(&self) -> &'s Stream {
+        self.stream
+    }
+
+    /// Whether a call made now is captured. Makes no driver call unless the stream is adopted or
+    /// was reached by a capture of other code.
+    ///
+    /// Calls `cuStreamIsCapturing` (CUDA 10.0) for such streams.
+    ///
+    /// # Errors
+    /// [`Error::Driver`](crate::Error::Driver) if the driver refuses the call.
+    #[doc(alias = "cuStreamIsCapturing")]
+    #[doc(alias = "cudaStreamIsCapturing")]
+    #[inline]
+    pub fn is_captured(&self) -> Result<bool> {
+        match self.access.flags() {
+            0 => Ok(false),
+            flags if flags & CAPTURED != 0 => Ok(true),
+            _ => self.stream.raw_stream().is_capturing(),
+        }
+    }
+
+    /// Gives the capture an owner of something that the call uses. The owner lives as long as the
+    /// captured graph and whatever is made from it. Does nothing on a stream that is not capturing.
+    /// Call this **before** the driver call.
+    ///
+    /// For a capture that other code began, creates a user object: calls `cuStreamGetCaptureInfo`
+    /// and `cuGraphRetainUserObject` (CUDA 11.3).
+    ///
+    /// # Errors
+    /// [`Error::Driver`](crate::Error::Driver) if other code began the capture and the driver
+    /// refuses a call.
+    #[doc(alias = "cuStreamGetCaptureInfo")]
+    #[doc(alias = "cudaStreamGetCaptureInfo")]
+    pub fn keep(&self, owner: impl Into<Owner>) -> Result<()> {
+        let owner = owner.into();
+        match self.stream.capture_id() {
+            Some(word) => keep_for(word, |keeper| keeper.owners.push(owner)),
+            None if self.is_captured()? => self.keep_foreign(owner)?,
+            None => {}
+        }
+        Ok(())
+    }
+
+    /// As [`keep`](Self::keep) for several owners at once, for the crates above this one. `give`
+    /// hands them over and makes no other call of this library.
+    ///
+    /// # Errors
+    /// As [`keep`](Self::keep).
+    #[doc(hidden)]
+    #[inline]
+    pub fn keep_with(&self, give: impl FnOnce(&mut Keeper<'_>)) -> Result<()> {
+        match self.stream.capture_id() {
+            Some(word) => keep_for(word, give),
+            None if self.is_captured()? => return self.keep_with_foreign(give),
+            None => {}
+        }
+        Ok(())
+    }
+
+    fn keep_with_foreign(&self, give: impl FnOnce(&mut Keeper<'_>)) -> Result<()> {
+        let mut owners = Vec::new();
+        give(&mut Keeper { owners: &mut owners });
+        owners.into_iter().try_for_each(|owner| self.keep_foreign(owner))
+    }
+
+    fn keep_foreign(&self, owner: Owner) -> Result<()> {
+        let context = self.stream.context();
+        let Some(graph) = foreign_graph(self.stream)? else { return Ok(()) };
+        // SAFETY: the graph of an open capture, which cannot end while the caller has read access.
+        let graph = unsafe { GraphHandle::from_raw(context, graph) }?;
+        UserObject::new(context, Box::new(owner))?.retain_on(&graph)
+    }
+}
+
+impl fmt::Debug for Enqueue<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("Enqueue")
+            .field("stream", self.stream)
+            .field("capture", &self.stream.capture_id())
+            .finish()
+    }
+}
+
+/// The graph into which other code captures; `None` if that capture is invalid, so that it never
+/// becomes a graph.
+fn foreign_graph(stream: &Stream) -> Result<Option<CUgraph>> {
+    let context = stream.context();
+    let (mut status, mut graph) =
+        (CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE, core::ptr::null_mut::<cuda_sys::CUgraph_st>());
+    let (mut id, mut count) = (0, 0);
+    // SAFETY: the stream is alive and the out pointers are valid; what may be null is.
+    let code = unsafe {
+        let driver = context.driver();
+        driver.cuStreamGetCaptureInfo(
+            stream.as_raw(),
+            &raw mut status,
+            &raw mut id,
+            &raw mut graph,
+            core::ptr::null_mut(),
+            &raw mut count,
+        )
+    };
+    context.check(Call::cuStreamGetCaptureInfo, code)?;
+    Ok(Some(graph).filter(|_| status == CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_ACTIVE))
+}

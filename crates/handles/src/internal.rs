@@ -1,0 +1,29 @@
+//! What the crates above this one need of it, and nobody else. No part of the public interface: it
+//! changes without notice.
+//!
+//! The methods that go with these are hidden, and say so: [`Enqueue::keep_with`],
+//! [`Event::recording`], [`Event::set_in_graphs`], [`GraphHandle::tie`],
+//! [`GraphHandle::knowledge`], [`GraphHandle::disown`], [`GraphExecHandle::destroy_deferred`],
+//! [`GraphExecHandle::destroy_all_deferred`], [`UserObject::end`], [`Kernel::occupancy_memo`],
+//! [`Context::refuse_in_callback`], [`Stream::downgrade`].
+//!
+//! [`Enqueue::keep_with`]: crate::capture::Enqueue::keep_with
+//! [`Event::recording`]: crate::Event::recording
+//! [`Event::set_in_graphs`]: crate::Event::set_in_graphs
+//! [`GraphHandle::tie`]: crate::GraphHandle::tie
+//! [`GraphHandle::knowledge`]: crate::GraphHandle::knowledge
+//! [`GraphHandle::disown`]: crate::GraphHandle::disown
+//! [`GraphExecHandle::destroy_deferred`]: crate::GraphExecHandle::destroy_deferred
+//! [`GraphExecHandle::destroy_all_deferred`]: crate::GraphExecHandle::destroy_all_deferred
+//! [`UserObject::end`]: crate::UserObject::end
+//! [`Kernel::occupancy_memo`]: crate::Kernel::occupancy_memo
+//! [`Context::refuse_in_callback`]: crate::Context::refuse_in_callback
+//! [`Stream::downgrade`]: crate::Stream::downgrade
+
+pub use crate::capture::Keeper;
+pub use crate::context::lock_unless_inside;
+pub use crate::graph::ExecEnd;
+pub use crate::host_function::{self, Callable};
+pub use crate::memory::{assert_value, graph_memory};
+pub use crate::stream::{Recording, WeakStream};
+pub use crate::sync::{Lock, LockGuard, Rank, panics};

@@ -1,0 +1,147 @@
+//! Readiness: whether a stream may use an allocation now, and what it has to wait for.
+
+use std::sync::atomic::Ordering;
+
+use super::allocation::{Allocation, LAST, SETTLED, SHARED};
+use super::backing::HostMemory;
+use crate::error::{Error, Result, WrongContext};
+use crate::reclaim;
+use crate::stream::Stream;
+
+impl Allocation {
+    /// Makes the memory usable by the work that is enqueued on `stream` next, and lets it be freed
+    /// only after that work. This costs a few loads and no driver call on the home, on the stream
+    /// it was called with last, and for settled memory. Otherwise `stream` is made to wait for the
+    /// home, once.
+    ///
+    /// # Errors
+    /// `stream` is of another context ([`WrongContext`](crate::Error::WrongContext)); it would have
+    /// to wait and one of the two is capturing ([`Capturing`](crate::Error::Capturing)); or the
+    /// driver refuses the call ([`Driver`](crate::Error::Driver)).
+    #[inline]
+    pub fn ready_on(&self, stream: &Stream) -> Result<()> {
+        if stream.id() == self.home_id {
+            return Ok(());
+        }
+        let state = self.state.load(Ordering::Acquire);
+        if state >> LAST == stream.id() {
+            return Ok(());
+        }
+        self.share_with(stream, state)
+    }
+
+    /// As [`ready_on`](Self::ready_on), for a copy between devices: `stream` may be of another
+    /// context.
+    pub(super) fn ready_across(&self, stream: &Stream) -> Result<()> {
+        if self.context().is_same(stream.context()) {
+            return self.ready_on(stream);
+        }
+        self.context().ensure_usable()?;
+        reclaim::expect_across();
+        self.use_on(stream, self.state.load(Ordering::Acquire))
+    }
+
+    fn share_with(&self, stream: &Stream, state: u64) -> Result<()> {
+        if !self.context().is_same(stream.context()) {
+            return Err(self.elsewhere(stream));
+        }
+        self.use_on(stream, state)
+    }
+
+    #[cold]
+    fn elsewhere(&self, stream: &Stream) -> Error {
+        let (found, needed) = (self.context(), stream.context());
+        WrongContext::new("the memory", found, "the stream", needed).advise(WrongContext::MEMORY).into()
+    }
+
+    /// As [`ready_on`](Self::ready_on), for one call that is over when the result is dropped. So of
+    /// host memory it is known behind which point of the stream the use lies.
+    #[inline]
+    pub(super) fn ready_once<'a>(&'a self, stream: &'a Stream) -> Result<Use<'a>> {
+        match self.backing.host() {
+            Some(memory) if self.bytes > 0 => self.begin_use(memory, stream),
+            _ => self.ready_on(stream).map(|()| Use(None)),
+        }
+    }
+
+    fn begin_use<'a>(&'a self, memory: &'a HostMemory, stream: &'a Stream) -> Result<Use<'a>> {
+        if !self.context().is_same(stream.context()) {
+            return Err(self.elsewhere(stream));
+        }
+        stream.context().ensure_usable()?;
+        memory.begin(stream.raw_stream());
+        let once = Use(Some((memory, stream)));
+        reclaim::join(stream.raw_stream());
+        self.order.get_or_init(|| self.order());
+        self.state.fetch_or(SHARED, Ordering::AcqRel);
+        Ok(once)
+    }
+
+    fn use_on(&self, stream: &Stream, state: u64) -> Result<()> {
+        const BOTH: u64 = SHARED | SETTLED;
+        if self.bytes == 0 {
+            return Ok(());
+        }
+        if self.backing.graph().is_some() {
+            return Err(Error::MemoryOfGraph);
+        }
+        // Before the users of host memory are locked.
+        stream.context().ensure_usable()?;
+        match self.backing.host() {
+            Some(memory) => memory.add(stream.raw_stream()),
+            None if state & BOTH == BOTH && stream.raw_stream().is_in_fence() => return Ok(()),
+            None => {}
+        }
+        reclaim::join(stream.raw_stream());
+        self.order.get_or_init(|| self.order());
+        let settled = self.is_settled();
+        if let Some(home) = self.home()
+            && !settled
+        {
+            stream.wait_for_ticket(home, self.ticket)?;
+        }
+        let bits = SHARED | if settled { SETTLED } else { 0 };
+        let mark = |old: u64| Some(stream.id() << LAST | old & BOTH | bits);
+        let _ = self.state.fetch_update(Ordering::AcqRel, Ordering::Acquire, mark);
+        Ok(())
+    }
+
+    /// Makes host memory unshared again if no work can be using it: every stream that was made
+    /// ready for it is idle.
+    pub(super) fn unshare(&mut self) -> bool {
+        let is_usable = self.context().ensure_usable().is_ok();
+        let Some(memory) = self.backing.host_mut() else { return false };
+        let users = memory.users.get_mut();
+        if !is_usable || !users.are_over() {
+            return false;
+        }
+        users.clear();
+        *self.state.get_mut() = SETTLED;
+        true
+    }
+
+    /// Makes host memory unshared again, after a wait for all that is enqueued on the streams that
+    /// use it.
+    pub(super) fn unshare_blocking(&mut self) -> Result<()> {
+        self.context().ensure_usable()?;
+        let Some(memory) = self.backing.host_mut() else { return Err(Error::StillShared) };
+        let users = memory.users.get_mut();
+        users.wait()?;
+        users.clear();
+        *self.state.get_mut() = SETTLED;
+        Ok(())
+    }
+}
+
+/// One use of memory, over when this is dropped; see [`Allocation::ready_once`].
+#[must_use]
+pub(super) struct Use<'a>(Option<(&'a HostMemory, &'a Stream)>);
+
+impl Drop for Use<'_> {
+    fn drop(&mut self) {
+        if let Some((memory, stream)) = self.0 {
+            // Behind the call, whatever came of it.
+            memory.users().end(stream.id(), stream.ticket());
+        }
+    }
+}

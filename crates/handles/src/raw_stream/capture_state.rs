@@ -1,0 +1,118 @@
+//! Whether a stream is capturing, and enqueuing on it without missing the answer.
+
+use std::sync::atomic::Ordering;
+
+use cuda_sys::{CUresult, CUstreamCaptureStatus, Call};
+
+use super::owner::RawStream;
+use crate::access::{CAPTURED, FOREIGN, ReadGuard, holders, own_slots};
+use crate::context::{is_sticky, unless_inside};
+use crate::error::{Error, Result};
+use crate::sync::Rank;
+
+impl RawStream {
+    /// The number of the capture begun by this library that the stream is in; 0 for none.
+    #[inline]
+    pub(crate) fn capture(&self) -> u64 {
+        self.capture.load(Ordering::Acquire)
+    }
+
+    /// While this is held the stream enters and leaves no capture of this library. Not twice on one
+    /// thread.
+    ///
+    /// # Errors
+    /// This is a host function, and the stream is entering or leaving a capture (`NOT_PERMITTED`):
+    /// the driver call for that may be waiting for the function.
+    #[inline]
+    pub(crate) fn enqueue(&self) -> Result<ReadGuard<'_>> {
+        match self.access.read(own_slots()) {
+            Some(access) => Ok(access),
+            None => self.enqueue_later(),
+        }
+    }
+
+    #[cold]
+    fn enqueue_later(&self) -> Result<ReadGuard<'_>> {
+        Rank::StreamAccess.check();
+        let busy = || holders::changing(self.name());
+        unless_inside(&self.context, busy, || self.access.read_again(own_slots()))
+    }
+
+    /// Requires [exclusive access](super::exclusion).
+    pub(crate) fn set_capture(&self, word: u64) {
+        self.capture.store(word, Ordering::Release);
+        match word {
+            0 => self.access.clear(CAPTURED),
+            _ => self.access.set(CAPTURED),
+        }
+    }
+
+    /// From now on the driver is asked, since a capture of other code may reach this stream.
+    pub(crate) fn set_foreign(&self) {
+        // First, so that a thread that trusts the stream again meanwhile sees it.
+        self.lent.store(true, Ordering::Release);
+        self.access.set(FOREIGN);
+    }
+
+    /// The driver is asked until the stream is [trusted](Self::trust) again. Requires [exclusive
+    /// access](super::exclusion).
+    pub(crate) fn suspect(&self) {
+        self.access.set(FOREIGN);
+    }
+
+    /// Reverts [`suspect`](Self::suspect), still with exclusive access.
+    pub(crate) fn trust(&self) {
+        self.access.clear(FOREIGN);
+        if self.lent.load(Ordering::Acquire) {
+            self.access.set(FOREIGN);
+        }
+    }
+
+    /// Whether other code may have let the stream enter a capture.
+    #[inline]
+    pub(crate) fn is_foreign(&self) -> bool {
+        self.access.flags() & FOREIGN != 0
+    }
+
+    fn capture_status(&self) -> (CUresult, bool) {
+        let mut status = CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE;
+        // SAFETY: the stream is alive and the out pointer valid.
+        let code = unsafe { self.context.driver().cuStreamIsCapturing(self.raw(), &raw mut status) };
+        (code, status != CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE)
+    }
+
+    /// Whether the stream is capturing now. No driver call for a stream that only this library can
+    /// capture.
+    pub(crate) fn is_capturing(&self) -> Result<bool> {
+        if self.capture() != 0 || !self.is_foreign() {
+            return Ok(self.capture() != 0);
+        }
+        let (code, capturing) = self.capture_status();
+        self.context.check(Call::cuStreamIsCapturing, code).map(|()| capturing)
+    }
+
+    /// Whether the stream is capturing by the driver's word, which costs a call.
+    pub(crate) fn ask_capturing(&self) -> Result<bool> {
+        let (code, capturing) = self.capture_status();
+        self.context.check(Call::cuStreamIsCapturing, code).map(|()| capturing)
+    }
+
+    /// An error if the stream is capturing: `what` cannot be captured. If a fault has lost the
+    /// context, the following call reports it: that is the call that was requested.
+    #[inline]
+    pub(crate) fn refuse_capture(&self, what: &'static str) -> Result<()> {
+        if self.access.flags() == 0 { Ok(()) } else { self.refuse_flagged(what) }
+    }
+
+    #[cold]
+    fn refuse_flagged(&self, what: &'static str) -> Result<()> {
+        if self.capture() != 0 {
+            return Err(Error::Capturing { what });
+        }
+        match self.capture_status() {
+            (CUresult::CUDA_SUCCESS, true) => Err(Error::Capturing { what }),
+            (code, _) if is_sticky(code) => Ok(()),
+            (code, _) => self.context.check(Call::cuStreamIsCapturing, code),
+        }
+    }
+}

@@ -1,0 +1,20 @@
+//! Streams and events.
+
+mod create;
+mod default_stream;
+mod elapsed;
+mod event;
+mod handle;
+pub(crate) mod open_captures;
+mod options;
+mod order;
+mod recorded;
+mod synchronize;
+mod weak;
+
+pub use default_stream::DefaultStream;
+pub(crate) use event::WeakEvent;
+pub use event::{Event, EventOptions, Recording};
+pub use handle::{AsStream, Stream};
+pub use options::StreamOptions;
+pub use weak::WeakStream;

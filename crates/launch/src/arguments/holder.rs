@@ -1,0 +1,184 @@
+//! The trait of parameter holders, which launches and kernel nodes take.
+
+use core::ffi::c_void;
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use cuda_handles::{Allocation, Kernel, Owner, Stream, WrongContext};
+use smallvec::SmallVec;
+
+use crate::arguments::access::{AccessRanges, Accesses};
+use crate::arguments::conditional_handle::ConditionalHandle;
+use crate::arguments::slot::ParameterSlot;
+use crate::error::{Error, Result};
+
+pub(crate) mod sealed {
+    pub trait Sealed {}
+}
+
+impl<A: sealed::Sealed> sealed::Sealed for &A {}
+
+/// Arguments of a launch or a kernel node: [`Params`](crate::Params),
+/// [`OwnedParams`](crate::OwnedParams), the [`Prepared`](crate::Prepared) arguments of a typed
+/// kernel, or a reference to one of them.
+pub trait Arguments: sealed::Sealed {
+    /// The offset and the size of each argument.
+    fn slots(&self) -> &[ParameterSlot];
+
+    /// Checks number and sizes of the arguments against the parameters of `kernel`. Makes no driver
+    /// call: the kernel knows its parameters since it was loaded, from `cuKernelGetParamInfo` (CUDA
+    /// 12.4). With an older driver only a total size that no kernel takes is refused.
+    ///
+    /// # Errors
+    /// [`Error::WrongArguments`] with the kernel's name, its parameters and the differences.
+    #[doc(alias = "cuKernelGetParamInfo")]
+    fn check(&self, kernel: &Kernel) -> Result<()>;
+
+    /// Checks that the memory of all arguments belongs to the kernel's context. Makes no driver
+    /// call.
+    ///
+    /// # Errors
+    /// [`WrongContext`] names the first argument of another context.
+    #[inline]
+    fn check_memory(&self, kernel: &Kernel) -> Result<()> {
+        ensure_memory_of(kernel, self)
+    }
+
+    /// Makes `stream` wait until the memory of all buffers is ready for use on it; see
+    /// [`Allocation::ready_on`].
+    ///
+    /// # Errors
+    /// The driver's. The buffers before the failing one stay usable on the stream.
+    #[doc(hidden)]
+    fn ready_on(&self, stream: &Stream) -> Result<()>;
+
+    /// Calls `call` with an array of pointers to the values, valid until it returns.
+    #[doc(hidden)]
+    fn with_pointers<R>(&self, call: impl FnOnce(*mut *mut c_void) -> R) -> R;
+
+    /// Passes each allocation that the arguments use to `each`.
+    #[doc(hidden)]
+    fn each_allocation<'s>(&'s self, each: impl FnMut(&'s Arc<Allocation>));
+
+    /// The name, in errors, of the argument that uses the allocation of this index in the order of
+    /// [`each_allocation`](Self::each_allocation).
+    #[doc(hidden)]
+    fn name_of(&self, allocation: usize) -> Cow<'static, str>;
+
+    /// The handles of conditions among the arguments, in their order. A kernel that takes one can
+    /// only be a node of a graph.
+    #[doc(hidden)]
+    #[inline]
+    fn handles(&self) -> SmallVec<[ConditionalHandle; 1]> {
+        SmallVec::new()
+    }
+
+    /// Whether an argument is the handle of a condition.
+    #[doc(hidden)]
+    #[inline]
+    fn has_handles(&self) -> bool {
+        false
+    }
+
+    /// The memory accesses that the kernel declares; unknown unless the arguments were prepared for
+    /// a typed kernel.
+    #[doc(hidden)]
+    #[inline]
+    fn accesses(&self) -> Accesses {
+        Accesses::unknown()
+    }
+
+    /// The ranges of [`accesses`](Self::accesses) that [are apart](Accesses::are_apart).
+    #[doc(hidden)]
+    fn access_ranges(&self) -> AccessRanges {
+        AccessRanges::default()
+    }
+
+    /// Passes an owner of each allocation that the arguments use to `each`.
+    #[doc(hidden)]
+    #[inline]
+    fn each_owner(&self, mut each: impl FnMut(Owner)) {
+        self.each_allocation(|allocation| each(Owner::Allocation(Arc::clone(allocation))));
+    }
+}
+
+impl<A: Arguments> Arguments for &A {
+    #[inline]
+    fn slots(&self) -> &[ParameterSlot] {
+        (**self).slots()
+    }
+
+    #[inline]
+    fn check(&self, kernel: &Kernel) -> Result<()> {
+        (**self).check(kernel)
+    }
+
+    #[inline]
+    fn check_memory(&self, kernel: &Kernel) -> Result<()> {
+        (**self).check_memory(kernel)
+    }
+
+    #[inline]
+    fn ready_on(&self, stream: &Stream) -> Result<()> {
+        (**self).ready_on(stream)
+    }
+
+    #[inline(always)]
+    fn with_pointers<R>(&self, call: impl FnOnce(*mut *mut c_void) -> R) -> R {
+        (**self).with_pointers(call)
+    }
+
+    #[inline]
+    fn each_allocation<'s>(&'s self, each: impl FnMut(&'s Arc<Allocation>)) {
+        (**self).each_allocation(each);
+    }
+
+    fn name_of(&self, allocation: usize) -> Cow<'static, str> {
+        (**self).name_of(allocation)
+    }
+
+    #[inline]
+    fn handles(&self) -> SmallVec<[ConditionalHandle; 1]> {
+        (**self).handles()
+    }
+
+    #[inline]
+    fn has_handles(&self) -> bool {
+        (**self).has_handles()
+    }
+
+    #[inline]
+    fn accesses(&self) -> Accesses {
+        (**self).accesses()
+    }
+
+    fn access_ranges(&self) -> AccessRanges {
+        (**self).access_ranges()
+    }
+}
+
+/// Checks that the memory of all arguments belongs to the kernel's context.
+///
+/// # Errors
+/// [`WrongContext`] names the first argument of another context.
+#[inline]
+pub(crate) fn ensure_memory_of(kernel: &Kernel, arguments: &(impl Arguments + ?Sized)) -> Result<()> {
+    let mut is_same = true;
+    arguments.each_allocation(|allocation| is_same &= kernel.context().is_same(allocation.context()));
+    if is_same { Ok(()) } else { Err(wrong_memory(kernel, arguments)) }
+}
+
+#[cold]
+fn wrong_memory(kernel: &Kernel, arguments: &(impl Arguments + ?Sized)) -> Error {
+    let (mut index, mut first) = (0, None);
+    arguments.each_allocation(|allocation| {
+        if first.is_none() && !kernel.context().is_same(allocation.context()) {
+            first = Some((index, allocation.context()));
+        }
+        index += 1;
+    });
+    let (index, found) = first.unwrap_or((0, kernel.context()));
+    let what = format!("the memory of {} of kernel `{}`", arguments.name_of(index), kernel.name());
+    let error = WrongContext::new(what, found, "the kernel", kernel.context());
+    Error::Handles(error.advise(WrongContext::MEMORY).into())
+}

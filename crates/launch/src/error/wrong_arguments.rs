@@ -1,0 +1,131 @@
+//! The error of arguments whose number or sizes differ from the kernel's parameters.
+
+use core::fmt;
+
+use cuda_handles::Parameter;
+use cuda_sys::Printable;
+
+/// The most bytes of parameters that any kernel takes.
+pub(crate) const MAX_BYTES: usize = 32_764;
+
+/// Arguments whose number or sizes differ from the kernel's parameters.
+#[derive(Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct WrongArguments {
+    /// The kernel's name.
+    pub kernel: String,
+    /// The kernel's parameters. `None` if the driver does not report them
+    /// ([`ParameterLayout`](cuda_sys::Feature::ParameterLayout)) and the arguments are too large
+    /// for any kernel.
+    pub expected: Option<Vec<Parameter>>,
+    /// The arguments.
+    pub found: Vec<Parameter>,
+}
+
+impl std::error::Error for WrongArguments {}
+
+impl fmt::Display for WrongArguments {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Some(expected) = &self.expected else {
+            let bytes = self.found.last().map_or(0, |last| last.offset + last.size);
+            return write!(
+                formatter,
+                "the arguments for kernel `{}` take {bytes} bytes; no kernel has more than {MAX_BYTES}",
+                Printable(&self.kernel)
+            );
+        };
+        write!(
+            formatter,
+            "kernel `{}` takes {}",
+            Printable(&self.kernel),
+            Count(expected.len(), "parameter")
+        )?;
+        let list = expected.iter().map(|parameter| (parameter.size, parameter.offset));
+        write!(formatter, "{}", Layout(list.collect()))?;
+        if expected.len() != self.found.len() {
+            let list = self.found.iter().map(|given| (given.size, given.offset));
+            let given = Count(self.found.len(), "argument");
+            let verb = if self.found.len() == 1 { "was" } else { "were" };
+            return write!(formatter, " but {given}{} {verb} given", Layout(list.collect()));
+        }
+        let pairs = (1..).zip(expected.iter().zip(&self.found));
+        let wrong = pairs.filter(|(_, (wanted, given))| wanted.size != given.size);
+        let separators = core::iter::once(" but ").chain(core::iter::repeat(", "));
+        for ((number, (wanted, given)), separator) in wrong.zip(separators) {
+            let (is, should) = (Count(given.size, "byte"), wanted.size);
+            let verb = if should == 1 { "is" } else { "are" };
+            write!(formatter, "{separator}argument {number} has {is} where {should} {verb} expected")?;
+        }
+        Ok(())
+    }
+}
+
+/// A number with its noun.
+struct Count(usize, &'static str);
+
+impl fmt::Display for Count {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ending = if self.0 == 1 { "" } else { "s" };
+        write!(formatter, "{} {}{ending}", self.0, self.1)
+    }
+}
+
+/// Sizes and offsets in parentheses; empty for an empty list.
+struct Layout(Vec<(usize, usize)>);
+
+impl fmt::Display for Layout {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const SHOWN: usize = 20;
+        for (index, (size, offset)) in self.0.iter().take(SHOWN).enumerate() {
+            let before = if index == 0 { " (" } else { ", " };
+            write!(formatter, "{before}{size} B at {offset}")?;
+        }
+        match self.0.len() {
+            0 => Ok(()),
+            count if count > SHOWN => write!(formatter, ", and {} more)", count - SHOWN),
+            _ => write!(formatter, ")"),
+        }
+    }
+}
+
+debug_is_display!(WrongArguments);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parameters(sizes: &[usize]) -> Vec<Parameter> {
+        sizes.iter().enumerate().map(|(index, &size)| Parameter { offset: index * 8, size }).collect()
+    }
+
+    fn message(expected: &[usize], found: &[usize]) -> String {
+        let kernel = "saxpy".to_owned();
+        WrongArguments { kernel, expected: Some(parameters(expected)), found: parameters(found) }.to_string()
+    }
+
+    #[test]
+    fn a_wrong_size_is_named() {
+        assert_eq!(
+            message(&[4, 4, 8, 8], &[4, 8, 8, 4]),
+            "kernel `saxpy` takes 4 parameters (4 B at 0, 4 B at 8, 8 B at 16, 8 B at 24) \
+             but argument 2 has 8 bytes where 4 are expected, argument 4 has 4 bytes where 8 are expected"
+        );
+    }
+
+    #[test]
+    fn a_wrong_number_is_named() {
+        assert_eq!(
+            message(&[4, 8], &[4]),
+            "kernel `saxpy` takes 2 parameters (4 B at 0, 8 B at 8) but 1 argument (4 B at 0) was given"
+        );
+        assert_eq!(
+            message(&[], &[1, 2]),
+            "kernel `saxpy` takes 0 parameters but 2 arguments (1 B at 0, 2 B at 8) were given"
+        );
+    }
+
+    #[test]
+    fn a_long_layout_is_cut() {
+        assert!(message(&[4; 30], &[]).contains(", and 10 more)"));
+    }
+}

@@ -1,0 +1,5 @@
+//! Items for the crates above, cuda-graph in particular. No promise of stability.
+
+pub use crate::arguments::access::{AccessRanges, Accesses, Declaration, Memory, MemoryParameter};
+pub use crate::config::attribute::AttributeList;
+pub use crate::kernel::signature::Overlap;

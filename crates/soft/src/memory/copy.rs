@@ -1,0 +1,205 @@
+//! Copies of linear memory: described at the call, executed by the stream.
+
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+
+use cuda_sys::{CUDA_MEMCPY3D_v2, CUmemorytype, CUresult};
+
+use super::access::{Accessed, access_bytes};
+use super::memory_kind::{Accept, MemoryKind};
+use crate::device::loss::Loss;
+use crate::driver::result_code::{Answer, INVALID_VALUE};
+
+/// One side of a copy: the address of the first byte, and the distances between rows and between
+/// slices.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Side {
+    pub(crate) address: u64,
+    pub(crate) pitch: usize,
+    pub(crate) slice: usize,
+    pub(crate) place: MemoryKind,
+}
+
+/// A copy of up to three dimensions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Copy3 {
+    pub(crate) src: Side,
+    pub(crate) dst: Side,
+    /// Bytes of a row, rows, slices.
+    pub(crate) extent: [usize; 3],
+}
+
+impl Copy3 {
+    /// `len` bytes from one address to another.
+    ///
+    /// # Errors
+    /// Returns `INVALID_VALUE` for a device address that no allocation holds and for a range that
+    /// leaves its allocation.
+    pub(crate) fn linear(dst: u64, src: u64, len: usize, accept: Accept) -> Answer<Self> {
+        let side = |address| {
+            let place = MemoryKind::of(address).ok_or(INVALID_VALUE)?;
+            Ok(Side { address, pitch: len, slice: len, place })
+        };
+        let copy = Self { src: side(src)?, dst: side(dst)?, extent: [len, 1, 1] };
+        copy.check_ranges(accept)?;
+        Ok(copy)
+    }
+
+    /// The copy as parameters of a node.
+    pub(crate) fn describe(&self) -> CUDA_MEMCPY3D_v2 {
+        let [width, height, depth] = self.extent;
+        let mut raw =
+            CUDA_MEMCPY3D_v2 { WidthInBytes: width, Height: height, Depth: depth, ..Default::default() };
+        let rows = |side: &Side| side.slice.checked_div(side.pitch).unwrap_or(height);
+        let kind = |place: MemoryKind| match place {
+            MemoryKind::Device => CUmemorytype::CU_MEMORYTYPE_DEVICE,
+            MemoryKind::Pinned | MemoryKind::Pageable => CUmemorytype::CU_MEMORYTYPE_HOST,
+        };
+        (raw.srcMemoryType, raw.srcPitch, raw.srcHeight) =
+            (kind(self.src.place), self.src.pitch, rows(&self.src));
+        (raw.dstMemoryType, raw.dstPitch, raw.dstHeight) =
+            (kind(self.dst.place), self.dst.pitch, rows(&self.dst));
+        if self.src.place == MemoryKind::Device {
+            raw.srcDevice = self.src.address;
+        } else {
+            raw.srcHost = core::ptr::with_exposed_provenance(self.src.address as usize);
+        }
+        if self.dst.place == MemoryKind::Device {
+            raw.dstDevice = self.dst.address;
+        } else {
+            raw.dstHost = core::ptr::with_exposed_provenance_mut(self.dst.address as usize);
+        }
+        raw
+    }
+
+    /// The bytes from the first to the last that one side touches. `check_ranges` has checked it.
+    fn reach(&self, side: &Side) -> usize {
+        self.checked_reach(side).unwrap_or(0)
+    }
+
+    /// As [`reach`](Self::reach); `None` if it exceeds the address space.
+    fn checked_reach(&self, side: &Side) -> Option<usize> {
+        let [width, height, depth] = self.extent;
+        let slices = side.slice.checked_mul(depth.checked_sub(1)?)?;
+        let rows = side.pitch.checked_mul(height.checked_sub(1)?)?;
+        let reach = slices.checked_add(rows)?.checked_add(width)?;
+        side.address.checked_add(reach as u64)?;
+        isize::try_from(reach).is_ok().then_some(reach)
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.extent.contains(&0)
+    }
+
+    /// Whether it copies one row.
+    pub(crate) fn is_linear(&self) -> bool {
+        self.extent[1] == 1 && self.extent[2] == 1
+    }
+
+    pub(super) fn check_ranges(&self, accept: Accept) -> Answer {
+        if self.is_empty() {
+            return Ok(());
+        }
+        for side in [&self.src, &self.dst] {
+            let reach = self.checked_reach(side).ok_or(INVALID_VALUE)?;
+            if side.place != MemoryKind::Pageable && !accept.is_there(side.address, reach) {
+                return Err(INVALID_VALUE);
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads a pageable source immediately, so that the caller may change it afterwards.
+    ///
+    /// # Safety
+    /// A pageable source is readable over the copy's whole reach.
+    pub(crate) unsafe fn stage(&self) -> Option<Vec<u8>> {
+        if self.src.place != MemoryKind::Pageable || self.is_empty() {
+            return None;
+        }
+        let len = self.reach(&self.src);
+        let from: *const u8 = core::ptr::with_exposed_provenance(self.src.address as usize);
+        let mut bytes = vec![0; len];
+        // SAFETY: readable by the caller's promise; the vector has `len` bytes.
+        unsafe { bytes.as_mut_ptr().copy_from_nonoverlapping(from, len) };
+        Some(bytes)
+    }
+
+    /// Executes the copy; `staged` replaces a pageable source.
+    ///
+    /// # Safety
+    /// Pageable memory is valid over the copy's reach, the destination for writes.
+    pub(crate) unsafe fn run(&self, staged: Option<&[u8]>) -> Result<(), Loss> {
+        if self.is_empty() {
+            return Ok(());
+        }
+        let held;
+        let src = match staged {
+            Some(bytes) => bytes.as_ptr().cast_mut(),
+            None => {
+                held = self.accessed(&self.src, false)?;
+                held.0
+            }
+        };
+        let dst = self.accessed(&self.dst, true)?;
+        let [width, height, depth] = self.extent;
+        for z in 0..depth {
+            for y in 0..height {
+                // SAFETY: both sides reach over all rows: checked against the allocations, or
+                // promised for pageable memory.
+                unsafe {
+                    let from = src.add(z * self.src.slice + y * self.src.pitch);
+                    let to = dst.0.add(z * self.dst.slice + y * self.dst.pitch);
+                    copy_row(to, from, width);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The first byte of a side, and the reference that keeps its allocation.
+    fn accessed(&self, side: &Side, write: bool) -> Result<(*mut u8, Option<Accessed>), Loss> {
+        if side.place == MemoryKind::Pageable {
+            return Ok((core::ptr::with_exposed_provenance_mut(side.address as usize), None));
+        }
+        let len = self.reach(side);
+        let accessed = access_bytes(side.address, len, write).map_err(|description| {
+            let verb = if write { "writes to" } else { "reads from" };
+            let text = format!("a copy {verb} {len} bytes at {:#x}: {description}", side.address);
+            Loss::new(CUresult::CUDA_ERROR_ILLEGAL_ADDRESS, text)
+        })?;
+        Ok((accessed.host, Some(accessed)))
+    }
+}
+
+/// Copies a row with relaxed atomics, since other streams may use the same memory.
+///
+/// # Safety
+/// Both pointers are valid for `len` bytes.
+unsafe fn copy_row(to: *mut u8, from: *mut u8, len: usize) {
+    // SAFETY (of all blocks): inside the rows, and aligned as the accesses need, by the arithmetic
+    // around them.
+    let mut at = 0;
+    let together = to.addr() % 8 == from.addr() % 8;
+    let head = if together { len.min(to.align_offset(8)) } else { len };
+    // SAFETY: as above.
+    let byte = |at: usize| unsafe {
+        AtomicU8::from_ptr(to.add(at))
+            .store(AtomicU8::from_ptr(from.add(at)).load(Ordering::Relaxed), Ordering::Relaxed);
+    };
+    while at < head {
+        byte(at);
+        at += 1;
+    }
+    while at + 8 <= len {
+        // SAFETY: as above.
+        unsafe {
+            let word = AtomicU64::from_ptr(from.add(at).cast()).load(Ordering::Relaxed);
+            AtomicU64::from_ptr(to.add(at).cast()).store(word, Ordering::Relaxed);
+        }
+        at += 8;
+    }
+    while at < len {
+        byte(at);
+        at += 1;
+    }
+}

@@ -1,0 +1,108 @@
+//! Copy descriptions of the C interface.
+
+use cuda_sys::{CUDA_MEMCPY2D_v2, CUDA_MEMCPY3D_v2, CUmemorytype};
+
+use super::copy::{Copy3, Side};
+use super::memory_kind::{Accept, MemoryKind};
+use crate::driver::result_code::{Answer, INVALID_VALUE};
+
+/// One side as the C structures describe it.
+struct RawSide {
+    kind: CUmemorytype,
+    host: u64,
+    device: u64,
+    at: [usize; 3],
+    pitch: usize,
+    rows: usize,
+}
+
+impl RawSide {
+    fn resolve(&self, extent: [usize; 3]) -> Answer<Side> {
+        let (base, place) = match self.kind {
+            CUmemorytype::CU_MEMORYTYPE_HOST => {
+                // Host memory is not checked, not even whether it is mapped. A device pointer given
+                // as a host pointer works.
+                (self.host, MemoryKind::of(self.host).ok_or(INVALID_VALUE)?)
+            }
+            CUmemorytype::CU_MEMORYTYPE_DEVICE => match MemoryKind::of(self.device) {
+                Some(MemoryKind::Pageable) | None => return Err(INVALID_VALUE),
+                Some(place) => (self.device, place),
+            },
+            CUmemorytype::CU_MEMORYTYPE_UNIFIED => {
+                (self.device, MemoryKind::of(self.device).ok_or(INVALID_VALUE)?)
+            }
+            _ => return Err(INVALID_VALUE),
+        };
+        let [width, height, depth] = extent;
+        if base == 0 {
+            return Err(INVALID_VALUE);
+        }
+        let [x, y, z] = self.at;
+        let row_end = x.checked_add(width).ok_or(INVALID_VALUE)?;
+        let last_row = y.checked_add(height).ok_or(INVALID_VALUE)?;
+        let pitch = if self.pitch == 0 { row_end } else { self.pitch };
+        if (height > 1 || depth > 1) && pitch < row_end {
+            return Err(INVALID_VALUE);
+        }
+        let rows = if self.rows == 0 { last_row } else { self.rows };
+        if depth > 1 && rows < last_row {
+            return Err(INVALID_VALUE);
+        }
+        let slice = pitch.checked_mul(rows).ok_or(INVALID_VALUE)?;
+        let offset = z.checked_mul(slice).and_then(|z| z.checked_add(y.checked_mul(pitch)?)?.checked_add(x));
+        let address = base.checked_add(offset.ok_or(INVALID_VALUE)? as u64).ok_or(INVALID_VALUE)?;
+        Ok(Side { address, pitch, slice, place })
+    }
+}
+
+/// Parses the description of a copy. An extent of 0 is an invalid value for a node and nothing to
+/// do for a call.
+pub(crate) fn parse(raw: &CUDA_MEMCPY3D_v2, accept: Accept) -> Answer<Copy3> {
+    let extent = [raw.WidthInBytes, raw.Height, raw.Depth];
+    if accept == Accept::Reserved && extent.contains(&0) {
+        return Err(INVALID_VALUE);
+    }
+    let src = RawSide {
+        kind: raw.srcMemoryType,
+        host: raw.srcHost.expose_provenance() as u64,
+        device: raw.srcDevice,
+        at: [raw.srcXInBytes, raw.srcY, raw.srcZ],
+        pitch: raw.srcPitch,
+        rows: raw.srcHeight,
+    };
+    let dst = RawSide {
+        kind: raw.dstMemoryType,
+        host: raw.dstHost.expose_provenance() as u64,
+        device: raw.dstDevice,
+        at: [raw.dstXInBytes, raw.dstY, raw.dstZ],
+        pitch: raw.dstPitch,
+        rows: raw.dstHeight,
+    };
+    let copy = Copy3 { src: src.resolve(extent)?, dst: dst.resolve(extent)?, extent };
+    copy.check_ranges(accept)?;
+    Ok(copy)
+}
+
+/// Converts a two-dimensional description to three dimensions.
+pub(crate) fn widen(raw: &CUDA_MEMCPY2D_v2) -> CUDA_MEMCPY3D_v2 {
+    CUDA_MEMCPY3D_v2 {
+        srcXInBytes: raw.srcXInBytes,
+        srcY: raw.srcY,
+        srcMemoryType: raw.srcMemoryType,
+        srcHost: raw.srcHost,
+        srcDevice: raw.srcDevice,
+        srcArray: raw.srcArray,
+        srcPitch: raw.srcPitch,
+        dstXInBytes: raw.dstXInBytes,
+        dstY: raw.dstY,
+        dstMemoryType: raw.dstMemoryType,
+        dstHost: raw.dstHost,
+        dstDevice: raw.dstDevice,
+        dstArray: raw.dstArray,
+        dstPitch: raw.dstPitch,
+        WidthInBytes: raw.WidthInBytes,
+        Height: raw.Height,
+        Depth: 1,
+        ..CUDA_MEMCPY3D_v2::default()
+    }
+}

@@ -1,0 +1,50 @@
+//! A fault of a thread, before the position is added.
+
+use crate::ptx::error::FaultKind;
+use crate::ptx::memory::MemoryFault;
+
+/// A fault without a position, which the block adds.
+#[derive(Debug)]
+pub(super) struct ThreadFault {
+    pub(super) kind: FaultKind,
+    /// Address, bytes and whether it was a write.
+    pub(super) access: Option<(u64, u32, bool)>,
+    pub(super) detail: String,
+}
+
+pub(super) type Checked<T> = Result<T, Box<ThreadFault>>;
+
+impl ThreadFault {
+    #[cold]
+    pub(super) fn new(kind: FaultKind, detail: impl Into<String>) -> Box<ThreadFault> {
+        Box::new(ThreadFault { kind, access: None, detail: detail.into() })
+    }
+
+    #[cold]
+    pub(super) fn at(address: u64, bytes: u32, write: bool, fault: MemoryFault) -> Box<ThreadFault> {
+        Box::new(ThreadFault {
+            kind: fault.kind,
+            access: Some((address, bytes, write)),
+            detail: fault.message,
+        })
+    }
+
+    #[cold]
+    pub(super) fn illegal(address: u64, bytes: u32, write: bool, detail: String) -> Box<ThreadFault> {
+        Box::new(ThreadFault {
+            kind: FaultKind::IllegalAddress,
+            access: Some((address, bytes, write)),
+            detail,
+        })
+    }
+
+    #[cold]
+    pub(super) fn misaligned(address: u64, bytes: u32, write: bool) -> Box<ThreadFault> {
+        let detail = format!("the address is no multiple of {bytes}");
+        Box::new(ThreadFault {
+            kind: FaultKind::MisalignedAddress,
+            access: Some((address, bytes, write)),
+            detail,
+        })
+    }
+}

@@ -1,0 +1,47 @@
+//! Which file lowers which opcode.
+
+use super::body::Body;
+use super::reader::{InstructionReader, Lowered};
+use super::{control, convert, data, float, integer, memory};
+use crate::ptx::syntax::Instruction;
+use crate::ptx::types::Type;
+
+impl<'t> Body<'_, 't> {
+    /// Lowers an instruction, whatever its guard.
+    pub(super) fn opcode(&mut self, instruction: &Instruction<'t>) -> Lowered<()> {
+        let mut reader = InstructionReader::new(instruction);
+        let reader = &mut reader;
+        match instruction.opcode {
+            "add" | "sub" | "mul" | "div" | "min" | "max" | "abs" | "neg" | "mad" | "fma" => {
+                if instruction.modifiers.iter().filter_map(|name| Type::parse(name)).any(Type::is_float) {
+                    float::arithmetic(self, reader)
+                } else {
+                    integer::arithmetic(self, reader)
+                }
+            }
+            "rem" | "sad" | "mul24" | "mad24" | "dp4a" | "dp2a" => integer::arithmetic(self, reader),
+            "addc" | "subc" | "madc" => integer::carrying(self, reader),
+            "and" | "or" | "xor" | "not" | "cnot" | "lop3" | "shl" | "shr" | "shf" | "prmt" | "popc"
+            | "clz" | "bfind" | "brev" | "bfe" | "bfi" | "fns" | "bmsk" | "szext" => {
+                integer::bits(self, reader)
+            }
+            "rcp" | "sqrt" | "rsqrt" | "sin" | "cos" | "ex2" | "lg2" | "tanh" | "copysign" | "testp" => {
+                float::function(self, reader)
+            }
+            "mov" => data::mov(self, reader),
+            "setp" => data::setp(self, reader),
+            "set" => data::set(self, reader),
+            "selp" | "slct" => data::select(self, reader),
+            "cvt" => convert::cvt(self, reader),
+            "cvta" => convert::cvta(self, reader),
+            "isspacep" => convert::isspacep(self, reader),
+            "ld" | "ldu" => memory::load(self, reader),
+            "st" => memory::store(self, reader),
+            "atom" | "red" => memory::atomic(self, reader),
+            "createpolicy" => memory::create_policy(self, reader),
+            "membar" | "fence" => memory::fence(self, reader),
+            "prefetch" | "prefetchu" | "discard" | "applypriority" | "griddepcontrol" => memory::hint(reader),
+            _ => control::instruction(self, reader),
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! Choosing and installing the driver under test.
+
+use core::ops::Deref;
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+
+use cuda_handles::{Context, Device, reaper};
+use cuda_sys::{Driver, Loader};
+
+use crate::poll::{SOON, until};
+use crate::record::live::{Kind, live};
+use crate::record::watch::Watch;
+use crate::wrapped::{created, graph_memory, moved, user_object};
+
+const VARIABLE: &str = "CUDA_TEST_DRIVER";
+
+static ALONE: Mutex<()> = Mutex::new(());
+static WARM: OnceLock<()> = OnceLock::new();
+static WATCH: Watch = Watch;
+
+/// The context of device 0, for one test at a time: tests that share a process wait for each other,
+/// as what they count is the process's.
+#[derive(Debug)]
+pub struct Setup {
+    context: Context,
+    _alone: MutexGuard<'static, ()>,
+}
+
+impl Deref for Setup {
+    type Target = Context;
+
+    fn deref(&self) -> &Context {
+        &self.context
+    }
+}
+
+/// The loader that the environment variable `CUDA_TEST_DRIVER` names: `soft` (also when it is not
+/// set), `system`, or a path.
+///
+/// # Panics
+/// The configuration of the software driver in the environment is wrong.
+#[must_use]
+pub fn chosen() -> Loader {
+    match std::env::var(VARIABLE).as_deref() {
+        Err(_) | Ok("" | "soft") => cuda_soft::loader(
+            cuda_soft::Config::from_environment().expect("CUDA_SOFT_* say what they should"),
+        ),
+        Ok("system") => Loader::system(),
+        // SAFETY: whoever sets the variable names a driver.
+        Ok(path) => unsafe { Loader::file(path) },
+    }
+}
+
+/// `loader` with everything that counts in place, installed as the process's driver.
+///
+/// # Panics
+/// There is no such driver.
+pub fn install(loader: Loader) -> &'static Driver {
+    // SAFETY: the wrappers keep to the interface of their calls.
+    let loader = unsafe {
+        loader.wrap(user_object::wrap).wrap(created::wrap).wrap(moved::wrap).wrap(graph_memory::wrap)
+    };
+    // SAFETY: injected codes are those of calls that did nothing; a test that makes a context look
+    // lost has no work on the device that matters.
+    let loader = unsafe { loader.observe(&WATCH).intercept(&WATCH) };
+    loader.install().unwrap_or_else(|error| panic!("the driver under test: {error}"))
+}
+
+/// Installs the driver under test, once, and opens device 0. Only one test of a process gets past
+/// this at a time.
+///
+/// # Panics
+/// There is no driver or no device.
+#[must_use]
+pub fn setup() -> Setup {
+    let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    if cuda_sys::installed().is_none() {
+        install(chosen());
+    }
+    let context = Device::new(0)
+        .and_then(|device| device.context())
+        .unwrap_or_else(|error| panic!("device 0: {error}"));
+    WARM.get_or_init(|| warm(&context));
+    Setup { context, _alone: alone }
+}
+
+/// Whether the driver in use is the software driver.
+#[must_use]
+pub fn is_soft() -> bool {
+    cuda_sys::installed().is_some_and(|driver| driver.origin().contains("cuda-soft"))
+}
+
+/// Makes the library create what it keeps for ever (the reaper's thread and its stream), so that it
+/// does not look like a leak, and waits until the reaper is quiet again, so that its calls do not
+/// get among those that a test looks at.
+fn warm(context: &Context) {
+    let before = live();
+    let (home, other) = (context.stream().expect("a stream"), context.stream().expect("a stream"));
+    let buffer = home.zeros::<u32>(1).expect("a buffer");
+    other.fill(&buffer, 1_u32).expect("a fill");
+    other.synchronize_blocking().expect("the fill ends");
+    drop((buffer, home, other));
+    let quiet = until(SOON, || {
+        reaper::drain();
+        let more = live().since(&before);
+        reaper::pending() == 0
+            && more.of(Kind::Allocation) == 0
+            && more.of(Kind::Event) == 0
+            && more.of(Kind::Stream) <= 1
+    });
+    assert!(quiet, "left behind by the first use: {}", live().since(&before));
+}

@@ -1,0 +1,8 @@
+//! The driver under test: installing it, what it has, its raw calls.
+
+pub(crate) mod install;
+mod need;
+pub mod raw;
+
+pub use install::{Setup, chosen, install, is_soft, setup};
+pub use need::Need;

@@ -1,0 +1,108 @@
+//! What a test needs and not every driver or device has.
+
+use cuda_handles::Device;
+use cuda_sys::{Feature, Version};
+
+use super::raw::driver;
+
+/// Something that came with a version of the driver or with a generation of devices.
+/// [`needs!`](crate::needs) skips a test where it is lacking.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Need {
+    /// Edges of other kinds than full ones.
+    EdgeKinds,
+    /// Conditional nodes with one body.
+    Conditionals,
+    /// Events that a launch completes.
+    CompletionEvents,
+    /// The layout of a kernel's parameters.
+    ParameterLayouts,
+    /// The names of a library's kernels.
+    KernelNames,
+    /// A shared-memory carve-out for one launch.
+    Carveouts,
+    /// Conditional nodes with two bodies, and switches.
+    Branches,
+    /// Bodies without nodes: with an older driver there is a node more in each.
+    EmptyBodies,
+    /// Clusters of a preferred size.
+    PreferredClusters,
+    /// Graphs that are moved into a node.
+    MovedGraphs,
+    /// PTX of version 8.8.
+    Ptx88,
+    /// PTX of version 9.0.
+    Ptx9,
+    /// Clusters, domains of memory and programmatic launches.
+    LaunchAttributes,
+    /// A second device.
+    TwoDevices,
+}
+
+impl Need {
+    /// The first driver that has it; `None` for what depends on the devices.
+    fn version(self) -> Option<Version> {
+        let feature = match self {
+            Self::EdgeKinds => Feature::EdgeData,
+            Self::Conditionals => Feature::Conditional,
+            Self::CompletionEvents => Feature::CompletionEvent,
+            Self::ParameterLayouts => Feature::ParameterLayout,
+            Self::KernelNames => Feature::KernelNames,
+            Self::Carveouts => Feature::SharedCarveout,
+            Self::Branches => Feature::IfElse,
+            Self::EmptyBodies => Feature::EmptyBody,
+            Self::PreferredClusters => Feature::PreferredCluster,
+            Self::MovedGraphs => Feature::ChildGraphMove,
+            Self::Ptx88 => return Some(Version::new(12, 9)),
+            Self::Ptx9 => return Some(Version::new(13, 0)),
+            Self::LaunchAttributes | Self::TwoDevices => return None,
+        };
+        Some(feature.since())
+    }
+
+    /// Whether driver and devices have it.
+    ///
+    /// # Panics
+    /// No driver is installed, or there is no device.
+    #[must_use]
+    pub fn is_met(self) -> bool {
+        self.lacking().is_none()
+    }
+
+    /// What is lacking, in words; `None` where nothing is.
+    ///
+    /// # Panics
+    /// No driver is installed, or there is no device.
+    #[must_use]
+    pub fn lacking(self) -> Option<String> {
+        if let Some(needed) = self.version() {
+            let found = driver().version();
+            return (found < needed)
+                .then(|| format!("{self:?} came with driver version {needed}; this one is {found}"));
+        }
+        let is_met = match self {
+            Self::TwoDevices => Device::count().is_ok_and(|count| count > 1),
+            _ => capability() >= (9, 0),
+        };
+        let needed = if self == Self::TwoDevices { "a second device" } else { "compute capability 9.0" };
+        (!is_met).then(|| format!("{self:?} needs {needed}"))
+    }
+}
+
+/// That of device 0.
+fn capability() -> (u32, u32) {
+    Device::new(0)
+        .and_then(|device| device.compute_capability())
+        .unwrap_or_else(|error| panic!("device 0: {error}"))
+}
+
+/// Skips the test where the driver or the devices lack something: `needs!(Branches);`, after
+/// `setup()`.
+#[macro_export]
+macro_rules! needs {
+    ($($need:ident),+) => {$(
+        if let Some(lacking) = $crate::Need::$need.lacking() {
+            $crate::skip!("{lacking}");
+        }
+    )+};
+}

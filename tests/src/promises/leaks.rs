@@ -1,0 +1,86 @@
+//! That a section leaves nothing behind.
+
+use cuda_handles::reaper;
+
+use cuda_sys::CUresult;
+
+use crate::faults::inject::fail_any;
+use crate::poll::{SOON, until};
+use crate::record::live::{ends_something, live};
+
+/// Lets the reaper finish what waits.
+///
+/// # Panics
+/// It does not finish.
+#[track_caller]
+pub fn settle() {
+    let done = until(SOON, || {
+        reaper::drain();
+        reaper::pending() == 0
+    });
+    assert!(done, "the reaper still has {} things waiting", reaper::pending());
+}
+
+/// Runs `section` and asserts that every object it made is gone within a bounded time.
+///
+/// # Panics
+/// Something stayed, or more was destroyed than made; the message names the kinds.
+#[track_caller]
+pub fn no_leaks<R>(section: impl FnOnce() -> R) -> R {
+    settle();
+    let before = live();
+    let result = section();
+    let back = until(SOON, || {
+        reaper::drain();
+        live() == before
+    });
+    assert!(back, "left behind: {}; waiting at the reaper: {}", live().since(&before), reaper::pending());
+    result
+}
+
+/// Runs `operation` again and again, each time with another of its driver calls failing, until it
+/// gets through without; returns how many calls it has. Each failure must come back as an error (or
+/// not matter) and leave nothing behind. Failures of calls that end an object are skipped: what
+/// they leave behind is the driver's.
+///
+/// # Panics
+/// A failure left something behind.
+#[track_caller]
+pub fn every_failure<T, E: core::fmt::Display>(mut operation: impl FnMut() -> Result<T, E>) -> u64 {
+    settle();
+    for nth in 1.. {
+        let before = live();
+        let injection = fail_any(nth, CUresult::CUDA_ERROR_OPERATING_SYSTEM);
+        let outcome = operation();
+        let hit = injection.hit_call();
+        drop(injection);
+        let Some(call) = hit else {
+            let error = outcome.err().map(|error| error.to_string());
+            assert_eq!(error, None, "without a failure the operation works");
+            return nth - 1;
+        };
+        let text = outcome.map(drop).map_err(|error| error.to_string());
+        if let Err(text) = &text {
+            assert!(
+                text.contains("CUDA_ERROR_OPERATING_SYSTEM"),
+                "the error of {} says: {text}",
+                call.name()
+            );
+        }
+        if ends_something(call) {
+            settle();
+            continue;
+        }
+        let back = until(SOON, || {
+            reaper::drain();
+            live() == before
+        });
+        assert!(
+            back,
+            "after a failure of {} ({text:?}), left behind: {}",
+            call.name(),
+            live().since(&before)
+        );
+    }
+    0
+}

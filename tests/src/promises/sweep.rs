@@ -1,0 +1,246 @@
+//! The fault sweep: a scenario with each of its driver calls failing in turn, in each way that is
+//! plausible for it.
+
+use core::fmt::Display;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Mutex, PoisonError};
+
+use cuda_handles::reaper::{self, DropFailure};
+use cuda_handles::{Context, Stream};
+use cuda_sys::{CUresult, Call};
+
+use super::leaks::{no_leaks, settle};
+use crate::faults::inject::fail;
+use crate::poll::{SOON, until};
+use crate::record::count;
+use crate::record::live::{Live, ends_something, live};
+
+/// Failures of drops, as the hook has got them.
+static REPORTED: Mutex<Vec<String>> = Mutex::new(Vec::new());
+
+fn note(failure: &DropFailure) {
+    REPORTED.lock().unwrap_or_else(PoisonError::into_inner).push(failure.to_string());
+}
+
+fn reported() -> Vec<String> {
+    core::mem::take(&mut *REPORTED.lock().unwrap_or_else(PoisonError::into_inner))
+}
+
+/// A stream that has the events that it keeps for other streams to wait for: a scenario that gets
+/// it from outside leaves none behind.
+///
+/// # Panics
+/// The driver refuses.
+#[must_use]
+pub fn used_stream(context: &Context) -> Stream {
+    let use_it = || -> cuda_handles::Result<Stream> {
+        let (stream, other) = (context.stream()?, context.stream()?);
+        other.fill(&stream.zeros::<u32>(1)?, 1)?;
+        stream.fill(&other.zeros::<u32>(1)?, 1)?;
+        Ok(stream)
+    };
+    let stream = use_it().unwrap_or_else(|error| panic!("{error}"));
+    settle();
+    stream
+}
+
+/// One failure of one call.
+#[derive(Clone, Copy, Debug)]
+struct Case {
+    call: Call,
+    nth: u64,
+    code: CUresult,
+}
+
+impl Display for Case {
+    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        write!(formatter, "{} number {} answered {}", self.call.name(), self.nth, self.code)
+    }
+}
+
+/// Lets every call of `scenario` (the n-th of each name, on whatever thread, what the drops at its
+/// end leave to the reaper included) fail with plausible codes, one at a time, and returns the
+/// number of cases. In each: nothing panics; the error names call and code, or else the failure was
+/// one of a drop and went to the hook, or is one that need not matter; nothing is left behind but
+/// what the failing call itself was to end; and the scenario works again.
+///
+/// The scenario leaves nothing behind and makes the same calls each time.
+///
+/// # Panics
+/// One of these does not hold.
+#[track_caller]
+pub fn sweep<T, E: Display>(name: &str, mut scenario: impl FnMut() -> Result<T, E>) -> u64 {
+    reaper::set_hook(note);
+    let mut run = || scenario().map(drop).map_err(|error| error.to_string());
+    for _ in 0..2 {
+        no_leaks(&mut run).unwrap_or_else(|error| panic!("{name}: without a failure: {error}"));
+    }
+    let (_, counts) = count(|| {
+        let outcome = run();
+        settle();
+        outcome
+    });
+    reported();
+    let mut cases = 0;
+    for &call in Call::ALL {
+        for nth in 1..=counts.anywhere(call) {
+            for &code in codes(call) {
+                cases += u64::from(one(name, Case { call, nth, code }, &mut run));
+            }
+        }
+    }
+    println!("{name}: {cases} cases");
+    cases
+}
+
+/// Whether the call came to be made; those of the reaper's thread can be fewer in another run.
+#[track_caller]
+fn one(name: &str, case: Case, run: &mut impl FnMut() -> Result<(), String>) -> bool {
+    let before = live();
+    let injection = fail(case.call, case.nth, case.code);
+    let outcome = catch_unwind(AssertUnwindSafe(&mut *run));
+    let in_the_scenario = injection.hit_thread() == Some(std::thread::current().id());
+    settle();
+    let hit = injection.hit();
+    drop(injection);
+    let Ok(outcome) = outcome else { panic!("{name}: {case}: a panic") };
+    if !hit {
+        return false;
+    }
+    let drops = reported();
+    let what_it_was_to_end = ends_something(case.call) && case.code != CUresult::CUDA_ERROR_NOT_PERMITTED;
+    match &outcome {
+        Err(text) => assert!(is_named(case, text), "{name}: {case}: the error does not say so: {text}"),
+        Ok(()) if drops.iter().any(|text| is_named(case, text)) => {}
+        // The reaper does what is not an end again, so that nothing is left behind.
+        Ok(()) => assert!(
+            need_not_matter(case) || !in_the_scenario && !what_it_was_to_end,
+            "{name}: {case}: nobody was told"
+        ),
+    }
+    if !what_it_was_to_end {
+        nothing_more_than(&before, || format!("{name}: {case} ({outcome:?})"));
+    }
+    let before = live();
+    assert_eq!(run(), Ok(()), "{name}: after {case} the next use");
+    nothing_more_than(&before, || format!("{name}: after {case} the next use"));
+    let drops = reported();
+    assert!(drops.is_empty(), "{name}: after {case} the next use reported {drops:?}");
+    true
+}
+
+/// Waits until there is no more of anything than before. Less there may be: an executable's owners
+/// go some time after it.
+#[track_caller]
+fn nothing_more_than(before: &Live, what: impl Fn() -> String) {
+    let back = until(SOON, || {
+        reaper::drain();
+        !live().is_more_than(before)
+    });
+    let waiting = reaper::pending();
+    assert!(back, "{}, left behind: {}; waiting: {waiting}", what(), live().since(before));
+}
+
+/// The code's name, without its number and sentence.
+fn code_name(code: CUresult) -> String {
+    code.to_string().split_whitespace().next().unwrap_or_default().to_owned()
+}
+
+fn is_named(case: Case, text: &str) -> bool {
+    let named = case.call.symbol().to_str().is_ok_and(|symbol| text.contains(symbol));
+    named && text.contains(&code_name(case.code)) || is_translated(case, text)
+}
+
+/// Errors that say in words what the code means, without the call.
+fn is_translated(case: Case, text: &str) -> bool {
+    match case.code {
+        CUresult::CUDA_ERROR_OUT_OF_MEMORY => {
+            text.contains("not enough memory") || text.contains("bytes of host memory")
+        }
+        _ if case.call.symbol().to_bytes().starts_with(b"cuGraphInstantiate") => {
+            text.contains("cannot be instantiated") && text.contains(&code_name(case.code))
+        }
+        _ => false,
+    }
+}
+
+/// Failures that the library deals with, so that nobody need be told.
+fn need_not_matter(Case { call, code, nth }: Case) -> bool {
+    let call = call.symbol().to_bytes();
+    match code {
+        // A load asks for a kernel that is not there, to hear whether the image is any good.
+        CUresult::CUDA_ERROR_NOT_FOUND if call == b"cuLibraryGetKernel" => nth == 1,
+        // Freed or destroyed later, elsewhere.
+        CUresult::CUDA_ERROR_NOT_PERMITTED if call.starts_with(b"cu") && is_an_end(call) => true,
+        // By the reaper, for a fence: it tries again.
+        CUresult::CUDA_ERROR_NOT_PERMITTED
+            if call.starts_with(b"cuEvent") || call == b"cuStreamWaitEvent" || call == b"cuStreamCreate" =>
+        {
+            true
+        }
+        // What a free is answered while its stream captures: it is made later, whether or not the
+        // capture is over by then.
+        CUresult::CUDA_ERROR_INVALID_VALUE | CUresult::CUDA_ERROR_ILLEGAL_STATE
+            if call == b"cuMemFreeAsync" =>
+        {
+            true
+        }
+        _ if call == b"cuMemFreeAsync" && (900..=908).contains(&code.0) => true,
+        // Tried again, after what waits to be freed was.
+        CUresult::CUDA_ERROR_OUT_OF_MEMORY if call.starts_with(b"cuMemAlloc") => true,
+        _ => SPARE.contains(&call),
+    }
+}
+
+fn is_an_end(call: &[u8]) -> bool {
+    [&b"Destroy"[..], b"Free", b"Unload", b"Unregister", b"Release"]
+        .iter()
+        .any(|part| call.windows(part.len()).any(|window| window == *part))
+}
+
+/// Calls that only help: to stay out of the way of captures, to say more in an error, to put back
+/// what was current.
+const SPARE: [&[u8]; 9] = [
+    // Asked where an executable is dropped: what it kept goes later if there is no answer.
+    b"cuStreamQuery",
+    // Asked to hear whether this is a host function; another answer than that it is one says
+    // nothing.
+    b"cuCtxGetCurrent",
+    b"cuThreadExchangeStreamCaptureMode",
+    b"cuCtxPopCurrent",
+    b"cuMemGetInfo",
+    b"cuGetErrorString",
+    b"cuGetErrorName",
+    b"cuStreamIsCapturing",
+    // What a graph was not given back stays with it, and is given back later.
+    b"cuGraphReleaseUserObject",
+];
+
+/// The codes that a call may well answer, none of which ends the context.
+fn codes(call: Call) -> &'static [CUresult] {
+    const OUT_OF_MEMORY: CUresult = CUresult::CUDA_ERROR_OUT_OF_MEMORY;
+    const INVALID_VALUE: CUresult = CUresult::CUDA_ERROR_INVALID_VALUE;
+    const NOT_PERMITTED: CUresult = CUresult::CUDA_ERROR_NOT_PERMITTED;
+    const OPERATING_SYSTEM: CUresult = CUresult::CUDA_ERROR_OPERATING_SYSTEM;
+    let name = call.symbol().to_bytes();
+    match name {
+        b"cuCtxPushCurrent" | b"cuCtxPopCurrent" => &[CUresult::CUDA_ERROR_INVALID_CONTEXT],
+        b"cuLaunchKernel" | b"cuLaunchKernelEx" => &[
+            CUresult::CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES,
+            CUresult::CUDA_ERROR_INVALID_IMAGE,
+            CUresult::CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE,
+        ],
+        b"cuLibraryLoadData" | b"cuLinkAddData" | b"cuLinkComplete" => &[
+            OUT_OF_MEMORY,
+            CUresult::CUDA_ERROR_INVALID_PTX,
+            CUresult::CUDA_ERROR_NO_BINARY_FOR_GPU,
+            CUresult::CUDA_ERROR_JIT_COMPILER_NOT_FOUND,
+        ],
+        b"cuLibraryGetKernel" => &[OUT_OF_MEMORY, CUresult::CUDA_ERROR_INVALID_PTX],
+        // This is how the driver says that there are no more parameters.
+        b"cuKernelGetParamInfo" | b"cuFuncGetParamInfo" => &[OPERATING_SYSTEM],
+        b"cuStreamQuery" | b"cuEventQuery" => &[OPERATING_SYSTEM, NOT_PERMITTED],
+        _ if is_an_end(name) => &[INVALID_VALUE, NOT_PERMITTED],
+        _ => &[INVALID_VALUE, OUT_OF_MEMORY, NOT_PERMITTED],
+    }
+}

@@ -1,0 +1,10 @@
+//! The record of driver calls, of heap allocations and of living objects.
+
+mod count;
+pub(crate) mod heap;
+pub(crate) mod live;
+pub(crate) mod watch;
+
+pub use count::{Counts, count};
+pub use live::{Kind, Live, live};
+pub use watch::{Step, calls_from_destructors, trace};

@@ -1,0 +1,6 @@
+//! Conditional nodes and their conditions.
+
+mod bodies;
+mod handles;
+mod runs;
+mod updates;

@@ -1,0 +1,8 @@
+//! Memory nodes, and the memory that graphs map.
+
+mod addresses;
+mod embedded;
+mod freed;
+mod nodes;
+mod shared;
+mod usage;

@@ -1,0 +1,4 @@
+//! Graphs in graphs.
+
+mod clones;
+mod depth;

@@ -1,0 +1,4 @@
+//! When the driver ends what is destroyed.
+
+mod executables;
+mod streams;

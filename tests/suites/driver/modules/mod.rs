@@ -1,0 +1,4 @@
+//! Images, and what is found in them.
+
+mod ptx_images;
+mod variables;

@@ -1,0 +1,4 @@
+//! When work counts as done.
+
+mod completion;
+mod elapsed_time;

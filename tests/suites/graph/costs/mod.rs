@@ -1,0 +1,4 @@
+//! Driver calls and allocations of each operation, exactly.
+
+mod driver_calls;
+mod large_graphs;

@@ -1,0 +1,4 @@
+//! Executables: how they are made, and what a launch does.
+
+mod instantiation;
+mod launches;

@@ -1,0 +1,6 @@
+//! A failed call leaves everything as it was.
+
+mod all_or_nothing;
+pub(crate) mod broken;
+mod fault_sweep;
+mod refusals;

@@ -1,0 +1,5 @@
+//! Captures end valid, whoever works beside them.
+
+mod beside_captures;
+mod foreign;
+mod states;

@@ -1,0 +1,4 @@
+//! Devices and their contexts.
+
+mod contexts;
+mod devices;

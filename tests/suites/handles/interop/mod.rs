@@ -1,0 +1,4 @@
+//! Handles shared with other code and other processes.
+
+mod ipc;
+mod raw_handles;

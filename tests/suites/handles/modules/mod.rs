@@ -1,0 +1,6 @@
+//! Images, libraries and kernels.
+
+mod kernels;
+mod libraries;
+mod nvrtc;
+mod shared_libraries;

@@ -1,0 +1,4 @@
+//! A failed call leaves everything as it was.
+
+mod fault_sweep;
+mod refusals;

@@ -1,0 +1,6 @@
+//! Configurations: what a device allows, attributes, occupancy.
+
+mod access_windows;
+mod attributes;
+mod limits;
+mod occupancy;

@@ -1,0 +1,5 @@
+//! Kernels as typed functions.
+
+mod blocks;
+mod condition_handles;
+mod typed;

@@ -1,0 +1,4 @@
+//! What kernels compute from what they were given.
+
+mod compiled;
+mod values;
