@@ -1,7 +1,7 @@
 //! The neighbours of a node as sets to change.
 
 use cuda_graph::EdgeKind::{Full, Programmatic};
-use cuda_graph::{EmptyNode, Error, Node};
+use cuda_graph::{Error, Node};
 use cuda_sys::{CUresult, Call};
 use cuda_tests::{count, fail, needs, no_leaks, raw, setup};
 

@@ -45,8 +45,8 @@ impl KernelNode {
     /// `cuGraphKernelNodeSetAttribute`, CUDA 11.0, and `cuGraphKernelNodeGetParams`, CUDA 12.0.
     ///
     /// # Errors
-    /// As [`Frontier::launch`]; the node is as it was then. Should the driver refuse both an
-    /// attribute and the way back, that is [`Error::HalfDone`](crate::Error::HalfDone).
+    /// As [`Frontier::launch`]; the node is as it was then. If the driver refuses both an attribute
+    /// and the way back, the graph is [broken](crate::Error::Broken).
     #[doc(alias = "cuGraphKernelNodeSetParams")]
     #[doc(alias = "cuGraphNodeSetParams")]
     pub fn set<'a, K: SafeKernel>(
