@@ -1,5 +1,5 @@
-//! A machine that takes its instructions out of memory: a SWITCH with several kernels in each
-//! branch. A number that no branch has does nothing.
+//! A machine that takes its instructions from memory: a switch node with several kernels in each
+//! branch. An instruction without a branch does nothing.
 //!
 //! ```sh
 //! cargo run -p cuda-graph --features svg --example dispatch -- --driver soft --svg dispatch.svg
@@ -30,7 +30,7 @@ fn run(context: &Context, options: &Options) -> Result<bool> {
     program.load(&instructions)?;
     let mut expected = vec![0; n];
     let mut is_good = true;
-    // Once more than there are instructions: nothing to fetch is nothing to do.
+    // One launch more than there are instructions: it finds none and does nothing.
     for instruction in instructions.map(Some).into_iter().chain([None]) {
         program.launch()?;
         let found = program.numbers()?;

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use cuda_graph::{ContextExt, Error, Graph, GraphExec};
+use cuda_graph::{ContextExt, Error, Fallback, Graph, GraphExec, InstantiateOptions};
 use cuda_handles::capture::CaptureMode;
 use cuda_handles::{Buffer, Context, Error as HandleError, Stream, reaper, set_patience};
 use cuda_sys::{CUresult, Call};
@@ -94,6 +94,23 @@ fn the_next_executable_of_the_graph_ends_it() {
         exec.launch(stream).unwrap();
         stream.synchronize_blocking().unwrap();
         assert_eq!(graph.instantiate().unwrap_err(), Error::OneExecutable { of: "conditional nodes" });
+    });
+}
+
+#[test]
+fn a_host_loop_of_the_graph_ends_it() {
+    with_loops(|context, stream, number| {
+        let graph = looping(context, stream, number);
+        let execs = live().of(Kind::Exec);
+        drop(graph.instantiate().unwrap());
+        assert_eq!(live().of(Kind::Exec), execs + 1);
+        let options = InstantiateOptions::new();
+        let make = || graph.instantiate_with_fallback(Fallback::HostLoopAlways, options).unwrap();
+        let (mut host, cost) = count(make);
+        assert_eq!(cost.calls_anywhere("cuGraphExecDestroy"), 1, "{cost}");
+        host.run_blocking(stream).unwrap();
+        drop(host);
+        assert!(until(SOON, || live().of(Kind::Exec) == execs), "the host loop's own go in the drop");
     });
 }
 
