@@ -1,6 +1,6 @@
 //! A change that fails and cannot be taken back breaks the graph: each later use says so with both
-//! causes, executables made before go on, and everything that the change used stays alive as long as
-//! the graph.
+//! causes, executables made before go on, and everything that the change used stays alive as long
+//! as the graph.
 
 use std::sync::{Arc, Mutex, Weak, mpsc};
 
