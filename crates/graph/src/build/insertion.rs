@@ -234,6 +234,11 @@ impl GraphGuard<'_> {
     /// the result is `cause`.
     #[cold]
     pub(crate) fn broken(&mut self, cause: Error, undo: Error, owners: Owners) -> Error {
+        let undo = match undo {
+            // The change that was to undo the other one broke the hierarchy by itself.
+            Error::Broken(broken) => broken.cause,
+            undo => undo,
+        };
         match self.context().ensure_usable() {
             Ok(()) => self.mark_broken(Broken { cause, undo }, owners),
             Err(_) => self.abandon(owners, cause),

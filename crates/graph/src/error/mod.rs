@@ -340,9 +340,7 @@ pub enum Error {
         what: &'static str,
     },
     /// The graph allows one executable at a time, and there is one.
-    #[error(
-        "a graph with {of} has one executable at a time, and there is one; drop it first (Graph::into_exec makes it in place of the graph)"
-    )]
+    #[error("a graph with {of} has one executable at a time, and there is one; drop it first")]
     OneExecutable {
         /// The part of the graph that limits it.
         of: &'static str,

@@ -20,6 +20,13 @@ impl GraphState {
         self.leaving.get_or_insert_default().records.extend(taken);
     }
 
+    /// Drops taken records and other owners once the lock is released.
+    pub(crate) fn drop_taken_deferred(&mut self, taken: TakenNodes, owners: Vec<Owner>) {
+        let leaving = self.leaving.get_or_insert_default();
+        leaving.records.extend(taken);
+        leaving.owners.extend(owners);
+    }
+
     /// Drops an owner once the lock is released.
     pub(crate) fn drop_deferred(&mut self, owner: Option<Owner>) {
         if let Some(owner) = owner {

@@ -13,7 +13,7 @@ use cuda_tests::{
     used_stream,
 };
 
-use crate::interop::allocations;
+use crate::common::gone::allocations;
 
 /// A graph with a loop over one round, and with memory of which nobody else has a handle.
 fn looping(context: &Context, stream: &Stream, number: &Buffer<u32>) -> Graph {

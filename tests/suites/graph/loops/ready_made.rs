@@ -4,8 +4,8 @@ use core::fmt::Debug;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use cuda_graph::{
-    Branch, ContextExt, Error, Frontier, Graph, HalfDone, IfNode, KernelNode, Loop, LoopBody, Node, NodeKind,
-    Test, Testable,
+    Branch, ContextExt, Error, Frontier, Graph, IfNode, KernelNode, Loop, LoopBody, Node, NodeKind, Test,
+    Testable,
 };
 use cuda_handles::{Buffer, Context, Device, Slice, Stream};
 use cuda_launch::per;
@@ -13,6 +13,7 @@ use cuda_sys::{CUresult, Call};
 use cuda_tests::{alone, count, fail, fail_any, needs, no_leaks, raw, setup, sweep, used_stream};
 
 use crate::conditions::branches_and_loops::{Kernels, filler, increment_by};
+use crate::rollback::broken::assert_broken;
 
 /// What is added to count one down.
 pub(crate) const ONE_LESS: u32 = u32::MAX;
@@ -646,7 +647,7 @@ pub(crate) fn each_call_fails(
                 // Of calls that only help, nobody is told.
                 (Some(_), Ok(())) => remove_rest(),
                 (Some(call), Err(error)) => {
-                    assert!(!matches!(error, Error::HalfDone(_)), "{}: {error}", call.name());
+                    assert!(!matches!(error, Error::Broken(_)), "{}: {error}", call.name());
                     assert_eq!(state(graph), before, "{}: {error}", call.name());
                 }
             }
@@ -688,28 +689,45 @@ fn a_driver_that_fails_at_any_call_leaves_the_graph_as_it_was() {
 }
 
 #[test]
-fn what_cannot_be_taken_back_is_told() {
+fn a_loop_that_cannot_be_taken_out_again_breaks_the_graph() {
     let context = setup();
     no_leaks(|| {
-        let (_, graph, number) = Steps::with_graph(&context);
-        for (nth, left) in [(1, 2), (2, 1)] {
+        for nth in [1, 2] {
+            let (_steps, graph, number) = Steps::with_graph(&context);
             let failing = fail(Call::cuGraphDestroyNode, nth, CUresult::CUDA_ERROR_INVALID_VALUE);
             let outcome: Result<Loop, Own> =
                 graph.root().while_loop(cuda_graph::Test::nonzero(&number), |_| Err(Own::Stopped(1)));
             assert!(failing.hit());
             drop(failing);
-            let Err(Own::Graph(Error::HalfDone(half))) = outcome else { panic!("{outcome:?}") };
-            let HalfDone { cause, undo, left: told, .. } = *half;
-            assert_eq!((cause, told.len(), undo.is_some()), (Error::NotFilled, left, true));
-            let names: Vec<String> = graph.nodes().unwrap().iter().map(|node| node.name()).collect();
-            assert!(
-                names.iter().all(|name| told.iter().any(|told| told.contains(name))),
-                "{told:?} {names:?}"
-            );
-            assert_eq!(names.len(), left);
-            // A loop that stayed runs no round, as nobody decides about the next one.
-            graph.nodes().unwrap().iter().for_each(|node| node.remove().unwrap());
+            let Err(Own::Graph(error)) = outcome else { panic!("{outcome:?}") };
+            let Error::Broken(broken) = &error else { panic!("{error:?}") };
+            assert_eq!(broken.cause, Error::NotFilled);
+            assert!(broken.undo.to_string().contains("cuGraphDestroyNode"), "{error}");
+            assert_broken(&graph, &error);
         }
+    });
+}
+
+/// What the closure has to say of it is what the caller hears.
+#[test]
+fn a_loop_in_whose_closure_the_graph_breaks_ends_with_the_closures_error() {
+    let context = setup();
+    no_leaks(|| {
+        let (_steps, graph, number) = Steps::with_graph(&context);
+        let code = CUresult::CUDA_ERROR_OUT_OF_MEMORY;
+        let mut seen = None;
+        let outcome: Result<Loop, Error> = graph.root().while_nonzero(&number, |body| {
+            let last = body.root().empty()?;
+            let fails =
+                [fail(Call::cuGraphAddDependencies, 1, code), fail(Call::cuGraphDestroyNode, 1, code)];
+            let error = body.root().before([&*last])?.empty().unwrap_err();
+            assert!(fails.iter().all(cuda_tests::Injection::hit));
+            seen = Some(error.clone());
+            Err(error)
+        });
+        let error = outcome.unwrap_err();
+        assert_eq!(Some(&error), seen.as_ref());
+        assert_broken(&graph, &error);
     });
 }
 

@@ -148,9 +148,8 @@ fn lending_and_adopting() {
             (cuda_graph::Graph::from_raw(&context, raw)?, cuda_graph::Graph::from_raw(&context, foreign)?)
         };
         assert_eq!(known, graph);
-        adopted.children()?.remove(0).embedded()?.refresh()?;
+        assert_eq!(adopted.children()?.remove(0).embedded()?.nodes()?.len(), 2);
         graph.root().child(&adopted)?;
-        graph.refresh()?;
         drop(graph.instantiate()?);
         Ok(())
     });
@@ -281,7 +280,7 @@ fn callbacks_events_and_launches_set() {
         let set = unsafe { launch.set_untyped(&increment, per(8, 4).priority(0), params![&other, 8_u32]) };
         // Where the driver does not tell the sizes of the arguments, there is no way back from a
         // new launch.
-        if matches!(&set, Err(error) if !matches!(error, Error::HalfDone(_))) {
+        if matches!(&set, Err(error) if !matches!(error, Error::Broken(_))) {
             assert_eq!(launch.config()?, before);
         }
         set?;

@@ -64,8 +64,6 @@ fn a_place_holder_is_drawn_as_the_loop_it_stands_for() {
         assert_eq!(body.nodes().unwrap()[2].predecessors().unwrap(), [(**rounds.inside()).clone()]);
         let picture = graph.to_dot().unwrap();
         assert!(picture.contains("rounds") && picture.contains("body"), "{picture}");
-        // It is looked at anew, and still what it was.
-        graph.refresh().unwrap();
         assert_eq!(rounds.kind(), NodeKind::While);
         assert_eq!(names(&body).len(), 3);
         // SAFETY: the body lives as long as the handle.
