@@ -74,8 +74,7 @@ macro_rules! skip {
     }};
 }
 
-/// Skips the test on a GPU, unless the environment says that nothing runs beside it: no other
-/// process finds memory then.
+/// Skips a test that takes all memory of the GPU, unless the environment says that it runs alone.
 #[macro_export]
 macro_rules! takes_all_memory {
     () => {

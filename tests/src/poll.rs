@@ -1,12 +1,12 @@
-//! Waiting for something that another thread does.
+//! Waiting for another thread, with a bound.
 
 use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
-/// How long a test waits for what must come soon.
+/// The bound of a test for everything that comes soon.
 pub const SOON: Duration = Duration::from_secs(20);
 
-/// Looks at `condition` until it holds or `bound` has passed; says whether it held.
+/// Polls `condition` until it holds or `bound` has passed. Returns whether it held.
 #[must_use]
 pub fn until(bound: Duration, mut condition: impl FnMut() -> bool) -> bool {
     let end = Instant::now() + bound;

@@ -1,4 +1,4 @@
-//! The example of the README, which is compiled with the other examples.
+//! The example of the root README, compiled with the other examples.
 
 #[doc = include_str!("../../README.md")]
 #[cfg(doctest)]

@@ -1,5 +1,5 @@
-//! Building the test binaries, the demo, the examples and the program that measures, and finding
-//! out where cargo has put them.
+//! Builds the test binaries, the demo, the examples and the benchmark, and finds where cargo has
+//! put them.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -10,14 +10,14 @@ use xtask::runner::{Binary, Suite};
 
 use crate::cargo::Cargo;
 
-/// The sanitiser cannot be used without a named target: build scripts and macros must not get it.
+/// The sanitiser needs an explicit target, since build scripts and macros must not be sanitised.
 const ASAN_TARGET: &str = "x86_64-unknown-linux-gnu";
 
 const DEMO: &str = "heat";
 
 const BENCH: &str = "bench";
 
-/// How the test binaries are built.
+/// Options of a build.
 pub(crate) struct Build<'a> {
     pub(crate) asan: bool,
     /// Release binaries without symbols, built in this folder.
@@ -25,7 +25,7 @@ pub(crate) struct Build<'a> {
 }
 
 impl Build<'_> {
-    /// Builds the test binaries of the workspace, xtask's own apart.
+    /// Builds the test binaries of the workspace, except xtask's.
     pub(crate) fn suite(&self, cargo: &Cargo) -> Result<Suite> {
         let mut command = self.cargo(cargo)?;
         command.args(["test", "--no-run", "--workspace", "--exclude", "xtask", "--all-features"]);
@@ -72,7 +72,7 @@ pub(crate) fn demo(cargo: &Cargo) -> Result<PathBuf> {
     optimised(cargo, DEMO)
 }
 
-/// Builds the program that measures.
+/// Builds the benchmark, optimised.
 pub(crate) fn bench(cargo: &Cargo) -> Result<PathBuf> {
     optimised(cargo, BENCH)
 }
@@ -92,7 +92,7 @@ fn executable(artifacts: &[Artifact], name: &str) -> Result<PathBuf> {
     found.and_then(|artifact| artifact.executable.clone()).with_context(|| format!("cargo built no {name}"))
 }
 
-/// What cargo says of one thing it has built; messages of other kinds lack the fields.
+/// Cargo's message about an artifact. Other messages lack these fields.
 #[derive(Deserialize)]
 struct Artifact {
     manifest_path: PathBuf,

@@ -1,4 +1,4 @@
-//! `cargo xtask bundle`: what a machine needs that has a GPU and no Rust.
+//! `cargo xtask bundle`: tests, demo and benchmark for a machine with a GPU and without Rust.
 
 use std::path::{Path, PathBuf};
 
@@ -9,12 +9,11 @@ use xtask::runner::Suite;
 use crate::build::Build;
 use crate::cargo::Cargo;
 
-/// A bundle is carried about, so it stays small.
+/// The limit for a bundle, which is copied between machines.
 const MOST: u64 = 96 << 20;
 
-/// Where the device runtime comes from, which a kernel that launches graphs is linked with. It must
-/// not be newer than the oldest driver that the bundle is taken to; it is in no other place of this
-/// project.
+/// The device runtime, with which a kernel that launches graphs is linked. It must not be newer
+/// than the oldest driver that the bundle is taken to. Nothing else in this project uses it.
 const DEVICE_RUNTIME: Wheel = Wheel { package: "nvidia-cuda-runtime", version: "13.0.96" };
 
 /// Builds everything and fills `bundle`.

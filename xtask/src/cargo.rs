@@ -6,7 +6,7 @@ use std::process::Command;
 use anyhow::{Context, Result, ensure};
 use serde::Deserialize;
 
-/// The workspace and the cargo that it is built with.
+/// The workspace, and the cargo that builds it.
 pub(crate) struct Cargo {
     root: PathBuf,
 }
@@ -46,7 +46,7 @@ impl Cargo {
         &self.root
     }
 
-    /// The folder that build products go to.
+    /// The target folder.
     pub(crate) fn target(&self) -> PathBuf {
         std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| self.root.join("target"), PathBuf::from)
     }

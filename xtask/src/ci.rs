@@ -1,5 +1,5 @@
-//! `cargo xtask ci`: all that must pass before a change is taken, in the order in which it fails
-//! soonest.
+//! `cargo xtask ci`: everything that must pass before a change is taken. Steps that fail soonest
+//! come first.
 
 use std::time::{Duration, Instant};
 
@@ -41,7 +41,7 @@ const STEPS: &[Step] = &[
     ("packages", package),
 ];
 
-/// Runs the steps up to the first that fails; gives the exit code.
+/// Runs the steps up to the first that fails, and returns the exit code.
 pub(crate) fn run(cargo: &Cargo) -> Result<u8> {
     let mut table = Vec::new();
     for (name, step) in STEPS {
@@ -90,7 +90,7 @@ fn clippy(cargo: &Cargo) -> Result<Ended> {
     ]))
 }
 
-/// Runs the generator, which is a program of its own because of what it needs to build.
+/// Runs the generator, a program of its own because it takes long to build.
 pub(crate) fn bindgen(cargo: &Cargo, check: bool) -> Result<()> {
     let mut arguments =
         vec!["run", "--quiet", "--package", "xtask", "--features", "bindgen", "--bin", "bindings", "--"];
@@ -98,20 +98,20 @@ pub(crate) fn bindgen(cargo: &Cargo, check: bool) -> Result<()> {
     cargo.run(&arguments)
 }
 
-/// The command line's own defaults, whatever the environment says.
+/// The defaults of the command line.
 #[derive(Parser)]
 struct Defaults {
     #[command(flatten)]
     options: TestOptions,
 }
 
-/// The tests that compile CUDA C++, with the newest compiler.
+/// Runs the tests that compile CUDA C++ with the newest compiler.
 fn newest_compiler(cargo: &Cargo) -> Result<Ended> {
     let compiler = kernels::newest_compiler(&cargo.target())?;
     test(cargo, false, &["--filter", "nvrtc", "--nvrtc", &compiler.to_string_lossy()])
 }
 
-/// With the oldest compiler for CUDA C++, unless another is named.
+/// Runs tests with the oldest compiler for CUDA C++, unless the environment names another.
 fn test(cargo: &Cargo, asan: bool, more: &[&str]) -> Result<Ended> {
     let arguments = [&["test", "--driver", "soft", "--retries", "1"], more].concat();
     let mut options = Defaults::try_parse_from(arguments)?.options;
@@ -133,7 +133,7 @@ fn examples(cargo: &Cargo) -> Result<Ended> {
     judge(runner::Report { driver: String::new(), devices: Vec::new(), rows })
 }
 
-/// The examples that are programs, which compare themselves with plain Rust, and draw.
+/// Runs the examples that are programs: they compare themselves with plain Rust, and draw.
 fn programs(cargo: &Cargo) -> Result<Ended> {
     let examples = build::examples(cargo)?;
     anyhow::ensure!(!examples.is_empty(), "there are none");
@@ -155,7 +155,7 @@ fn sanitised(cargo: &Cargo) -> Result<Ended> {
     test(cargo, true, &[])
 }
 
-/// The lock-free parts under every interleaving, which needs them compiled against loom's atomics.
+/// Runs loom's models, with the lock-free parts compiled against loom's atomics.
 fn models(cargo: &Cargo) -> Result<Ended> {
     let mut command = cargo.command();
     command.args(["test", "--package", "cuda-handles", "--release", "--test", "loom_*", "--target-dir"]);
@@ -163,7 +163,8 @@ fn models(cargo: &Cargo) -> Result<Ended> {
     passed(cargo::succeed(command))
 }
 
-/// Each package with the features that it asks for itself, not those that its neighbours switch on.
+/// Checks each package alone: with the features that it requests, not those that its neighbours
+/// enable.
 fn alone(cargo: &Cargo) -> Result<Ended> {
     let packages = cargo.packages()?;
     for Package { name, .. } in &packages {
@@ -172,8 +173,8 @@ fn alone(cargo: &Cargo) -> Result<Ended> {
     Ok(Ended::Passed(format!("{} packages", packages.len())))
 }
 
-/// Without lock files: for packages that are not to be published, cargo would look for their
-/// neighbours on the public registry.
+/// Packages without lock files: for unpublished packages, cargo would look for their neighbours on
+/// the public registry.
 fn package(cargo: &Cargo) -> Result<Ended> {
     let exclude = ["--exclude", "xtask", "--exclude", "cuda-tests", "--exclude", "cuda-tests-cudarc"];
     let arguments =

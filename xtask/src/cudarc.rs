@@ -1,5 +1,5 @@
-//! `cargo xtask cudarc`: programs that use cudarc as well, which opens the driver's library by its
-//! name.
+//! `cargo xtask cudarc`: runs programs that also use cudarc, on the software driver built as a
+//! library.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -10,11 +10,11 @@ use crate::cargo::{self, Cargo};
 
 const PACKAGE: &str = "cuda-tests-cudarc";
 
-/// The names that programs open the driver by.
+/// The file names under which programs open the driver.
 const NAMES: [&str; 2] = ["libcuda.so", "libcuda.so.1"];
 
-/// Builds the software driver as a library, and runs tests and example with it in the place of the
-/// system's driver.
+/// Builds the software driver as a library, and runs the tests and the example with it in place of
+/// the system's driver.
 pub(crate) fn run(cargo: &Cargo) -> Result<()> {
     let folder = driver(cargo)?;
     cargo::succeed(beside(cargo, &folder, &["test", "--", "--test-threads", "1"]))?;

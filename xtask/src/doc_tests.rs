@@ -1,4 +1,4 @@
-//! The examples in the documentation, which cargo alone can run.
+//! The examples in the documentation, which only cargo can run.
 
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
@@ -30,7 +30,7 @@ pub(crate) fn run(cargo: &Cargo) -> Result<Vec<Row>> {
     let failed = rows.iter().any(|row| matches!(row.outcome, Outcome::Failed { .. }));
     ensure!(status.success() || failed, "the examples of the documentation do not build");
     if let Some(first) = rows.first_mut() {
-        // rustdoc gives no times; the whole is better shown once than not at all.
+        // rustdoc reports no times, so the first row shows the time of all.
         first.seconds = start.elapsed().as_secs_f64();
     }
     Ok(rows)

@@ -1,5 +1,5 @@
-//! `cargo xtask kernels`: CUDA C++ of the tests, of the graph crate and of its examples to PTX,
-//! which is checked in.
+//! `cargo xtask kernels`: compiles the CUDA C++ of the tests, of cuda-graph and of its examples to
+//! PTX, which is checked in.
 
 use std::path::{Path, PathBuf};
 
@@ -7,15 +7,15 @@ use anyhow::{Context, Result, ensure};
 use cuda_nvrtc::{Arch, Compiler, Program, Standard, Target};
 use xtask::pypi::Wheel;
 
-/// The oldest compiler that serves: its PTX loads on every supported driver.
+/// The oldest supported compiler: its PTX loads on every supported driver.
 const COMPILER: Wheel = Wheel { package: "nvidia-cuda-nvrtc-cu12", version: "12.0.76" };
 const LIBRARY: &str = "nvidia/cuda_nvrtc/lib/libnvrtc.so.12";
 
-/// The newest that is tried; its PTX is of version 9.
+/// The newest compiler that is tested; its PTX has version 9.
 const NEWEST: Wheel = Wheel { package: "nvidia-cuda-nvrtc", version: "13.0.88" };
 const NEWEST_LIBRARY: &str = "nvidia/cu13/lib/libnvrtc.so.13";
 
-/// Where there are kernels.
+/// The folders with kernels.
 const FOLDERS: [&str; 3] = ["tests/kernels", "crates/graph/kernels", "crates/graph/examples/kernels"];
 
 /// The oldest compiler's library.
@@ -23,7 +23,7 @@ pub(crate) fn oldest_compiler(target: &Path) -> Result<PathBuf> {
     Ok(COMPILER.unpacked(target)?.join(LIBRARY))
 }
 
-/// The newest compiler's library, which the tests try besides.
+/// The newest compiler's library.
 pub(crate) fn newest_compiler(target: &Path) -> Result<PathBuf> {
     Ok(NEWEST.unpacked(target)?.join(NEWEST_LIBRARY))
 }
@@ -67,8 +67,8 @@ fn files(folder: &Path, extension: &str) -> Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-/// For the oldest GPUs that the tests run on. With a later standard, the compiler's own headers put
-/// some forty unused constants into every image.
+/// Compiles for the oldest GPUs that the tests run on. With a later standard, the compiler's own
+/// headers put some forty unused constants into every image.
 fn compile(compiler: &Compiler, source: &Path) -> Result<String> {
     let name = source.file_name().unwrap_or_default().to_string_lossy();
     let program = Program::new(name, std::fs::read_to_string(source)?)
@@ -79,8 +79,8 @@ fn compile(compiler: &Compiler, source: &Path) -> Result<String> {
     Ok(without_call_numbers(compiled.ptx().unwrap_or_default()))
 }
 
-/// The compiler numbers calls through all files that it has compiled, in comments: without them a
-/// file is the same whatever was compiled before it.
+/// Removes the comments in which the compiler numbers calls through all files, so that a file does
+/// not depend on those compiled before it.
 fn without_call_numbers(ptx: &str) -> String {
     let mut out = String::with_capacity(ptx.len());
     for line in ptx.split_inclusive('\n') {

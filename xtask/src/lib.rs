@@ -1,4 +1,4 @@
-//! What more than one of the package's programs needs: `xtask` itself, `bindings` and `runner`.
+//! Code shared by the programs of this package: `xtask`, `bindings` and `runner`.
 
 pub mod pypi;
 pub mod runner;

@@ -120,7 +120,7 @@ fn demo(cargo: &Cargo, options: &DemoOptions) -> Result<u8> {
 fn test(cargo: &Cargo, options: &TestOptions, asan: bool) -> Result<u8> {
     let suite = Build { asan, bundle: None }.suite(cargo)?;
     let mut report = runner::test(&suite, options)?;
-    // The sanitised build is for what runs; a filter is for a test in hand.
+    // A sanitised build has no examples, and a filter is for a single test.
     if !asan && options.filter.is_none() {
         report.rows.extend(doc_tests::run(cargo)?);
     }

@@ -1,14 +1,14 @@
-//! Files that come out of wheels on PyPI: CUDA's headers, libclang, the runtime compiler.
+//! Files from wheels on PyPI: CUDA's headers, libclang, the runtime compiler, the spelling check.
 //!
-//! A wheel is a zip file, so nothing is installed: it is downloaded once, unpacked below `target`,
-//! and found there afterwards.
+//! A wheel is a zip file, so nothing is installed: it is downloaded once and unpacked below
+//! `target`.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
-/// A package at the one version whose files this project was made with.
+/// A package, pinned to one version.
 #[derive(Debug, Clone, Copy)]
 pub struct Wheel {
     /// Name on PyPI.
@@ -18,10 +18,10 @@ pub struct Wheel {
 }
 
 impl Wheel {
-    /// The folder with the unpacked wheel; downloads it when it is not there yet.
+    /// The folder of the unpacked wheel, which is downloaded if it is not there yet.
     ///
     /// # Errors
-    /// No `python3` with `pip`, no network, or no such version.
+    /// There is no `python3` with `pip`, no network, or no such version.
     pub fn unpacked(self, target: &Path) -> Result<PathBuf> {
         let folder = target.join("wheels").join(format!("{}-{}", self.package, self.version));
         let complete = folder.join(".complete");

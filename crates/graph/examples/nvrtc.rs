@@ -1,8 +1,8 @@
-//! Kernels that are written while the program runs: a polynomial whose coefficients are compiled
-//! into it, for two types of numbers, in a graph.
+//! Kernels compiled at run time: a polynomial whose coefficients are constants of the kernel, for
+//! two types of numbers, in a graph.
 //!
 //! It needs NVIDIA's runtime compiler, from a toolkit or from PyPI (`pip install
-//! nvidia-cuda-nvrtc-cu12`), and on the software driver no GPU.
+//! nvidia-cuda-nvrtc-cu12`). On the software driver it needs no GPU.
 //!
 //! ```sh
 //! cargo run -p cuda-graph --features nvrtc --example nvrtc -- --driver soft

@@ -7,6 +7,10 @@ use cuda_handles::internal::Rank;
 #[test]
 fn the_page_says_what_is_declared() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/lock-order.md");
+    if !path.parent().is_some_and(Path::exists) {
+        // The crate alone, without the repository around it.
+        return;
+    }
     let page = Rank::page();
     if std::env::var_os("CUDA_WRITE_LOCK_ORDER").is_some() {
         std::fs::write(&path, &page).unwrap();

@@ -39,7 +39,7 @@ use stream_access::{ReadGuard, StreamAccess};
 struct World {
     access: StreamAccess,
     slots: AllSlots,
-    thing: UnsafeCell<u32>,
+    value: UnsafeCell<u32>,
 }
 
 // SAFETY: that the cell is used rightly is what loom checks here.
@@ -50,15 +50,15 @@ unsafe impl Send for World {}
 impl World {
     fn new() -> Arc<Self> {
         let slots = AllSlots::starting_with(AtomicPtr::new(core::ptr::null_mut()));
-        Arc::new(Self { access: StreamAccess::new(7), slots, thing: UnsafeCell::new(0) })
+        Arc::new(Self { access: StreamAccess::new(7), slots, value: UnsafeCell::new(0) })
     }
 
     fn read(&self, _guard: ReadGuard<'_>) -> u32 {
         // SAFETY: with read access.
-        self.thing.with(|thing| unsafe { *thing })
+        self.value.with(|value| unsafe { *value })
     }
 
-    fn use_it(&self, slots: Option<&'static ThreadSlots>) -> u32 {
+    fn read_it(&self, slots: Option<&'static ThreadSlots>) -> u32 {
         let mut guard = self.access.read(slots);
         loop {
             match guard {
@@ -71,26 +71,26 @@ impl World {
 
     /// Without waiting: of two threads that wait, loom may let both go on looking, and never run
     /// the thread they wait for.
-    fn try_to_use(&self, slots: Option<&'static ThreadSlots>) {
+    fn try_to_read(&self, slots: Option<&'static ThreadSlots>) {
         self.access.read(slots).map(|guard| self.read(guard));
     }
 
-    /// Tries twice to change it, and says how often that worked.
-    fn try_to_change(&self) -> u32 {
-        let change = || {
-            let _alone = self.access.try_exclusive(&self.slots)?;
+    /// Tries twice to write it, and returns how often that worked.
+    fn try_to_write(&self) -> u32 {
+        let write = || {
+            let _exclusive = self.access.try_exclusive(&self.slots)?;
             // SAFETY: with exclusive access.
-            self.thing.with_mut(|thing| unsafe { *thing += 1 });
+            self.value.with_mut(|value| unsafe { *value += 1 });
             Some(())
         };
-        (0..2).map(|_| u32::from(change().is_some())).sum()
+        (0..2).map(|_| u32::from(write().is_some())).sum()
     }
 
     /// After all threads have ended: exclusive access is free, and no change was lost.
-    fn check(&self, changes: u32) {
+    fn check(&self, writes: u32) {
         assert!(self.access.try_exclusive(&self.slots).is_some());
         // SAFETY: all other threads have ended.
-        assert_eq!(self.thing.with(|thing| unsafe { *thing }), changes);
+        assert_eq!(self.value.with(|value| unsafe { *value }), writes);
     }
 }
 
@@ -106,80 +106,80 @@ fn model(bound: usize, run: impl Fn() + Sync + Send + 'static) {
 }
 
 #[test]
-fn a_user_and_a_changer_exclude_each_other() {
+fn a_reader_and_a_writer_exclude_each_other() {
     for with in [true, false] {
         model(5, move || {
             let world = World::new();
             let slots = with.then(|| world.slots.take());
-            let user = spawn(&world, move |world| {
-                let first = world.use_it(slots);
-                assert!(world.use_it(slots) >= first);
+            let reader = spawn(&world, move |world| {
+                let first = world.read_it(slots);
+                assert!(world.read_it(slots) >= first);
             });
-            let changes = world.try_to_change();
-            user.join().unwrap();
-            world.check(changes);
+            let writes = world.try_to_write();
+            reader.join().unwrap();
+            world.check(writes);
         });
     }
 }
 
 #[test]
-fn so_do_two_users_with_blocks_or_without() {
+fn so_do_two_readers_with_slots_or_without() {
     for with in [[true, true], [true, false], [false, false]] {
         model(4, move || {
             let world = World::new();
-            let users = with.map(|with| {
+            let readers = with.map(|with| {
                 let slots = with.then(|| world.slots.take());
-                spawn(&world, move |world| world.try_to_use(slots))
+                spawn(&world, move |world| world.try_to_read(slots))
             });
-            let changes = world.try_to_change();
-            users.into_iter().for_each(|user| user.join().unwrap());
-            world.check(changes);
+            let writes = world.try_to_write();
+            readers.into_iter().for_each(|reader| reader.join().unwrap());
+            world.check(writes);
         });
     }
 }
 
 #[test]
-fn a_slot_that_stands_for_another_thing_by_now_tells_of_the_turn_before() {
+fn a_reused_slot_shows_the_read_before() {
     model(4, || {
         let world = World::new();
         let slots = Some(world.slots.take());
-        let user = spawn(&world, move |world| {
-            world.try_to_use(slots);
+        let reader = spawn(&world, move |world| {
+            world.try_to_read(slots);
             let other = StreamAccess::new(8);
             drop(other.read(slots));
         });
-        let changes = world.try_to_change();
-        user.join().unwrap();
-        world.check(changes);
+        let writes = world.try_to_write();
+        reader.join().unwrap();
+        world.check(writes);
     });
 }
 
 #[test]
-fn so_do_two_changers() {
+fn so_do_two_writers() {
     model(2, || {
         let world = World::new();
         let slots = Some(world.slots.take());
-        let changer = spawn(&world, World::try_to_change);
-        let user = spawn(&world, move |world| world.use_it(slots));
-        let changes = world.try_to_change();
-        user.join().unwrap();
-        world.check(changes + changer.join().unwrap());
+        let writer = spawn(&world, World::try_to_write);
+        let reader = spawn(&world, move |world| world.read_it(slots));
+        let writes = world.try_to_write();
+        reader.join().unwrap();
+        world.check(writes + writer.join().unwrap());
     });
 }
 
 #[test]
-fn blocks_made_and_given_on_meanwhile_are_seen() {
+fn slots_made_and_passed_on_meanwhile_are_seen() {
     model(4, || {
         let world = World::new();
-        let users = [(); 2].map(|()| {
+        let readers = [(); 2].map(|()| {
             spawn(&world, |world| {
                 let slots = world.slots.take();
-                world.try_to_use(Some(slots));
+                world.try_to_read(Some(slots));
                 slots.give_back();
             })
         });
-        let changes = world.try_to_change();
-        users.into_iter().for_each(|user| user.join().unwrap());
-        world.check(changes);
+        let writes = world.try_to_write();
+        readers.into_iter().for_each(|reader| reader.join().unwrap());
+        world.check(writes);
     });
 }

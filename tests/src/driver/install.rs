@@ -17,8 +17,8 @@ static ALONE: Mutex<()> = Mutex::new(());
 static WARM: OnceLock<()> = OnceLock::new();
 static WATCH: Watch = Watch;
 
-/// The context of device 0, for one test at a time: tests that share a process wait for each other,
-/// as what they count is the process's.
+/// The context of device 0, for one test at a time: tests in one process wait for each other, since
+/// the counts are those of the process.
 #[derive(Debug)]
 pub struct Setup {
     context: Context,
@@ -50,10 +50,10 @@ pub fn chosen() -> Loader {
     }
 }
 
-/// `loader` with everything that counts in place, installed as the process's driver.
+/// Installs `loader` as the process's driver, with observer and wrappers in place.
 ///
 /// # Panics
-/// There is no such driver.
+/// The driver cannot be loaded.
 pub fn install(loader: Loader) -> &'static Driver {
     // SAFETY: the wrappers keep to the interface of their calls.
     let loader = unsafe {
@@ -65,8 +65,8 @@ pub fn install(loader: Loader) -> &'static Driver {
     loader.install().unwrap_or_else(|error| panic!("the driver under test: {error}"))
 }
 
-/// Installs the driver under test, once, and opens device 0. Only one test of a process gets past
-/// this at a time.
+/// Installs the driver under test, once, and opens device 0. One test of a process at a time gets
+/// past this.
 ///
 /// # Panics
 /// There is no driver or no device.
@@ -89,9 +89,9 @@ pub fn is_soft() -> bool {
     cuda_sys::installed().is_some_and(|driver| driver.origin().contains("cuda-soft"))
 }
 
-/// Makes the library create what it keeps for ever (the reaper's thread and its stream), so that it
-/// does not look like a leak, and waits until the reaper is quiet again, so that its calls do not
-/// get among those that a test looks at.
+/// Makes the library create what it keeps for ever (the reaper's thread and its stream), so that
+/// this does not look like a leak. Waits until the reaper is idle, so that its calls do not mix
+/// with those of the test.
 fn warm(context: &Context) {
     let before = live();
     let (home, other) = (context.stream().expect("a stream"), context.stream().expect("a stream"));

@@ -1,15 +1,16 @@
-//! What a test needs and not every driver or device has.
+//! Features that not every driver or device has.
 
 use cuda_handles::Device;
 use cuda_sys::{Feature, Version};
 
 use super::raw::driver;
 
-/// Something that came with a version of the driver or with a generation of devices.
-/// [`needs!`](crate::needs) skips a test where it is lacking.
+/// A feature that came with a version of the driver or with a generation of devices.
+/// [`needs!`](crate::needs) skips a test where it is absent. This is the tests' one table of
+/// versions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Need {
-    /// Edges of other kinds than full ones.
+    /// Programmatic edges.
     EdgeKinds,
     /// Conditional nodes with one body.
     Conditionals,
@@ -23,7 +24,7 @@ pub enum Need {
     Carveouts,
     /// Conditional nodes with two bodies, and switches.
     Branches,
-    /// Bodies without nodes: with an older driver there is a node more in each.
+    /// Bodies without nodes; on older drivers each has a node more.
     EmptyBodies,
     /// Clusters of a preferred size.
     PreferredClusters,
@@ -40,7 +41,7 @@ pub enum Need {
 }
 
 impl Need {
-    /// The first driver that has it; `None` for what depends on the devices.
+    /// The first driver with the feature; `None` if that depends on the devices.
     fn version(self) -> Option<Version> {
         let feature = match self {
             Self::EdgeKinds => Feature::EdgeData,
@@ -60,7 +61,7 @@ impl Need {
         Some(feature.since())
     }
 
-    /// Whether driver and devices have it.
+    /// Whether driver and devices have the feature.
     ///
     /// # Panics
     /// No driver is installed, or there is no device.
@@ -69,7 +70,7 @@ impl Need {
         self.lacking().is_none()
     }
 
-    /// What is lacking, in words; `None` where nothing is.
+    /// Why the feature is absent; `None` if it is there.
     ///
     /// # Panics
     /// No driver is installed, or there is no device.
@@ -89,14 +90,14 @@ impl Need {
     }
 }
 
-/// That of device 0.
+/// The compute capability of device 0.
 fn capability() -> (u32, u32) {
     Device::new(0)
         .and_then(|device| device.compute_capability())
         .unwrap_or_else(|error| panic!("device 0: {error}"))
 }
 
-/// Skips the test where the driver or the devices lack something: `needs!(Branches);`, after
+/// Skips the test if the driver or the devices lack a feature: `needs!(Branches);`, after
 /// `setup()`.
 #[macro_export]
 macro_rules! needs {

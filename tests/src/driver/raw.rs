@@ -1,5 +1,5 @@
-//! What the driver itself says, asked without the library. The raw handles given must be of objects
-//! that live; a test has them in hand.
+//! Raw calls: what the driver itself answers, past the library. Raw handles given to these
+//! functions belong to living objects.
 #![allow(clippy::not_unsafe_ptr_arg_deref)] // Handles: names that go to the driver, followed by nobody here.
 
 use core::mem::MaybeUninit;

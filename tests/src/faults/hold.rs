@@ -1,5 +1,5 @@
-//! Holding up driver calls, as a driver does while another call of the process makes it wait for
-//! all work.
+//! Driver calls that are held up, as a driver does while another call of the process waits for all
+//! work.
 
 use core::cell::Cell;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -13,13 +13,13 @@ const BOUND: Duration = Duration::from_secs(30);
 
 struct State {
     call: Option<Call>,
-    /// How many calls came.
+    /// The number of calls that arrived.
     arrived: usize,
 }
 
 static STATE: Mutex<State> = Mutex::new(State { call: None, arrived: 0 });
 static CHANGED: Condvar = Condvar::new();
-/// How many holds there are, so that the usual call takes no lock.
+/// The number of holds, so that an ordinary call takes no lock.
 static HOLDS: AtomicUsize = AtomicUsize::new(0);
 
 thread_local! {
@@ -30,7 +30,7 @@ fn state() -> MutexGuard<'static, State> {
     STATE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Calls of one name are held up as long as this lives; see [`hold`].
+/// Holds up calls of one name until it is dropped; see [`hold`].
 #[derive(Debug)]
 #[must_use = "dropping it lets the calls go on"]
 pub struct Hold(());
@@ -44,7 +44,7 @@ pub fn hold(call: Call) -> Hold {
 }
 
 impl Hold {
-    /// Whether a call has come.
+    /// Whether a call has arrived.
     #[must_use]
     pub fn has_arrived(&self) -> bool {
         state().arrived > 0
@@ -66,7 +66,7 @@ pub(crate) fn in_host_function(work: impl FnOnce()) {
     IN_HOST_FUNCTION.set(outer);
 }
 
-/// Returns when no hold is in the way of a call.
+/// Returns when no hold stops the call.
 pub(crate) fn pass(call: Call) {
     if HOLDS.load(Ordering::SeqCst) == 0 || IN_HOST_FUNCTION.try_with(Cell::get).unwrap_or(false) {
         return;

@@ -1,4 +1,4 @@
-//! Making one driver call fail.
+//! Driver calls that fail on demand.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -10,7 +10,7 @@ use cuda_sys::{CUresult, Call};
 struct Plan {
     id: u64,
     target: Target,
-    /// Such calls still to let through.
+    /// The number of calls to let through before.
     before: u64,
     code: CUresult,
     hit: Option<Hit>,
@@ -40,7 +40,7 @@ impl Target {
 }
 
 static PLANS: Mutex<Vec<Plan>> = Mutex::new(Vec::new());
-/// The number of plans, so that the usual call takes no lock.
+/// The number of plans, so that an ordinary call takes no lock.
 static PLANNED: AtomicU64 = AtomicU64::new(0);
 static NEXT: AtomicU64 = AtomicU64::new(0);
 
@@ -48,15 +48,15 @@ fn plans() -> MutexGuard<'static, Vec<Plan>> {
     PLANS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A failure that waits for its call; dropping this calls it off.
+/// A planned failure. Dropping this cancels it.
 #[derive(Debug)]
 #[must_use = "dropping the injection calls it off"]
 pub struct Injection {
     id: u64,
 }
 
-/// Answers the `nth` call of this name from now on (the first is 1), on whatever thread, with
-/// `code`, once; the driver is not called.
+/// Answers the `nth` call of this name from now on (the first is 1), on any thread, with `code`,
+/// once. The driver is not called.
 ///
 /// # Panics
 /// `nth` is 0.
@@ -64,8 +64,8 @@ pub fn fail(call: Call, nth: u64, code: CUresult) -> Injection {
     plan(Target::Named(call), nth, code)
 }
 
-/// Answers the `nth` driver call of this thread from now on, whichever it is, with `code`, once;
-/// the driver is not called.
+/// Answers the `nth` driver call of this thread from now on, whatever its name, with `code`, once.
+/// The driver is not called.
 ///
 /// # Panics
 /// `nth` is 0.
@@ -82,19 +82,19 @@ fn plan(target: Target, nth: u64, code: CUresult) -> Injection {
 }
 
 impl Injection {
-    /// Whether the call came and was made to fail.
+    /// Whether the failure has happened.
     #[must_use]
     pub fn hit(&self) -> bool {
         self.hit_call().is_some()
     }
 
-    /// The call that was made to fail.
+    /// The call that failed.
     #[must_use]
     pub fn hit_call(&self) -> Option<Call> {
         self.found().map(|hit| hit.call)
     }
 
-    /// The thread whose call was made to fail.
+    /// The thread whose call failed.
     #[must_use]
     pub fn hit_thread(&self) -> Option<ThreadId> {
         self.found().map(|hit| hit.thread)
@@ -112,7 +112,7 @@ impl Drop for Injection {
     }
 }
 
-/// The code that a call is to be answered with, if any.
+/// The code to answer a call with, if it is to fail.
 pub(crate) fn answer(call: Call) -> Option<CUresult> {
     if PLANNED.load(Ordering::SeqCst) == 0 {
         return None;

@@ -1,4 +1,4 @@
-//! Tests that need a process of their own run themselves again as a child.
+//! Tests that need a process of their own: they run themselves again as a child.
 
 use std::io::Read;
 use std::process::{Child, Command, Stdio};
@@ -10,7 +10,7 @@ use crate::poll::until;
 const VARIABLE: &str = "CUDA_TEST_CHILD";
 const BOUND: Duration = Duration::from_secs(120);
 
-/// Runs the rest of the test in a process of its own, with environment variables if need be:
+/// Runs the rest of the test in a process of its own, if needed with environment variables:
 /// `alone!();` or `alone!("CUDA_SOFT_VERSION" = "12.2");` as the test's first line.
 #[macro_export]
 macro_rules! alone {
@@ -22,8 +22,8 @@ macro_rules! alone {
     }};
 }
 
-/// What the rest of the test prints, run in a process of its own: `let Some(text) = printed!() else
-/// { …; return };`
+/// Runs the rest of the test in a process of its own and returns its output: `let Some(text) =
+/// printed!() else { …; return };`
 #[macro_export]
 macro_rules! printed {
     () => {{
@@ -32,7 +32,8 @@ macro_rules! printed {
     }};
 }
 
-/// Whether the test has now been run in a child process, and passed. False in the child itself.
+/// In the parent, runs the test in a child process and returns true once it has passed. In the
+/// child, returns false.
 ///
 /// # Panics
 /// The child failed; its output is shown.
@@ -48,7 +49,7 @@ pub fn ran_as_child(function: &str, environment: &[(&str, &str)]) -> bool {
     true
 }
 
-/// All that the rest of the test prints to its standard output, run in a process of its own:
+/// The standard output of the rest of the test, run in a process of its own:
 /// [`printed!`](crate::printed).
 ///
 /// # Panics
@@ -60,14 +61,13 @@ pub fn printed_by_child(function: &str) -> Option<String> {
     child_output(test_name(function), &[])
 }
 
-/// The name of the test in which a function is declared.
+/// The name of the test that declares the function.
 fn test_name(function: &str) -> &str {
     let name = function.split_once("::").map_or(function, |(_, rest)| rest);
     name.strip_suffix("::here").unwrap_or(name)
 }
 
-/// What the test printed that was run again in a child process, and passed; `None` in the child
-/// itself.
+/// The output of the test, which has run in a child process and passed. `None` in the child.
 #[track_caller]
 fn child_output(name: &str, environment: &[(&str, &str)]) -> Option<String> {
     if std::env::var_os(VARIABLE).is_some_and(|child| child == name) {

@@ -2,12 +2,12 @@
 
 use crate::poll::{SOON, until};
 
-/// Runs `work` in a forked child and gives what it returns, from 0 to 255. Fails where the child
+/// Runs `work` in a forked child and returns its result, from 0 to 255. The test fails if the child
 /// crashes or hangs.
 ///
 /// # Safety
-/// Of the threads only the calling one is in the child: `work` waits for no lock that another one
-/// may have held.
+/// Only the calling thread exists in the child: `work` waits for no lock that another thread may
+/// have held.
 pub unsafe fn in_forked_child(work: impl FnOnce() -> u8) -> u8 {
     // SAFETY: the child runs `work`, as the caller promises fit for it, and ends with `_exit`.
     let child = unsafe { libc::fork() };

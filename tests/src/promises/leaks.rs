@@ -1,4 +1,4 @@
-//! That a section leaves nothing behind.
+//! The promise that a section leaves nothing behind.
 
 use cuda_handles::reaper;
 
@@ -8,7 +8,7 @@ use crate::faults::inject::fail_any;
 use crate::poll::{SOON, until};
 use crate::record::live::{ends_something, live};
 
-/// Lets the reaper finish what waits.
+/// Waits until the reaper has finished.
 ///
 /// # Panics
 /// It does not finish.
@@ -24,7 +24,7 @@ pub fn settle() {
 /// Runs `section` and asserts that every object it made is gone within a bounded time.
 ///
 /// # Panics
-/// Something stayed, or more was destroyed than made; the message names the kinds.
+/// An object stayed, or more were destroyed than made; the message names the kinds.
 #[track_caller]
 pub fn no_leaks<R>(section: impl FnOnce() -> R) -> R {
     settle();
@@ -38,10 +38,10 @@ pub fn no_leaks<R>(section: impl FnOnce() -> R) -> R {
     result
 }
 
-/// Runs `operation` again and again, each time with another of its driver calls failing, until it
-/// gets through without; returns how many calls it has. Each failure must come back as an error (or
-/// not matter) and leave nothing behind. Failures of calls that end an object are skipped: what
-/// they leave behind is the driver's.
+/// Runs `operation` again and again, each time with another of its driver calls failing, until no
+/// call is left; returns the number of calls. Each failure must come back as an error, or be
+/// harmless, and leave nothing behind. Calls that end an object are skipped: if they fail, the
+/// object stays.
 ///
 /// # Panics
 /// A failure left something behind.

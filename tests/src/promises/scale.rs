@@ -1,36 +1,65 @@
-//! What operations on large graphs cost for each node.
+//! The cost of operations on large graphs, for each node.
 
 use core::fmt;
 use std::time::Instant;
 
-use cuda_graph::{ContextExt, EdgeKind, Error, KernelNode, Node};
+use cuda_graph::{ContextExt, Edge, EdgeKind, Error, Graph, KernelNode, Node};
 use cuda_handles::Context;
 use cuda_launch::{params, per};
 
 use crate::things::kernel;
 
-/// Chains side by side that the nodes stand in: wide graphs are slow in the driver itself.
+/// The number of parallel chains: wide graphs are slow in the driver itself.
 const LANES: usize = 32;
 
-/// Nanoseconds for each node or edge that an operation was about.
+/// Nanoseconds for each node or edge of an operation.
 #[derive(Clone, Debug)]
 pub struct Scale {
     nodes: usize,
     figures: Vec<(&'static str, f64)>,
 }
 
-/// Builds, asks for, changes and drops a graph of `nodes` kernel nodes, and tells what each of that
-/// took.
+/// Builds, reads, changes and drops a graph of `nodes` kernel nodes, and measures each of these.
 ///
 /// # Errors
-/// What the graph or the driver answers.
+/// Errors of the graph and of the driver.
 ///
 /// # Panics
-/// Something is not there in the end, so that the figures mean nothing.
+/// The graph is not as it should be in the end, so the figures mean nothing.
 pub fn scale(context: &Context, nodes: usize) -> Result<Scale, Error> {
-    let empty = kernel(context, "empty");
     let mut clock = Clock { figures: Vec::new(), last: Instant::now() };
     let graph = context.graph()?;
+    let all = add_nodes(context, &graph, nodes, &mut clock)?;
+    let listed = graph.nodes()?;
+    clock.lap("list nodes, first time", nodes);
+    assert_eq!(listed.len(), graph.nodes()?.len());
+    clock.lap("list nodes", nodes);
+    let edges = graph.edges()?;
+    clock.lap("list edges", edges.len());
+    edges_along(&graph, &all, &mut clock)?;
+    let inserted = edges_against(&graph, &edges, &mut clock)?;
+    let half: Vec<&Node> = all.iter().take(nodes / 2).map(|node| &**node).collect();
+    clock.start();
+    graph.remove_nodes(&half)?;
+    clock.lap("remove nodes", half.len());
+    assert_eq!(graph.len()?, nodes - half.len() + inserted);
+    drop(half);
+    drop((listed, edges, all));
+    let left = nodes - nodes / 2 + inserted;
+    clock.start();
+    drop(graph);
+    clock.lap("drop the graph", left);
+    Ok(Scale { nodes, figures: clock.figures })
+}
+
+/// Adds the nodes, in parallel chains.
+fn add_nodes(
+    context: &Context,
+    graph: &Graph,
+    nodes: usize,
+    clock: &mut Clock,
+) -> Result<Vec<KernelNode>, Error> {
+    let empty = kernel(context, "empty");
     let mut all: Vec<KernelNode> = Vec::with_capacity(nodes);
     clock.start();
     for place in 0..nodes {
@@ -41,12 +70,11 @@ pub fn scale(context: &Context, nodes: usize) -> Result<Scale, Error> {
         all.push(node);
     }
     clock.lap("add a kernel node", nodes);
-    let listed = graph.nodes()?;
-    clock.lap("list nodes, first time", nodes);
-    assert_eq!(listed.len(), graph.nodes()?.len());
-    clock.lap("list nodes", nodes);
-    let edges = graph.edges()?;
-    clock.lap("list edges", edges.len());
+    Ok(all)
+}
+
+/// Adds and removes edges along the order of creation, all at once and one by one.
+fn edges_along(graph: &Graph, all: &[KernelNode], clock: &mut Clock) -> Result<(), Error> {
     let pair = |pair: &[KernelNode]| -> Option<(Node, Node)> {
         Some(((**pair.first()?).clone(), (**pair.get(1)?).clone()))
     };
@@ -67,6 +95,11 @@ pub fn scale(context: &Context, nodes: usize) -> Result<Scale, Error> {
         graph.remove_edges(&[(from, to)])?;
     }
     clock.lap("remove an edge", along.len());
+    Ok(())
+}
+
+/// Turns the chains round, and puts nodes into a tenth of the edges. Returns the number of these.
+fn edges_against(graph: &Graph, edges: &[Edge], clock: &mut Clock) -> Result<usize, Error> {
     let chains: Vec<(&Node, &Node)> = edges.iter().map(|edge| (&edge.from, &edge.to)).collect();
     graph.remove_edges(&chains)?;
     let against: Vec<(&Node, &Node, EdgeKind)> =
@@ -79,18 +112,7 @@ pub fn scale(context: &Context, nodes: usize) -> Result<Scale, Error> {
         graph.between(from, to)?.empty()?;
     }
     clock.lap("put a node into an edge", inserted);
-    let half: Vec<&Node> = all.iter().take(nodes / 2).map(|node| &**node).collect();
-    clock.start();
-    graph.remove_nodes(&half)?;
-    clock.lap("remove nodes", half.len());
-    assert_eq!(graph.len()?, nodes - half.len() + inserted);
-    drop((half, against, chains, along, ends));
-    drop((listed, edges, pairs, all));
-    let left = nodes - nodes / 2 + inserted;
-    clock.start();
-    drop(graph);
-    clock.lap("drop the graph", left);
-    Ok(Scale { nodes, figures: clock.figures })
+    Ok(inserted)
 }
 
 struct Clock {
@@ -112,7 +134,7 @@ impl Clock {
 }
 
 impl Scale {
-    /// What was measured, in nanoseconds for each node or edge.
+    /// The figures, in nanoseconds for each node or edge.
     pub fn figures(&self) -> impl Iterator<Item = (&'static str, f64)> {
         self.figures.iter().copied()
     }

@@ -1,5 +1,4 @@
-//! The fault sweep: a scenario with each of its driver calls failing in turn, in each way that is
-//! plausible for it.
+//! The fault sweep: each driver call of a scenario fails in turn, with each plausible code.
 
 use core::fmt::Display;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -15,7 +14,7 @@ use crate::poll::{SOON, until};
 use crate::record::count;
 use crate::record::live::{Live, ends_something, live};
 
-/// Failures of drops, as the hook has got them.
+/// Failures of drops, reported to the hook.
 static REPORTED: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
 fn note(failure: &DropFailure) {
@@ -26,8 +25,8 @@ fn reported() -> Vec<String> {
     core::mem::take(&mut *REPORTED.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
-/// A stream that has the events that it keeps for other streams to wait for: a scenario that gets
-/// it from outside leaves none behind.
+/// A stream that already has the events that other streams wait for, so that a scenario that uses
+/// it leaves no event behind.
 ///
 /// # Panics
 /// The driver refuses.
@@ -58,11 +57,11 @@ impl Display for Case {
     }
 }
 
-/// Lets every call of `scenario` (the n-th of each name, on whatever thread, what the drops at its
-/// end leave to the reaper included) fail with plausible codes, one at a time, and returns the
-/// number of cases. In each: nothing panics; the error names call and code, or else the failure was
-/// one of a drop and went to the hook, or is one that need not matter; nothing is left behind but
-/// what the failing call itself was to end; and the scenario works again.
+/// Makes every call of `scenario` fail, one at a time, with each plausible code, and returns the
+/// number of cases. Calls count by name, on any thread, including those that the reaper makes for
+/// the drops at the end. In each case nothing panics; the error names call and code, unless the
+/// failure is harmless or was in a drop and went to the hook; nothing is left behind but the object
+/// that the failing call was to end; and the scenario works again.
 ///
 /// The scenario leaves nothing behind and makes the same calls each time.
 ///
@@ -93,7 +92,8 @@ pub fn sweep<T, E: Display>(name: &str, mut scenario: impl FnMut() -> Result<T, 
     cases
 }
 
-/// Whether the call came to be made; those of the reaper's thread can be fewer in another run.
+/// Tries one case. Returns whether the call was made: the reaper may make fewer calls in another
+/// run.
 #[track_caller]
 fn one(name: &str, case: Case, run: &mut impl FnMut() -> Result<(), String>) -> bool {
     let before = live();
@@ -112,7 +112,7 @@ fn one(name: &str, case: Case, run: &mut impl FnMut() -> Result<(), String>) -> 
     match &outcome {
         Err(text) => assert!(is_named(case, text), "{name}: {case}: the error does not say so: {text}"),
         Ok(()) if drops.iter().any(|text| is_named(case, text)) => {}
-        // The reaper does what is not an end again, so that nothing is left behind.
+        // The reaper repeats a call that ends nothing, so nothing is left behind.
         Ok(()) => assert!(
             need_not_matter(case) || !in_the_scenario && !what_it_was_to_end,
             "{name}: {case}: nobody was told"
@@ -129,8 +129,8 @@ fn one(name: &str, case: Case, run: &mut impl FnMut() -> Result<(), String>) -> 
     true
 }
 
-/// Waits until there is no more of anything than before. Less there may be: an executable's owners
-/// go some time after it.
+/// Waits until there are no more objects of any kind than before. There may be fewer: an
+/// executable's owners go some time after it.
 #[track_caller]
 fn nothing_more_than(before: &Live, what: impl Fn() -> String) {
     let back = until(SOON, || {
@@ -151,7 +151,7 @@ fn is_named(case: Case, text: &str) -> bool {
     named && text.contains(&code_name(case.code)) || is_translated(case, text)
 }
 
-/// Errors that say in words what the code means, without the call.
+/// Errors that describe the code in words and do not name the call.
 fn is_translated(case: Case, text: &str) -> bool {
     match case.code {
         CUresult::CUDA_ERROR_OUT_OF_MEMORY => {
@@ -164,29 +164,28 @@ fn is_translated(case: Case, text: &str) -> bool {
     }
 }
 
-/// Failures that the library deals with, so that nobody need be told.
+/// Failures that the library handles itself, so that no error is due.
 fn need_not_matter(Case { call, code, nth }: Case) -> bool {
     let call = call.symbol().to_bytes();
     match code {
-        // A load asks for a kernel that is not there, to hear whether the image is any good.
+        // A load looks for a kernel that does not exist, to learn whether the image is valid.
         CUresult::CUDA_ERROR_NOT_FOUND if call == b"cuLibraryGetKernel" => nth == 1,
         // Freed or destroyed later, elsewhere.
         CUresult::CUDA_ERROR_NOT_PERMITTED if call.starts_with(b"cu") && is_an_end(call) => true,
-        // By the reaper, for a fence: it tries again.
+        // Called by the reaper, for a fence: it tries again.
         CUresult::CUDA_ERROR_NOT_PERMITTED
             if call.starts_with(b"cuEvent") || call == b"cuStreamWaitEvent" || call == b"cuStreamCreate" =>
         {
             true
         }
-        // What a free is answered while its stream captures: it is made later, whether or not the
-        // capture is over by then.
+        // The answer to a free while its stream captures: the free is repeated later.
         CUresult::CUDA_ERROR_INVALID_VALUE | CUresult::CUDA_ERROR_ILLEGAL_STATE
             if call == b"cuMemFreeAsync" =>
         {
             true
         }
         _ if call == b"cuMemFreeAsync" && (900..=908).contains(&code.0) => true,
-        // Tried again, after what waits to be freed was.
+        // Repeated after all pending frees.
         CUresult::CUDA_ERROR_OUT_OF_MEMORY if call.starts_with(b"cuMemAlloc") => true,
         _ => SPARE.contains(&call),
     }
@@ -198,13 +197,12 @@ fn is_an_end(call: &[u8]) -> bool {
         .any(|part| call.windows(part.len()).any(|window| window == *part))
 }
 
-/// Calls that only help: to stay out of the way of captures, to say more in an error, to put back
-/// what was current.
+/// Calls that only help: to leave captures alone, to say more in an error, to restore the current
+/// context.
 const SPARE: [&[u8]; 9] = [
-    // Asked where an executable is dropped: what it kept goes later if there is no answer.
+    // Called when an executable is dropped: without an answer, its owners go later.
     b"cuStreamQuery",
-    // Asked to hear whether this is a host function; another answer than that it is one says
-    // nothing.
+    // Called to learn whether this is a host function.
     b"cuCtxGetCurrent",
     b"cuThreadExchangeStreamCaptureMode",
     b"cuCtxPopCurrent",
@@ -212,11 +210,11 @@ const SPARE: [&[u8]; 9] = [
     b"cuGetErrorString",
     b"cuGetErrorName",
     b"cuStreamIsCapturing",
-    // What a graph was not given back stays with it, and is given back later.
+    // A user object that was not released stays with the graph and is released later.
     b"cuGraphReleaseUserObject",
 ];
 
-/// The codes that a call may well answer, none of which ends the context.
+/// The plausible codes of a call, none of which ends the context.
 fn codes(call: Call) -> &'static [CUresult] {
     const OUT_OF_MEMORY: CUresult = CUresult::CUDA_ERROR_OUT_OF_MEMORY;
     const INVALID_VALUE: CUresult = CUresult::CUDA_ERROR_INVALID_VALUE;

@@ -1,4 +1,4 @@
-//! What a section of code costs.
+//! The cost of a section of code.
 
 use core::fmt;
 
@@ -8,9 +8,9 @@ use super::heap;
 use super::live::{Kind, Live, live};
 use super::watch::{CALLS, calls};
 
-/// The cost of a section: driver calls of the thread that ran it, driver calls of other threads
-/// meanwhile, heap allocations of the thread (not those inside driver calls), and the objects that
-/// came to live (or went, where negative).
+/// The cost of a section: driver calls of its thread, driver calls of other threads meanwhile, heap
+/// allocations of its thread outside of driver calls, and how many more objects there are
+/// (negative: fewer).
 #[derive(Clone)]
 pub struct Counts {
     here: Box<[u64; CALLS]>,
@@ -94,7 +94,7 @@ impl Counts {
     /// Asserts that this thread made exactly these calls.
     ///
     /// # Panics
-    /// It made others.
+    /// The thread made other calls.
     #[track_caller]
     pub fn assert_calls(&self, expected: &[(&str, u64)]) {
         for (name, count) in expected {

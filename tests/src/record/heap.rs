@@ -1,5 +1,5 @@
-//! Heap allocations of a thread, without those that the driver makes inside its calls (the software
-//! driver runs in this process).
+//! Heap allocations of a thread, without those inside driver calls: the software driver runs in
+//! this process.
 
 use core::cell::Cell;
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -15,7 +15,7 @@ thread_local! {
 }
 
 fn one_more() {
-    // A thread that is ending may have no counter any more.
+    // The counter of an ending thread may be gone.
     if !IN_DRIVER.try_with(Cell::get).unwrap_or(true) {
         let _ = COUNT.try_with(|count| count.set(count.get() + 1));
     }
@@ -53,7 +53,7 @@ pub(crate) fn allocations() -> u64 {
     COUNT.get()
 }
 
-/// Says whether the thread is inside a driver call from now on; gives back what it was.
+/// Sets whether the thread is inside a driver call, and returns the value before.
 pub(crate) fn set_in_driver(inside: bool) -> bool {
     IN_DRIVER.try_with(|flag| flag.replace(inside)).unwrap_or(true)
 }

@@ -1,4 +1,4 @@
-//! The driver's living objects by kind, from the calls that made and destroyed them.
+//! The living objects of the driver by kind, counted from the calls that create and destroy them.
 
 use core::fmt;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -52,7 +52,7 @@ const KINDS: [Kind; 12] = [
 
 static LIVE: [AtomicI64; KINDS.len()] = [const { AtomicI64::new(0) }; KINDS.len()];
 
-/// How many objects of each kind there are; or, as a difference, how many more.
+/// The number of objects of each kind, or the difference of two such numbers.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Live([i64; KINDS.len()]);
 
@@ -69,7 +69,7 @@ impl Live {
         self.0[kind as usize]
     }
 
-    /// What came since `earlier`: negative where more were destroyed than made.
+    /// The difference to `earlier`; negative if more were destroyed than made.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
         Self(core::array::from_fn(|kind| self.0[kind] - earlier.0[kind]))
@@ -108,8 +108,8 @@ impl fmt::Debug for Live {
     }
 }
 
-/// What a successful call changes. User objects end with their destructor, which the wrapped entry
-/// sees.
+/// The change that a successful call makes. User objects end with their destructor, which a wrapped
+/// call sees.
 fn effect(call: Call) -> Option<(Kind, i64)> {
     Some(match call {
         Call::cuDevicePrimaryCtxRetain | Call::cuCtxCreate | Call::cuCtxCreate_v12050 => (Kind::Context, 1),
@@ -146,7 +146,7 @@ fn effect(call: Call) -> Option<(Kind, i64)> {
     })
 }
 
-/// Takes note of a successful call.
+/// Counts a successful call.
 pub(crate) fn note(call: Call) {
     if let Some((kind, change)) = effect(call) {
         change_by(kind, change);

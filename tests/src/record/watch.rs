@@ -1,4 +1,4 @@
-//! The observer of every driver call, and what it has seen.
+//! The observer of every driver call, and its counts and trace.
 
 use core::cell::Cell;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -21,8 +21,7 @@ thread_local! {
 
 static FROM_DESTRUCTORS: AtomicU64 = AtomicU64::new(0);
 
-/// Whether the environment asks for a line about every call, for finding out what a crash came
-/// after.
+/// Whether the environment asks for a line about every call, which shows what came before a crash.
 static LOUD: LazyLock<bool> = LazyLock::new(|| std::env::var_os("CUDA_TEST_TRACE").is_some());
 
 static TRACING: AtomicBool = AtomicBool::new(false);
@@ -46,7 +45,7 @@ impl Observer for Watch {
     fn before(&self, call: Call) {
         hold::pass(call);
         EVERYWHERE[call as usize].fetch_add(1, Ordering::SeqCst);
-        // A thread that is ending may have no counters any more.
+        // The counters of an ending thread may be gone.
         let _ = HERE.try_with(|here| here[call as usize].set(here[call as usize].get() + 1));
         if IN_DESTRUCTOR.try_with(Cell::get).unwrap_or(false) {
             FROM_DESTRUCTORS.fetch_add(1, Ordering::SeqCst);
@@ -93,14 +92,14 @@ pub(crate) fn calls() -> ([u64; CALLS], [u64; CALLS]) {
     (here, core::array::from_fn(|call| EVERYWHERE[call].load(Ordering::SeqCst)))
 }
 
-/// Runs a destructor that the driver called; driver calls in it are counted as mistakes.
+/// Runs a destructor that the driver called. Driver calls in it are counted as mistakes.
 pub(crate) fn in_destructor(run: impl FnOnce()) {
     let outer = IN_DESTRUCTOR.replace(true);
     run();
     IN_DESTRUCTOR.set(outer);
 }
 
-/// How many driver calls were made inside destructors of user objects: a real driver refuses them.
+/// The number of driver calls inside destructors of user objects, which a real driver refuses.
 #[must_use]
 pub fn calls_from_destructors() -> u64 {
     FROM_DESTRUCTORS.load(Ordering::SeqCst)

@@ -1,4 +1,4 @@
-//! Holding a stream back, so that what is enqueued behind is in flight for as long as a test wants.
+//! A gate in a stream: work enqueued behind it stays in flight for as long as a test wants.
 
 use core::ffi::c_void;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -19,7 +19,7 @@ struct State {
     changed: Condvar,
 }
 
-/// A host function in a stream that waits until the gate is opened or dropped.
+/// A host function that holds a stream back until the gate is opened or dropped.
 #[derive(Debug)]
 pub struct Gate(Arc<State>);
 
@@ -57,7 +57,7 @@ impl Gate {
         Self(state)
     }
 
-    /// Lets the stream go on.
+    /// Opens the gate.
     pub fn open(&self) {
         *self.0.open.lock().unwrap_or_else(PoisonError::into_inner) = true;
         self.0.changed.notify_all();

@@ -14,7 +14,7 @@ pub const VARIABLES: &str = include_str!("../../kernels/variables.ptx");
 /// A kernel of [`SMALL`].
 ///
 /// # Panics
-/// There is none of that name.
+/// There is no kernel of that name.
 #[must_use]
 pub fn kernel(context: &Context, name: &str) -> Kernel {
     let library = Library::load(context, Image::Ptx(SMALL)).unwrap_or_else(|error| panic!("{error}"));

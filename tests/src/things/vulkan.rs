@@ -6,7 +6,7 @@ use ash::vk;
 
 /// A semaphore of Vulkan that others can import.
 pub struct VulkanSemaphore {
-    // In the order in which they go.
+    // In the order of destruction.
     semaphore: vk::Semaphore,
     device: ash::Device,
     instance: ash::Instance,
@@ -21,7 +21,7 @@ impl core::fmt::Debug for VulkanSemaphore {
 
 const FD: vk::ExternalSemaphoreHandleTypeFlags = vk::ExternalSemaphoreHandleTypeFlags::OPAQUE_FD;
 
-/// An instance that goes with its scope unless it is taken.
+/// An instance that is destroyed at the end of its scope unless it is taken.
 struct Opening(Option<ash::Instance>);
 
 impl Drop for Opening {
@@ -37,8 +37,8 @@ impl VulkanSemaphore {
     /// A semaphore on the device with this identity: a timeline at 0, or else a binary one.
     ///
     /// # Errors
-    /// There is no Vulkan loader (`libvulkan.so.1`), no such device, or it cannot export
-    /// semaphores; in words.
+    /// A sentence, if there is no Vulkan loader (`libvulkan.so.1`) or no such device, or it cannot
+    /// export semaphores.
     pub fn new(uuid: [u8; 16], timeline: bool) -> Result<Self, String> {
         // SAFETY: the loader of the system does what it says.
         let entry = unsafe { ash::Entry::load() }.map_err(|error| format!("no Vulkan loader: {error}"))?;
@@ -80,7 +80,7 @@ impl VulkanSemaphore {
     /// A descriptor for `cuImportExternalSemaphore`.
     ///
     /// # Panics
-    /// Vulkan gives none.
+    /// Vulkan refuses.
     #[must_use]
     pub fn descriptor(&self) -> OwnedFd {
         let extension = ash::khr::external_semaphore_fd::Device::new(&self.instance, &self.device);
@@ -91,10 +91,10 @@ impl VulkanSemaphore {
         unsafe { OwnedFd::from_raw_fd(raw) }
     }
 
-    /// What a timeline is at.
+    /// The value of a timeline.
     ///
     /// # Panics
-    /// Vulkan does not say.
+    /// Vulkan refuses.
     #[must_use]
     pub fn value(&self) -> u64 {
         // SAFETY: the semaphore lives.
@@ -104,7 +104,7 @@ impl VulkanSemaphore {
     /// Raises a timeline.
     ///
     /// # Panics
-    /// Vulkan does not do it.
+    /// Vulkan refuses.
     pub fn set_value(&self, value: u64) {
         let asked = vk::SemaphoreSignalInfo::default().semaphore(self.semaphore).value(value);
         // SAFETY: the semaphore lives.
@@ -112,7 +112,7 @@ impl VulkanSemaphore {
     }
 }
 
-/// The device with this identity, which is the same for Vulkan and CUDA.
+/// The device with this UUID, which is the same for Vulkan and CUDA.
 fn physical_device(instance: &ash::Instance, uuid: [u8; 16]) -> Result<vk::PhysicalDevice, String> {
     // SAFETY: the instance lives.
     let all = unsafe { instance.enumerate_physical_devices() }

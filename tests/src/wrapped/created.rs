@@ -1,5 +1,5 @@
-//! The wrapped `cuGraphCreate`: remembers the raw graph, so that tests can ask the driver about it
-//! without the library's help.
+//! The wrapped `cuGraphCreate`: it remembers the raw graph, so that tests can ask the driver about
+//! it past the library.
 
 use core::cell::Cell;
 use core::ffi::c_uint;
@@ -27,7 +27,7 @@ unsafe extern "C" fn create(graph: *mut CUgraph, flags: c_uint) -> CUresult {
     result
 }
 
-/// Puts the wrapper in place.
+/// Installs the wrapper.
 pub(crate) fn wrap(table: &mut Table) {
     if CREATE.set(table.cuGraphCreate).is_ok() {
         table.cuGraphCreate = create;
@@ -37,7 +37,7 @@ pub(crate) fn wrap(table: &mut Table) {
 /// The graph that this thread created last.
 ///
 /// # Panics
-/// It has created none.
+/// The thread has created none.
 #[must_use]
 pub fn last_graph() -> CUgraph {
     let graph = LAST.get();

@@ -1,5 +1,5 @@
-//! Memory of graphs among what is counted: no call of its own makes it, so the calls that free it
-//! end nothing that was counted. Whether some is left the device tells when it is trimmed.
+//! The wrapped calls that free memory: no call of its own creates memory of a graph, so freeing it
+//! must not count as the end of an allocation. Tests learn from the device whether some is left.
 
 use std::collections::BTreeSet;
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -25,18 +25,17 @@ static ADD_ALLOC: OnceLock<AddAlloc> = OnceLock::new();
 static FREE: OnceLock<Free> = OnceLock::new();
 static FREE_ASYNC: OnceLock<FreeAsync> = OnceLock::new();
 
-/// The addresses of all allocation nodes that there were. A driver keeps them apart from those of
-/// other memory.
+/// The addresses of all allocation nodes so far. A driver never gives them to other memory.
 static ADDRESSES: Mutex<BTreeSet<CUdeviceptr>> = Mutex::new(BTreeSet::new());
 
 fn remember(address: CUdeviceptr) {
     ADDRESSES.lock().unwrap_or_else(PoisonError::into_inner).insert(address);
 }
 
-/// Takes note of an add that may have been one of an allocation node.
+/// Notes the address if the added node is an allocation node.
 ///
 /// # Safety
-/// The parameters are a node's.
+/// The parameters describe a node.
 pub(crate) unsafe fn note(params: &CUgraphNodeParams) {
     if params.type_ == CUgraphNodeType::CU_GRAPH_NODE_TYPE_MEM_ALLOC {
         // SAFETY: the type says which field counts, and every byte has a value.
@@ -81,7 +80,7 @@ unsafe extern "C" fn free_async(address: CUdeviceptr, stream: CUstream) -> CUres
     freed(address, unsafe { original(address, stream) })
 }
 
-/// Puts the wrappers in place.
+/// Installs the wrappers.
 pub(crate) fn wrap(table: &mut Table) {
     if ADD_ALLOC.set(table.cuGraphAddMemAllocNode).is_ok() {
         table.cuGraphAddMemAllocNode = add_alloc;

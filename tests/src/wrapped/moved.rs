@@ -1,5 +1,5 @@
-//! The wrapped calls that add nodes: a graph that is moved into a node is nobody's to destroy any
-//! more.
+//! The wrapped calls that add nodes: a graph that is moved into a node no longer has to be
+//! destroyed.
 
 use std::sync::OnceLock;
 
@@ -30,10 +30,10 @@ type AddWithEdges = unsafe extern "C" fn(
 static ADD: OnceLock<Add> = OnceLock::new();
 static ADD_WITH_EDGES: OnceLock<AddWithEdges> = OnceLock::new();
 
-/// Takes note of an add that may have moved a graph, or of memory.
+/// Notes whether an added node has moved a graph, or is an allocation node.
 ///
 /// # Safety
-/// The parameters are null or a node's.
+/// The parameters are null or describe a node.
 unsafe fn note(params: *const CUgraphNodeParams, result: CUresult) {
     // SAFETY: as the caller promises.
     let Some(params) = (unsafe { params.as_ref() }) else { return };
@@ -84,7 +84,7 @@ unsafe extern "C" fn add_with_edges(
     }
 }
 
-/// Puts the wrappers in place.
+/// Installs the wrappers.
 pub(crate) fn wrap(table: &mut Table) {
     if ADD.set(table.cuGraphAddNode).is_ok() {
         table.cuGraphAddNode = add;

@@ -1,5 +1,4 @@
-//! The wrapped `cuUserObjectCreate`: sees the destructors, which the driver calls without any call
-//! of ours.
+//! The wrapped `cuUserObjectCreate`: it sees destructors, which the driver calls by itself.
 
 use core::ffi::{c_uint, c_void};
 use std::sync::OnceLock;
@@ -26,7 +25,7 @@ unsafe extern "C" fn destroyed(data: *mut c_void) {
     let wrapped = unsafe { Box::from_raw(data.cast::<Wrapped>()) };
     let before = heap::allocations();
     let inside = heap::set_in_driver(false);
-    // Before the destructor: whoever waits for that may look at once.
+    // Before the destructor, since a test that waits for it may look at the count at once.
     change_by(Kind::UserObject, -1);
     in_destructor(|| {
         if let Some(destroy) = wrapped.destroy {
@@ -60,15 +59,14 @@ unsafe extern "C" fn create(
     result
 }
 
-/// Puts the wrapper in place.
+/// Installs the wrapper.
 pub(crate) fn wrap(table: &mut Table) {
     if CREATE.set(table.cuUserObjectCreate).is_ok() {
         table.cuUserObjectCreate = create;
     }
 }
 
-/// How many heap allocations the destructors of user objects have made on the threads that ran
-/// them.
+/// The number of heap allocations inside destructors of user objects.
 #[must_use]
 pub fn allocations_in_destructors() -> u64 {
     ALLOCATIONS.load(Ordering::SeqCst)

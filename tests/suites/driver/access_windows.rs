@@ -1,4 +1,4 @@
-//! Which access policy windows kernel nodes, launches and streams take.
+//! Access policy windows of kernel nodes, launches and streams: which the driver accepts.
 
 use std::ffi::c_void;
 use std::ptr::{null_mut, with_exposed_provenance_mut};

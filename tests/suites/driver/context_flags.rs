@@ -1,4 +1,4 @@
-//! Flags of contexts, and the calls for a profiler: seen on an H200, driver 580.159.04.
+//! Context flags and the profiler's calls. Seen on an H200, driver 580.159.04.
 
 use std::ptr::null_mut;
 

@@ -1,4 +1,4 @@
-//! The look-up of calls by name and version: every layout of every call, also those that are older
+//! The look-up of calls by name and version: every layout of every call, including layouts older
 //! than the bindings.
 
 use std::ffi::{CStr, c_int, c_void};

@@ -1,5 +1,5 @@
-//! The raw calls of the driver, of the software driver as of a GPU's: what the library above is
-//! built on.
+//! The driver's own answers to raw calls, which the libraries rely on: the same on the software
+//! driver and on a GPU.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // This is how a test fails.
 #![allow(clippy::undocumented_unsafe_blocks)] // Every call is given what lives in the test that makes it.
 

@@ -1,5 +1,4 @@
-//! Registering memory of the host, and host functions: the driver's own answers. Seen on an H100,
-//! driver 580.159.04.
+//! Registered memory and host functions. Seen on an H100, driver 580.159.04.
 
 use std::ffi::c_void;
 use std::ptr::{null_mut, with_exposed_provenance_mut};
@@ -97,7 +96,7 @@ fn what_cannot_be_registered_is_told_apart() {
         assert_eq!(s.cuMemFreeHost(pinned), OK);
         assert_eq!((s.cuMemFree(plain), s.cuMemFree(managed)), (OK, OK));
     }
-    // What is not there.
+    // Invalid ranges.
     assert_eq!(s.register(pages.at(0), usize::MAX - PAGE + 1), IV);
     assert_eq!(s.register(unmapped(), PAGE), IV);
     assert_eq!(s.register(pages.at(0), 1 << 40), CUresult::CUDA_ERROR_OUT_OF_MEMORY);

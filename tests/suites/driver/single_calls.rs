@@ -1,4 +1,4 @@
-//! Rules of single calls: null handles, nothing to allocate, counts, sentences.
+//! Rules of single calls: null handles, empty allocations, counts, error strings.
 
 use std::ffi::{CStr, c_char, c_void};
 use std::ptr::{null, null_mut};

@@ -1,4 +1,4 @@
-//! cuda-graph: drawing graphs, running them, and what they keep alive.
+//! cuda-graph: building graphs, running them, and what they keep alive.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // This is how a test fails.
 
 mod check;

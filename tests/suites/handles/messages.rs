@@ -1,5 +1,4 @@
-//! What errors say: lists are short, text of others does nothing to a terminal, and what is advised
-//! works.
+//! Error messages: lists are short, text of others is harmless to a terminal, and the advice works.
 
 use core::fmt;
 

@@ -1,4 +1,4 @@
-//! What a launch costs, exactly.
+//! The cost of a launch: driver calls and allocations.
 
 use cuda_launch::{Launch, LaunchConfig, params, per};
 use cuda_tests::{count, kernel, no_leaks, setup};

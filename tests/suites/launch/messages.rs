@@ -1,5 +1,5 @@
-//! Which of kernel, stream and arguments is of another context is told by its name, and the
-//! contexts by their devices.
+//! Launches across contexts: the error names the kernel, stream or argument, and the devices of the
+//! contexts.
 
 use core::fmt;
 use core::ptr;
@@ -29,8 +29,7 @@ fn refused<T: fmt::Debug>(launch: impl FnOnce() -> Result<T, Error>) -> WrongCon
     }
 }
 
-/// What is told of memory, kernel and stream in all ways to mix them; `names` are those of the two
-/// contexts.
+/// The errors for all mixtures of memory, kernel and stream; `names` are those of the two contexts.
 fn told(here: &Context, there: &Context, names: [&str; 2]) {
     let [near, far] = names;
     let (stream, other) = (here.stream().unwrap(), there.stream().unwrap());
@@ -96,7 +95,7 @@ fn told(here: &Context, there: &Context, names: [&str; 2]) {
     let text = stream.record(&event).unwrap_err().to_string();
     assert_eq!(text, format!("the event belongs to {far}; {near} is needed"));
 
-    // What is advised works.
+    // The advice works.
     stream.copy_peer(&theirs, &mine).unwrap();
     copy.launch(&stream, config(), (&mine, &stream.zeros::<u32>(N).unwrap(), 1, N as u32)).unwrap();
     let loaded = offset_copy::load(there).unwrap();

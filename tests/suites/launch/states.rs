@@ -131,7 +131,7 @@ fn typed_kernels() -> Vec<Row> {
     ]
 }
 
-/// What older devices refuse.
+/// Operations that older devices refuse.
 fn of_compute_capability_9() -> Vec<Row> {
     vec![
         row("launch of clusters", CALLS, |things| {

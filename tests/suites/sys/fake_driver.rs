@@ -1,4 +1,4 @@
-//! Drivers that are wrong in one way.
+//! Fake drivers, each wrong in one way.
 
 use core::ffi::{CStr, c_char, c_int, c_void};
 use core::ptr;

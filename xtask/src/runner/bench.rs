@@ -1,11 +1,11 @@
-//! The measurements: the library's own time beside the raw driver call, and launches beside drops.
+//! The benchmark: overhead over the raw driver, and launches beside drops.
 
 use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context, Result};
 
-/// What is measured.
+/// Options of the benchmark.
 #[derive(Clone, Debug, clap::Args)]
 pub struct BenchOptions {
     /// The driver: null (does nothing, so that only the library's own time is left), soft, system
@@ -24,7 +24,7 @@ pub struct BenchOptions {
     pub latency: bool,
 }
 
-/// Runs the program that measures and gives its exit code.
+/// Runs the benchmark and returns its exit code.
 ///
 /// # Errors
 /// The program does not start.

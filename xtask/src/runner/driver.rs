@@ -1,4 +1,4 @@
-//! Which driver a program of the workspace is to use.
+//! The choice of a driver.
 
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
@@ -6,11 +6,11 @@ use std::path::PathBuf;
 /// A driver as the command line names it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Driver {
-    /// The system's if it has a device, else the software driver. For the demo.
+    /// The system's driver if it has a device, else the software driver. For the demo.
     Auto,
     /// The software driver.
     Soft,
-    /// NVIDIA's, where the system finds it.
+    /// NVIDIA's driver, where the system finds it.
     System,
     /// A driver library.
     File(PathBuf),
@@ -30,7 +30,7 @@ impl Driver {
         })
     }
 
-    /// As [`parse`](Self::parse), for tests: their driver is never left to chance.
+    /// As [`parse`](Self::parse), for tests, which name their driver.
     ///
     /// # Errors
     /// `auto`, which only the demo takes.
@@ -44,7 +44,7 @@ impl Driver {
         }
     }
 
-    /// The name that programs of the workspace take.
+    /// The argument that programs of the workspace take.
     #[must_use]
     pub fn argument(&self) -> OsString {
         match self {

@@ -1,8 +1,8 @@
 //! The runner: every test in a process of its own.
 //!
-//! A process has one driver, chosen once, and counting or failing calls would disturb neighbours;
-//! so no two tests share a process. It needs the test binaries and nothing of Rust, so the bundle
-//! carries it to machines that have a GPU only.
+//! A process has one driver, and tests that count calls or make them fail would disturb each other,
+//! so no two tests share a process. The runner needs the test binaries but not Rust, so the bundle
+//! takes it to machines that only have a GPU.
 
 mod bench;
 mod driver;
@@ -27,7 +27,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result};
 
-/// Runs the tests that `options` choose, and prints a line for each and the failures' output.
+/// Runs the tests that `options` select, and prints a line for each, and the output of failures.
 ///
 /// # Errors
 /// There is no such driver, or a test binary does not start or does not list its tests.

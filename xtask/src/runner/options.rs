@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::Driver;
 
-/// How tests are run.
+/// Options of a test run.
 #[derive(Clone, Debug, clap::Args)]
 pub struct TestOptions {
     /// Run only tests whose name has this text in it
@@ -39,11 +39,11 @@ pub struct TestOptions {
     pub report: Option<PathBuf>,
 }
 
-/// On a GPU every process has a context of its own, which costs memory and start-up there.
+/// On a GPU every process has a context of its own, which costs memory and time to start.
 const JOBS_ON_A_GPU: usize = 4;
 
 impl TestOptions {
-    /// What says to a program which driver it is to take.
+    /// The environment variables that select a program's driver.
     pub(crate) fn environment(&self) -> impl Iterator<Item = (&'static str, OsString)> {
         let version = self.soft_version.as_ref().map(|version| ("CUDA_SOFT_VERSION", version.into()));
         let compiler = self.nvrtc.as_ref().map(|path| ("CUDA_NVRTC", path.into()));
@@ -61,7 +61,7 @@ impl TestOptions {
     }
 }
 
-/// How the demo is run.
+/// Options of the demo.
 #[derive(Clone, Debug, clap::Args)]
 pub struct DemoOptions {
     /// The driver: auto (the system's if it has a device, else soft), soft, system or the path of a

@@ -1,29 +1,29 @@
-//! What became of a test, judged from how its process ended and what it wrote.
+//! The outcome of a test, from how its process ended and what it wrote.
 
 use std::process::ExitStatus;
 use std::time::Duration;
 
 use super::process::Ended;
 
-/// What became of a test.
+/// The outcome of a test.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(tag = "outcome", rename_all = "lowercase")]
 pub enum Outcome {
-    /// It ran to its end and its assertions held.
+    /// The test ran to its end, and its assertions held.
     Passed,
-    /// It did not.
+    /// The test failed.
     Failed {
         /// How the process ended.
         reason: String,
     },
-    /// It found that it cannot run here, or is marked as ignored.
+    /// The test cannot run here, or is marked as ignored.
     Skipped {
-        /// The reason it gave.
+        /// The reason that the test printed.
         reason: String,
     },
 }
 
-/// A test that cannot run prints a line with this and its reason.
+/// A test that cannot run prints a line that starts with this, and the reason.
 const SKIPPED: &str = "skipped: ";
 
 impl Outcome {
@@ -49,7 +49,7 @@ impl Outcome {
         if !status.success() {
             return Self::Failed { reason: how_it_ended(status) };
         }
-        // A process can leave with 0 without having finished its test.
+        // A process can exit with 0 before its test has finished.
         if !ended.output.contains("test result: ok. 1 passed") {
             return Self::Failed {
                 reason: "the process ended well, but without the result of the test".to_owned(),
@@ -62,8 +62,8 @@ impl Outcome {
     }
 }
 
-/// On a machine with one core the harness runs the test on its main thread and has written its
-/// name, without a line's end, before.
+/// On a machine with one core, libtest runs the test on its main thread, after it has written the
+/// name without a line break.
 fn skip_reason<'a>(test: &str, output: &'a str) -> Option<&'a str> {
     let announced = format!("test {test} ... ");
     output

@@ -1,4 +1,4 @@
-//! What a process has written: the beginning and the end, whatever its length.
+//! The output of a process: its beginning and its end, so that memory stays bounded.
 
 use std::collections::VecDeque;
 

@@ -1,4 +1,4 @@
-//! One child process with its output kept and its time bounded.
+//! A child process with captured output and bounded time.
 
 use std::io::Read;
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -8,30 +8,27 @@ use std::time::{Duration, Instant};
 
 use super::output::Output;
 
-/// How often a child is asked whether it has ended while something else still holds its output
-/// open.
+/// How often to look whether a child has ended while another process still holds its output open.
 const PERIOD: Duration = Duration::from_millis(50);
-/// How long the last words of a child that has ended may take to come, on a machine that is busy
-/// with other things.
+/// How long the rest of the output of a child that has ended may take on a busy machine.
 const LAST_WORDS: Duration = Duration::from_secs(10);
 
 /// A child that has ended or was stopped.
 pub(crate) struct Ended {
-    /// `None`: the time was up and it was killed.
+    /// `None` if the child was killed because its time was up.
     pub(crate) status: Option<ExitStatus>,
-    /// Standard output and error, in the order written.
+    /// Standard output and error, in the order of writing.
     pub(crate) output: String,
     pub(crate) time: Duration,
 }
 
-/// Runs `command` to its end, or kills it after `limit`.
+/// Runs `command`, and kills it after `limit`.
 pub(crate) fn run(mut command: Command, limit: Duration) -> std::io::Result<Ended> {
     let (reader, writer) = std::io::pipe()?;
     command.stdin(Stdio::null()).stdout(writer.try_clone()?).stderr(writer);
     let start = Instant::now();
     let mut child = command.spawn()?;
-    // The command holds the writing ends; while they are open here, the reader would never see the
-    // end.
+    // The command holds the writing ends. While they are open, the reader never sees the end.
     drop(command);
     let output = Arc::new(Mutex::new(Output::default()));
     let (at_end, closed) = channel();
@@ -41,7 +38,7 @@ pub(crate) fn run(mut command: Command, limit: Duration) -> std::io::Result<Ende
         drop(at_end);
     });
     let status = wait(&mut child, &closed, start + limit)?;
-    // What the child wrote may still be on its way; a grandchild that lives on must not hold this
+    // The child's output may still be on its way, but a grandchild that lives on must not hold this
     // up for ever.
     let _ = closed.recv_timeout(LAST_WORDS);
     let output = std::mem::take(&mut *output.lock().unwrap_or_else(PoisonError::into_inner));
@@ -56,14 +53,13 @@ fn collect(mut reader: std::io::PipeReader, sink: &Mutex<Output>) {
     }
 }
 
-/// The end of the output wakes this at once; asking now and then is for a child that ends while its
-/// output stays open.
+/// The end of the output wakes this at once. Polling is for a child that ends while its output
+/// stays open.
 fn wait(child: &mut Child, closed: &Receiver<()>, deadline: Instant) -> std::io::Result<Option<ExitStatus>> {
     loop {
         let left = deadline.saturating_duration_since(Instant::now());
         if closed.recv_timeout(left.min(PERIOD)) == Err(RecvTimeoutError::Disconnected) && !left.is_zero() {
-            // Closed output and the end of the process are moments apart, or the child goes on
-            // without output.
+            // The process ends moments after it closes its output, or goes on without output.
             std::thread::sleep(Duration::from_millis(1));
         }
         if let Some(status) = child.try_wait()? {

@@ -1,4 +1,4 @@
-//! What is seen while tests run: a bar on a terminal, else a line for each test.
+//! Progress while tests run: a bar on a terminal, else a line for each test.
 
 use std::io::IsTerminal;
 

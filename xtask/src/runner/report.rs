@@ -1,4 +1,4 @@
-//! The outcome of a run: tables to read, JSON to keep.
+//! The report of a run: tables and JSON.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,22 +9,22 @@ use anyhow::Result;
 
 use super::Outcome;
 
-/// One test.
+/// A test of the run.
 #[derive(Clone, Debug, serde::Serialize)]
 pub struct Row {
     /// The test binary.
     pub suite: String,
-    /// The test's name in it.
+    /// The test's name in the binary.
     pub test: String,
-    /// What became of it.
+    /// Its outcome.
     #[serde(flatten)]
     pub outcome: Outcome,
     /// How long its process ran.
     pub seconds: f64,
-    /// What it wrote when it failed first.
+    /// The output of its first failure.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub output: String,
-    /// How it failed at first, if it passed when it was run again.
+    /// The reason of its first failure, if it passed when run again.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub flaky: Option<String>,
 }
@@ -43,7 +43,7 @@ impl fmt::Display for Row {
     }
 }
 
-/// A whole run.
+/// A test run.
 #[derive(Clone, Debug, serde::Serialize)]
 pub struct Report {
     /// The driver: version and origin.
@@ -80,13 +80,13 @@ impl Totals {
 }
 
 impl Report {
-    /// Whether no test failed, of at least one.
+    /// Whether at least one test ran, and none failed.
     #[must_use]
     pub fn is_good(&self) -> bool {
         Totals::of(&self.rows).failed == 0 && !self.rows.is_empty()
     }
 
-    /// Prints every test, one a line; where that was not done while they ran.
+    /// Prints every test, one a line, for runs that did not print them on the way.
     pub fn print_rows(&self) {
         if std::io::stdout().is_terminal() {
             println!();
@@ -129,7 +129,7 @@ impl Report {
         format!("{passed} passed, {failed} failed, {skipped} skipped")
     }
 
-    /// Which tests passed only when they were run again; empty if there are none.
+    /// Names the tests that passed only when run again; empty if there are none.
     #[must_use]
     pub fn flaky(&self) -> String {
         let names = self.rows.iter().filter(|row| row.flaky.is_some());

@@ -1,4 +1,4 @@
-//! Runs the tests, several at a time; then those again that failed, one at a time.
+//! Runs the tests, several at a time, and then the failed ones again, one at a time.
 
 use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -35,8 +35,7 @@ pub(crate) fn run(tests: &[Test<'_>], options: &TestOptions) -> Vec<Row> {
     rows
 }
 
-/// Gives a test that failed as many more runs as it may have. What its first failure said stays
-/// with it.
+/// Runs a failed test again, as often as allowed. The row keeps the output of the first failure.
 fn again(row: &mut Row, retries: u32, run: impl FnMut() -> Row) {
     let runs = std::iter::repeat_with(run).take(retries as usize);
     for next in runs.inspect(|row| println!("again: {row}")) {

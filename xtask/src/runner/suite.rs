@@ -8,13 +8,13 @@ use anyhow::{Context, Result, ensure};
 
 use super::{TestOptions, process};
 
-/// Listing tests or naming devices takes no longer than this, or something hangs.
+/// A binary that lists its tests, or names its devices, for longer than this hangs.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A test binary.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Binary {
-    /// What it tests; the first part of its tests' names.
+    /// The first part of the names of its tests.
     pub name: String,
     /// The program.
     pub file: PathBuf,
@@ -22,15 +22,14 @@ pub struct Binary {
     pub folder: PathBuf,
 }
 
-/// All test binaries, the program that measures, and the demo, which also names drivers and
-/// devices.
+/// All test binaries, the benchmark, and the demo, which also names drivers and devices.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Suite {
     /// The version of the workspace.
     pub version: String,
     /// The demo.
     pub demo: PathBuf,
-    /// The program that measures.
+    /// The benchmark.
     pub bench: PathBuf,
     /// The test binaries.
     pub binaries: Vec<Binary>,
@@ -56,7 +55,7 @@ impl Suite {
     /// Reads the manifest of the bundle in `folder`.
     ///
     /// # Errors
-    /// No manifest there, or one that cannot be read.
+    /// The manifest is absent or cannot be read.
     pub fn load(folder: &Path) -> Result<Self> {
         let path = folder.join(MANIFEST);
         let text = std::fs::read_to_string(&path)
@@ -72,7 +71,7 @@ impl Suite {
         Ok(suite)
     }
 
-    /// Writes the manifest; paths are to be relative to `folder`.
+    /// Writes the manifest. Paths are relative to `folder`.
     ///
     /// # Errors
     /// The file cannot be written.
@@ -82,7 +81,7 @@ impl Suite {
         Ok(())
     }
 
-    /// Without the binaries that have no tests as they are built, as those of loom.
+    /// Drops the binaries without tests, such as loom's models in an ordinary build.
     ///
     /// # Errors
     /// A test binary does not start or does not list its tests.

@@ -27,10 +27,10 @@ fn run(context: &Context, options: &Options) -> Result<bool> {
     let problem = Problem { level: 10.0, low: 0.0, high: 8.0, tolerance: 1e-12, accuracy: 1e-9 };
     let problems = [
         problem,
-        // Too wide to be good, so it is polished.
+        // The final interval is wide, so the root is polished.
         Problem { tolerance: 0.01, ..problem },
         Problem { level: -3.5, low: -100.0, ..problem },
-        // The root is hit at once; narrow from the start, so there is nothing to halve.
+        // The first guess hits the root; then an interval that is narrow from the start.
         Problem { low: 2.0, high: 2.0, ..problem },
         Problem { low: 1.9, high: 2.2, tolerance: 0.5, ..problem },
     ];

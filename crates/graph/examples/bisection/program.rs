@@ -1,5 +1,5 @@
-//! The program: halve an interval until it is narrow, and polish what comes of it if that is not
-//! good enough. All of it is one graph, and kernels decide how it goes on.
+//! The program: halve an interval until it is narrow, and polish the root if it is not good enough.
+//! All of it is one graph, and kernels set its conditions.
 
 use std::error::Error;
 
@@ -30,7 +30,7 @@ kernel! {
     where problem.len() >= 5, root.len() >= 1, steps.len() >= 1;
 }
 
-/// What is looked for: the `x` between `low` and `high` with `x³ + x = level`.
+/// A problem: find the `x` between `low` and `high` with `x³ + x = level`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Problem {
     pub(crate) level: f64,
@@ -38,21 +38,21 @@ pub(crate) struct Problem {
     pub(crate) high: f64,
     /// An interval of this width is narrow enough.
     pub(crate) tolerance: f64,
-    /// If the function is further from its level then, the root is polished.
+    /// If the function is further from its level than this, the root is polished.
     pub(crate) accuracy: f64,
 }
 
-/// What a launch leaves behind.
+/// The result of a launch.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Outcome {
     pub(crate) root: f64,
-    /// How often the interval was halved.
+    /// The number of times that the interval was halved.
     pub(crate) rounds: u32,
-    /// Newton's steps, which are none where no polish was needed.
+    /// The number of Newton's steps; 0 if no polish was needed.
     pub(crate) steps: u32,
 }
 
-/// The graph, with what is used to feed it and to look at what it has done.
+/// The graph, and the stream and memory around it.
 pub(crate) struct Bisection {
     graph: Graph,
     executable: GraphExec,
@@ -67,7 +67,7 @@ struct Staging {
     counts: SharedHostBuffer<u32>,
 }
 
-/// What the graph works with on the device.
+/// The device memory of the graph.
 struct Device {
     kernels: Kernels,
     problem: Buffer<f64>,
@@ -75,7 +75,7 @@ struct Device {
     high: Buffer<f64>,
     middle: Buffer<f64>,
     root: Buffer<f64>,
-    /// Rounds of the loop, and steps of the polish.
+    /// The rounds of the loop, and the steps of the polish.
     counts: Buffer<u32>,
 }
 
@@ -120,18 +120,18 @@ impl Bisection {
         &self.graph
     }
 
-    /// Runs everything, by one driver call; waits for nothing.
+    /// Launches the graph: one driver call, without waiting.
     pub(crate) fn launch(&mut self) -> Result<()> {
         Ok(self.executable.launch(&self.stream)?)
     }
 
-    /// Puts a problem where the next launches take it from, once those before have ended.
+    /// Gives the next launches a problem, after the launches before have ended.
     pub(crate) fn load(&self, problem: Problem) -> Result<()> {
         let Problem { level, low, high, tolerance, accuracy } = problem;
         Ok(self.staging.problem.write_blocking(&self.stream, &[level, low, high, tolerance, accuracy])?)
     }
 
-    /// Waits for the last launch, and looks at what it has left.
+    /// Waits for the last launch and returns its result.
     pub(crate) fn outcome(&self) -> Result<Outcome> {
         let root = self.staging.root.read_blocking(&self.stream)?;
         let counts = self.staging.counts.read_blocking(&self.stream)?;
@@ -152,7 +152,7 @@ impl Device {
     fn graph(&self, context: &Context, staging: &Staging) -> Result<Graph> {
         let Self { kernels, problem, low, high, root, .. } = self;
         let graph = context.graph()?;
-        // Conditions without a default: before each of their nodes a kernel sets them.
+        // Conditions without a default: a kernel sets each of them before its node.
         let (go_on, needs_polish) = (graph.condition()?, graph.condition()?);
         let problem_in = graph.root().copy_from_host(&staging.problem, problem)?.named("problem in");
         let clear = graph.root().fill(&self.counts, 0)?.named("nothing counted yet");

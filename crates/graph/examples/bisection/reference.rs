@@ -1,5 +1,5 @@
-//! The same in plain Rust: the kernels' operations in the kernels' order, so that the results are
-//! the same bits.
+//! The reference in plain Rust: the kernels' operations in the kernels' order, so that the results
+//! agree bit by bit.
 
 use super::program::{Outcome, Problem};
 
@@ -28,7 +28,7 @@ pub(crate) fn run(problem: Problem) -> Outcome {
     Outcome { root, rounds, steps }
 }
 
-/// How far the function is from its level.
+/// The distance of the function from its level.
 pub(crate) fn function(x: f64, level: f64) -> f64 {
     x * x * x + x - level
 }

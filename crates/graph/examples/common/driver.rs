@@ -1,4 +1,4 @@
-//! The choice of the driver, and the names of what was chosen.
+//! The choice of the driver, and the names of driver and device.
 
 use std::error::Error;
 use std::path::PathBuf;
@@ -9,7 +9,7 @@ use cuda_sys::{Driver, Loader};
 
 type Outcome<T> = Result<T, Box<dyn Error>>;
 
-/// The driver asked for.
+/// The driver on the command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Choice {
     Auto,
@@ -29,14 +29,14 @@ impl From<String> for Choice {
     }
 }
 
-/// A driver in use, or the exit code of a second process that uses another.
+/// The driver in use, or the exit code of a second process with another driver.
 pub(crate) enum Chosen {
     Here { driver: &'static Driver, soft: bool },
     Elsewhere(ExitCode),
 }
 
-/// Installs the driver asked for. Left to choose, takes the system's if it has a device, else the
-/// software driver, and says why.
+/// Installs the driver of the command line. `auto` takes the system's driver if it has a device,
+/// else the software driver, and says why.
 pub(crate) fn choose(choice: &Choice) -> Outcome<Chosen> {
     match choice {
         Choice::Soft => soft(),
@@ -56,8 +56,7 @@ fn soft() -> Outcome<Chosen> {
 }
 
 fn automatic() -> Outcome<Chosen> {
-    // A library named in the environment was asked for, so its failure is told and not papered
-    // over.
+    // The user has named a library in the environment, so its failure is an error.
     let named = std::env::var_os("CUDA_SYS_DRIVER").is_some_and(|path| !path.is_empty());
     let driver = match Loader::from_environment().install() {
         Ok(driver) => driver,
@@ -79,7 +78,7 @@ fn automatic() -> Outcome<Chosen> {
     again_with_soft()
 }
 
-/// A process has one driver, and this one has got the wrong one.
+/// A process has one driver, and this process has the wrong one.
 fn again_with_soft() -> Outcome<Chosen> {
     let arguments = std::env::args_os().skip(1);
     let status =

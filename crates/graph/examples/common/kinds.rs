@@ -1,10 +1,10 @@
-//! How many nodes of which kind a graph has.
+//! The number of nodes of each kind in a graph.
 
 use std::collections::BTreeMap;
 
 use cuda_graph::{ChildGraphNode, Graph, Result};
 
-/// The numbers of nodes by kind, those in child graphs and bodies included.
+/// The numbers of nodes by kind, including child graphs and bodies.
 pub(crate) fn kinds(graph: &Graph) -> Result<BTreeMap<String, usize>> {
     let mut found = BTreeMap::new();
     let mut graphs = vec![graph.clone()];

@@ -1,5 +1,4 @@
-//! What the examples have in common: the command line, the driver, and what is told and drawn of a
-//! graph.
+//! Code of all examples: the command line, the driver, the description and the pictures of a graph.
 
 mod driver;
 mod kinds;
@@ -17,17 +16,17 @@ type Outcome<T> = Result<T, Box<dyn Error>>;
 
 const USAGE: &str = "usage: [--driver auto|soft|system|PATH] [--svg FILE] [--dot FILE] [--help]";
 
-/// What an example is to do.
+/// The options of an example.
 pub(crate) struct Options {
     driver: Choice,
     svg: Option<PathBuf>,
     dot: Option<PathBuf>,
-    /// Whether it runs on the software driver, for which sizes are to be small.
+    /// Whether the driver is the software driver, which needs small sizes.
     pub(crate) is_soft: bool,
 }
 
 impl Options {
-    /// Of an option given twice, the later counts.
+    /// The last one counts of an option that is given twice.
     fn parse(mut arguments: impl Iterator<Item = String>) -> Result<Self, String> {
         let mut options = Self { driver: Choice::Auto, svg: None, dot: None, is_soft: false };
         while let Some(name) = arguments.next() {
@@ -44,7 +43,8 @@ impl Options {
     }
 }
 
-/// Runs an example on the driver asked for. It says whether all is as the reference has it.
+/// Runs an example on the chosen driver. The example returns whether all results are those of the
+/// reference.
 pub(crate) fn example(run: impl FnOnce(&Context, &Options) -> Outcome<bool>) -> ExitCode {
     match start(run) {
         Ok(code) => code,
@@ -79,7 +79,7 @@ fn start(run: impl FnOnce(&Context, &Options) -> Outcome<bool>) -> Outcome<ExitC
     Ok(if is_good { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// Tells what a graph is made of, and draws it where the command line says.
+/// Describes a graph, and draws it to the files of the command line.
 pub(crate) fn show(graph: &Graph, options: &Options) -> Outcome<()> {
     let kinds = kinds::kinds(graph)?;
     let list: Vec<String> = kinds.iter().map(|(kind, count)| format!("{count} {kind}")).collect();

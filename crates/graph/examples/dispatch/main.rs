@@ -30,7 +30,7 @@ fn run(context: &Context, options: &Options) -> Result<bool> {
     program.load(&instructions)?;
     let mut expected = vec![0; n];
     let mut is_good = true;
-    // Once more than there are instructions: nothing to fetch is nothing to do.
+    // One launch more than there are instructions: it finds none and does nothing.
     for instruction in instructions.map(Some).into_iter().chain([None]) {
         program.launch()?;
         let found = program.numbers()?;

@@ -40,23 +40,23 @@ kernel! {
 /// The instructions by number; others do nothing.
 pub(crate) const NAMES: [&str; 4] = ["odd numbers", "sums so far", "turn round", "mix the halves"];
 
-/// The graph, with what is used to feed it and to look at what it has done.
+/// The graph, and the stream and memory around it.
 pub(crate) struct Dispatch {
     graph: Graph,
     executable: GraphExec,
     stream: Stream,
     machine: Machine,
-    /// Pinned memory, which each launch copies the numbers to.
+    /// Pinned memory to which each launch copies the numbers.
     shown: SharedHostBuffer<u32>,
 }
 
-/// What the graph works with on the device.
+/// The device memory of the graph.
 struct Machine {
     kernels: Kernels,
     instructions: Buffer<u32>,
     next: Buffer<u32>,
     numbers: Buffer<u32>,
-    /// Room for numbers on their way.
+    /// Scratch memory for the numbers.
     spare: Buffer<u32>,
     sums: Buffer<u32>,
 }
@@ -71,7 +71,7 @@ struct Kernels {
 }
 
 impl Dispatch {
-    /// For rows of `n` numbers and at most `room` instructions.
+    /// Builds the graph for rows of `n` numbers and at most `room` instructions.
     pub(crate) fn new(context: &Context, n: usize, room: usize) -> Result<Self> {
         let stream = context.stream()?;
         let kernels = Kernels {
@@ -85,7 +85,7 @@ impl Dispatch {
         let machine = Machine {
             kernels,
             instructions: stream.zeros(room)?,
-            // Nothing to fetch yet.
+            // No instructions yet.
             next: stream.upload(&[room as u32])?,
             numbers: stream.zeros(n)?,
             spare: stream.zeros(n)?,
@@ -101,8 +101,7 @@ impl Dispatch {
         &self.graph
     }
 
-    /// Puts instructions where the next launches take them from, one each, after those before. The
-    /// numbers stay.
+    /// Gives the next launches instructions, one each, after the launches before. The numbers stay.
     pub(crate) fn load(&self, instructions: &[u32]) -> Result<()> {
         let Machine { instructions: memory, next, .. } = &self.machine;
         let first = memory
@@ -113,12 +112,12 @@ impl Dispatch {
         Ok(self.stream.fill(next, first as u32)?)
     }
 
-    /// Runs the next instruction, by one driver call; waits for nothing.
+    /// Runs the next instruction: one driver call, without waiting.
     pub(crate) fn launch(&mut self) -> Result<()> {
         Ok(self.executable.launch(&self.stream)?)
     }
 
-    /// Waits for the last launch, and looks at the numbers that it has left.
+    /// Waits for the last launch and returns the numbers.
     pub(crate) fn numbers(&self) -> Result<Vec<u32>> {
         Ok(self.shown.read_blocking(&self.stream)?)
     }
@@ -166,7 +165,7 @@ impl Machine {
         Ok(())
     }
 
-    /// Each half by a kernel of its own, beside the other.
+    /// Each half has a kernel of its own, and the two run in parallel.
     fn mix_the_halves(&self, body: &Graph) -> Result<()> {
         let half = self.numbers.len() / 2;
         let (lower, upper) = (self.numbers.slice(..half)?, self.numbers.slice(half..)?);

@@ -1,6 +1,6 @@
-//! The same in plain Rust.
+//! The reference in plain Rust.
 
-/// What an instruction makes of the numbers.
+/// The effect of an instruction on the numbers.
 pub(crate) fn run(instruction: u32, numbers: &mut [u32]) {
     let half = numbers.len() / 2;
     match instruction {

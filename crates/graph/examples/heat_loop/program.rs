@@ -29,17 +29,17 @@ kernel! {
         block.product() == 256;
 }
 
-/// What heat a cell takes from its neighbours in a step; stable up to a quarter.
+/// The part of the difference to a neighbour that a cell takes in a step; stable up to a quarter.
 pub(crate) const COEFFICIENT: f32 = 0.24;
 
-/// Plates of one size, and when they are done.
+/// The size of the plates, and when a plate is done.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Task {
     pub(crate) width: usize,
     pub(crate) height: usize,
-    /// Settled is a plate on which no cell would change by more in a step.
+    /// A plate has settled when no cell would change by more than this in a step.
     pub(crate) tolerance: f32,
-    /// After so many rounds of two steps it is done, settled or not.
+    /// The most rounds of two steps, settled or not.
     pub(crate) most_rounds: u64,
 }
 
@@ -49,27 +49,27 @@ impl Task {
     }
 }
 
-/// What a launch leaves behind.
+/// The result of a launch.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Outcome {
     pub(crate) plate: Vec<f32>,
-    /// The largest change of a cell that one more step would make.
+    /// The largest change of a cell in one more step.
     pub(crate) residual: f32,
     pub(crate) rounds: u64,
 }
 
-/// The graph, with what is used to feed it and to look at what it has done.
+/// The graph, and the streams and memory around it.
 pub(crate) struct HeatLoop {
     graph: Graph,
     executable: GraphExec,
-    /// Launches go here, and copies between the host's memory and the staging areas there.
+    /// The stream of the launches, and the stream of copies between host and staging memory.
     stream: Stream,
     copies: Stream,
     events: Events,
     staging: Staging,
 }
 
-/// How the two streams wait for each other.
+/// The events by which the two streams wait for each other.
 struct Events {
     loaded: Event,
     started: Event,
@@ -84,13 +84,13 @@ struct Staging {
     rounds: SharedHostBuffer<u64>,
 }
 
-/// What the graph works with on the device.
+/// The device memory of the graph.
 struct Device {
     task: Task,
     step: heat_step,
     changes: heat_changes,
     largest: heat_residual,
-    /// Two that take turns; steps begin and end on the first.
+    /// Two plates that take turns; a round begins and ends on the first.
     plates: [Buffer<f32>; 2],
     residual: Buffer<f32>,
 }
@@ -129,19 +129,19 @@ impl HeatLoop {
         &self.graph
     }
 
-    /// Puts a plate where the next launches take it from, once those before have ended.
+    /// Gives the next launches a plate, after the launches before have ended.
     pub(crate) fn load(&self, plate: &[f32]) -> Result<()> {
         self.copies.wait(&self.events.finished)?;
         self.staging.plate_in.write_blocking(&self.copies, plate)?;
         Ok(self.copies.record(&self.events.loaded)?)
     }
 
-    /// Runs everything, by one driver call; waits for nothing.
+    /// Launches the graph: one driver call, without waiting.
     pub(crate) fn launch(&mut self) -> Result<()> {
         Ok(self.executable.launch(&self.stream)?)
     }
 
-    /// Waits for the last launch, and looks at what it has left.
+    /// Waits for the last launch and returns its result.
     pub(crate) fn outcome(&self) -> Result<Outcome> {
         self.copies.wait(&self.events.finished)?;
         let (residual, rounds) = (&self.staging.residual, &self.staging.rounds);
@@ -158,7 +158,7 @@ impl HeatLoop {
         self.outcome()
     }
 
-    /// How long the last launch took on the device, which has ended.
+    /// The time of the last launch on the device, which has ended.
     pub(crate) fn duration(&self) -> Result<Duration> {
         Ok(self.events.finished.elapsed_since(&self.events.started)?)
     }
@@ -221,7 +221,7 @@ impl Device {
         at.launch(&self.step, config, (width, height, COEFFICIENT, from, to))
     }
 
-    /// How much the next step would change, in two kernels: for each block, and over all of these.
+    /// The largest change of the next step, by two kernels: for each block, then over all blocks.
     fn measure(&self, at: &Frontier<'_>, largest: &GraphBuffer<f32>) -> cuda_graph::Result<KernelNode> {
         let (width, height) = self.extent();
         let changes = at.launch(

@@ -19,19 +19,19 @@ kernel! {
     where from.len() >= width * height, to.len() >= width * height;
 }
 
-/// What heat a cell takes from its neighbours in a step; stable up to a quarter.
+/// The part of the difference to a neighbour that a cell takes in a step; stable up to a quarter.
 pub(crate) const COEFFICIENT: f32 = 0.24;
 
-/// A plate, and what the sensor is to have.
+/// A plate, and the temperature that the sensor is to have.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Task {
     pub(crate) width: usize,
     pub(crate) height: usize,
     /// Rounds of two steps in a replay.
     pub(crate) rounds: usize,
-    /// The heater is on as long as the sensor has less.
+    /// The heater is on while the sensor is below this temperature.
     pub(crate) goal: f32,
-    /// What the heater has when it is on; off, it has nothing.
+    /// The temperature of the heater when it is on; off, it is 0.
     pub(crate) hot: f32,
 }
 
@@ -45,20 +45,20 @@ impl Task {
         self.height / 4 * self.width + self.width / 2
     }
 
-    /// What the heater is to have.
+    /// The new temperature of the heater.
     pub(crate) fn decide(self, sensor: f32) -> f32 {
         if sensor < self.goal { self.hot } else { 0.0 }
     }
 }
 
-/// What the host function read after a replay, and what it decided.
+/// The temperature that the host function read after a replay, and its decision.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Reading {
     pub(crate) sensor: f32,
     pub(crate) heater: f32,
 }
 
-/// The graph, and what its host function has noted.
+/// The graph, and the notes of its host function.
 pub(crate) struct Thermostat {
     graph: Graph,
     executable: GraphExec,
@@ -66,11 +66,11 @@ pub(crate) struct Thermostat {
     readings: Arc<Mutex<Vec<Reading>>>,
 }
 
-/// What the graph works with.
+/// The memory of the graph.
 struct Parts {
     task: Task,
     step: heat_step,
-    /// Two that take turns; steps begin and end on the first.
+    /// Two plates that take turns; a round begins and ends on the first.
     plates: [Buffer<f32>; 2],
     /// Pinned: a row of cells, and one cell.
     heater: SharedHostBuffer<f32>,
@@ -104,8 +104,8 @@ impl Thermostat {
         &self.graph
     }
 
-    /// Enqueues replays, each by one driver call, waits for the last, and gives what the host
-    /// function has noted.
+    /// Enqueues replays, each by one driver call, waits for the last, and returns the notes of the
+    /// host function.
     pub(crate) fn run(&mut self, replays: usize) -> Result<Vec<Reading>> {
         for _ in 0..replays {
             self.executable.launch(&self.stream)?;
@@ -138,8 +138,8 @@ impl Parts {
             last.then().copy_to_host(first.slice(cell..=cell)?, &self.sensor)?.named("the sensor's cell");
 
         let (task, readings) = (self.task, Arc::clone(readings));
-        // The views are of memory that the copies of the graph write and read: those before this
-        // node are done, those of the next replay come after it.
+        // The copies of the graph write and read the viewed memory: those before this node are
+        // done, and those of the next replay come after it.
         let decide = measured.then().host_with((&self.sensor, &self.heater), move |(sensor, heater)| {
             let sensor = sensor.get(0).unwrap_or(f32::NAN);
             let reading = Reading { sensor, heater: task.decide(sensor) };

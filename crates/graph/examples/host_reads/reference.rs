@@ -1,5 +1,5 @@
-//! The same in plain Rust: the kernel's operations in the kernel's order, so that the results are
-//! the same bits.
+//! The reference in plain Rust: the kernel's operations in the kernel's order, so that the results
+//! agree bit by bit.
 
 use super::program::{COEFFICIENT, Reading, Task};
 

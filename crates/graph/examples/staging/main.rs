@@ -1,6 +1,6 @@
-//! A pipeline of three streams: rows of numbers go to the device, are worked on and come back, and
-//! while one row is worked on the next one is on its way. The host waits for nothing in the loop:
-//! whatever has come back is looked at, and a row is sent when there is a slot for it.
+//! A pipeline of three streams: rows of numbers go to the device, are processed and come back, and
+//! while one row is processed the next one is on its way. The host never waits in its loop: it
+//! reads rows that have come back, and sends a row if a slot is free.
 //!
 //! ```sh
 //! cargo run -p cuda-graph --example staging -- --driver soft

@@ -23,21 +23,21 @@ kernel! {
     where numbers.len() >= n, grid.x * block.x >= n, sums.len() >= grid.x, grid.y * grid.z == 1, block.x == 128, block.product() == 128;
 }
 
-/// How many rows are on the device at a time, and how many on their way to it.
+/// The number of rows on the device at a time, and on their way to it.
 const SLOTS: usize = 2;
 const STAGED: usize = 3;
 
 /// Threads of a block.
 const BLOCK: u32 = 128;
 
-/// What rows go through, and how the host fared.
+/// The pipeline, and counters of the host's loop.
 pub(crate) struct Pipeline {
     n: usize,
     streams: Streams,
-    /// Of the slots, those without a row, and those with one in the order of the rows.
+    /// Slots without a row, and slots with one in the order of the rows.
     free: VecDeque<Slot>,
     busy: VecDeque<Slot>,
-    /// The one that was sent first is in front.
+    /// The row that was sent first is in front.
     ring: VecDeque<Staged>,
     looks: u64,
     idle: u64,
@@ -55,7 +55,7 @@ struct Staged {
     read: Event,
 }
 
-/// Room for one row on the device.
+/// The memory of one row on the device.
 struct Slot {
     executable: GraphExec,
     numbers: Buffer<u32>,
@@ -69,7 +69,7 @@ struct Slot {
 }
 
 impl Pipeline {
-    /// For rows of `n` numbers.
+    /// Builds a pipeline for rows of `n` numbers.
     pub(crate) fn new(context: &Context, n: usize) -> Result<Self> {
         let streams = Streams {
             copies_in: context.stream()?,
@@ -82,22 +82,22 @@ impl Pipeline {
         Ok(Self { n, streams, free, busy: VecDeque::new(), ring, looks: 0, idle: 0 })
     }
 
-    /// What is run for the row of the first slot.
+    /// The graph of the first slot.
     pub(crate) fn graph(&self) -> Option<Graph> {
         self.free.front().and_then(|slot| slot.executable.graph())
     }
 
-    /// How often the host has looked for something to do.
+    /// The number of rounds of the host's loop.
     pub(crate) fn looks(&self) -> u64 {
         self.looks
     }
 
-    /// How often it found nothing.
+    /// The number of rounds in which there was nothing to do.
     pub(crate) fn idle(&self) -> u64 {
         self.idle
     }
 
-    /// Sends rows through, and gives the sum of each.
+    /// Sends rows through the pipeline and returns the sum of each.
     pub(crate) fn run(&mut self, rows: u32) -> Result<Vec<u32>> {
         let (mut sent, mut sums) = (0, Vec::new());
         while sums.len() < rows as usize {
@@ -108,7 +108,7 @@ impl Pipeline {
             sums.extend(sum);
             if !is_sent && sum.is_none() {
                 self.idle += 1;
-                // A program would do something else here.
+                // A real program would do other work here.
                 std::thread::yield_now();
             }
         }
@@ -123,7 +123,8 @@ impl Pipeline {
             self.free.push_front(slot);
             return Ok(false);
         };
-        // The event behind the copy was reached, so it is the host's, although the stream goes on.
+        // The event behind the copy was reached, so the memory belongs to the host again, although
+        // the stream goes on.
         let mut host = host.try_unique().map_err(|_| "a staging buffer is in use behind its event")?;
         host.iter_mut().zip(reference::row(self.n, row)).for_each(|(to, number)| *to = number);
         let host = host.share();
@@ -137,7 +138,7 @@ impl Pipeline {
     fn receive(&mut self) -> Result<Option<u32>> {
         let is_back = |slot: &mut Slot| slot.copied_out.query().unwrap_or(true);
         let Some(slot) = self.busy.pop_front_if(is_back) else { return Ok(None) };
-        // Looked at where it lies.
+        // Read in place.
         let numbers = slot.result.try_unique().map_err(|_| "a result is in use behind its event")?;
         let sum = numbers.iter().fold(0, |sum: u32, number| sum.wrapping_add(*number));
         self.free.push_back(Slot { result: numbers.share(), ..slot });
@@ -161,7 +162,7 @@ impl Slot {
         Ok(Self { executable, numbers, sums, result, worked_on, copied_out })
     }
 
-    /// Enqueues all that happens to a row: each stream waits for the one before, the host for none.
+    /// Enqueues all work on a row: each stream waits for the one before, the host for none.
     fn enqueue(
         &mut self,
         streams: &Streams,
@@ -172,7 +173,7 @@ impl Slot {
         let Streams { copies_in, computes, copies_out } = streams;
         copies_in.copy_from_host(staged, &self.numbers)?;
         copies_in.record(read)?;
-        // The four bytes are copied now: nobody has to keep them.
+        // The four bytes are copied now, so nobody has to keep them.
         computes.write(self.sums.slice(..1)?, &[row])?;
         computes.wait(read)?;
         self.executable.launch(computes)?;

@@ -1,4 +1,4 @@
-//! The same in plain Rust.
+//! The reference in plain Rust.
 
 /// Blocks from the second on add the number of the row.
 const BLOCK: usize = 128;
@@ -8,7 +8,7 @@ pub(crate) fn row(n: usize, row: u32) -> impl Iterator<Item = u32> {
     (0..n as u32).map(move |index| index.wrapping_mul(2_654_435_761).wrapping_add(row))
 }
 
-/// The sum of a row that was worked on.
+/// The sum of a processed row.
 pub(crate) fn sum(n: usize, number: u32) -> u32 {
     let added = |index| if index >= BLOCK { number } else { 0 };
     let worked_on =

@@ -1,4 +1,4 @@
-//! Clones of graphs, and their nodes.
+//! Clones of graphs, and the nodes in them.
 
 pub(crate) mod snapshot;
 
@@ -13,56 +13,75 @@ use crate::state::ids::NodeId;
 use crate::state::ids::SubgraphId;
 
 impl Graph {
-    /// A graph of its own with the same nodes, edges and names, which keeps the same things alive.
-    /// (`clone()` is another handle of the same graph.) Of a graph that is embedded in a node it
-    /// makes one that can be instantiated, moved and embedded.
+    /// Makes an independent copy of the graph: with the same nodes, edges and names, and its own
+    /// share in the owners of the nodes. (`clone()` only makes another handle of the same graph.)
     ///
-    /// Stands on `cuGraphClone`, CUDA 10.0, and asks the driver for the clone's nodes:
-    /// `cuGraphGetNodes` for each graph and `cuGraphChildGraphNodeGetGraph` for each embedded one.
+    /// The clone of an embedded graph is a root graph, which can be instantiated, moved and
+    /// embedded.
+    ///
+    /// ```no_run
+    /// # use cuda_graph::{Graph, Node, Result};
+    /// # fn example(graph: &Graph, clear: &Node) -> Result<()> {
+    /// let copy = graph.clone_graph()?;
+    /// copy.find_clone_of(clear)?.remove()?; // `graph` keeps its node
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// Calls `cuGraphClone` (CUDA 10.0). Reads the nodes of the clone by `cuGraphGetNodes` for each
+    /// graph and `cuGraphChildGraphNodeGetGraph` for each embedded graph (CUDA 10.0).
     ///
     /// # Errors
-    /// The graph is embedded in a node and has child graph nodes itself, and the driver takes no
-    /// such graph ([`Error::HoldsChildren`]); or what the driver answers.
+    /// - [`Error::HasMemory`], if the graph has memory nodes, or nodes that use their memory.
+    /// - [`Error::HasConditions`], if the graph has conditions.
+    /// - [`Error::HoldsChildren`], if the graph is embedded in a node and has child graph nodes,
+    ///   and the driver does not clone such a graph.
+    /// - [`Error::Handles`], if the driver reports another error.
     #[doc(alias = "cuGraphClone")]
+    #[doc(alias = "cudaGraphClone")]
     pub fn clone_graph(&self) -> Result<Self> {
         let mut guard = self.enter()?;
-        let copied = guard.copy(self.subgraph())?;
-        copied.ensure_without_memory()?;
+        let snapshot = guard.copy(self.subgraph())?;
+        snapshot.ensure_without_memory()?;
         let mut raw = core::ptr::null_mut();
         let result = {
             let _alone = clones::alone(self.context())?;
             // SAFETY: the graph is live and locked, and the out pointer is valid.
             unsafe { guard.driver().cuGraphClone(&raw mut raw, guard.raw()) }
         };
-        // Some drivers took none of these, others take all: the driver is asked.
+        // Older drivers refuse to clone such a graph.
         let is_refused = result == CUresult::CUDA_ERROR_INVALID_VALUE;
-        if is_refused && !self.subgraph().is_root() && copied.holds_children() {
+        if is_refused && !self.subgraph().is_root() && snapshot.holds_children() {
             return Err(Error::HoldsChildren);
         }
         guard.answer(Call::cuGraphClone, result)?;
-        // SAFETY: the driver has just made it, of work of this context, and nobody else knows it.
+        // SAFETY: the driver has just made the clone for this context, and no other code has it.
         let handle = unsafe { GraphHandle::from_raw_owned(self.context(), raw) };
-        let clone_map = guard.pair(&copied, raw)?;
-        let mut table = GraphState::default();
-        let subgraphs = table.paste(copied, &clone_map, SubgraphId::ROOT, false);
+        let clone_map = guard.pair(&snapshot, raw)?;
+        let mut state = GraphState::default();
+        let subgraphs = state.paste(snapshot, &clone_map, SubgraphId::ROOT, false);
         drop(guard);
-        let clone = Self::of(handle, table);
+        let clone = Self::of(handle, state);
         clone.look()?.share(&subgraphs);
         Ok(clone)
     }
 
-    /// The node of this graph that stands for `node` of another one: this is a clone of that one,
-    /// embedded as a clone of it, or what it became when it was moved into a node. Through clones
-    /// of clones as well, up to eight of them.
+    /// The node of this graph that corresponds to `node` of another graph.
     ///
-    /// Nodes of embedded graphs are found in the embedded graphs of the clone. No driver call.
+    /// This graph is a clone of the other one, was embedded as a clone of it, or is the other graph
+    /// after it was moved into a node. Clones of clones count, up to eight generations. Nodes of
+    /// embedded graphs are found in the embedded graphs of the clone.
+    ///
+    /// Makes no driver call.
     ///
     /// # Errors
-    /// `node` was removed, or the one that stands for it ([`Error::Removed`]); or this is no clone
-    /// of its graph, or it was added later ([`Error::NotCloned`]).
+    /// - [`Error::Removed`], if `node` or its counterpart was removed.
+    /// - [`Error::NotCloned`], if this graph is not a clone of the graph of `node`, or `node` was
+    ///   added later.
     #[doc(alias = "cuGraphNodeFindInClone")]
+    #[doc(alias = "cudaGraphNodeFindInClone")]
     pub fn find_clone_of(&self, node: &Node) -> Result<Node> {
-        // One lock after the other. The nodes of a graph that was moved are all here.
+        // One lock at a time. The nodes of a moved graph belong to this hierarchy.
         match node.graph().look() {
             Ok(guard) => {
                 guard.record(node.id()).ok_or_else(|| node.removed())?;
@@ -73,8 +92,8 @@ impl Graph {
         let source = node.graph().number();
         let found = {
             let guard = self.look()?;
-            let about = guard.about(self.subgraph()).ok_or(Error::GraphRemoved)?;
-            let lineage = about.lineage.within(self.subgraph(), &guard.moved);
+            let facts = guard.about(self.subgraph()).ok_or(Error::GraphRemoved)?;
+            let lineage = facts.lineage.within(self.subgraph(), &guard.moved);
             let id = lineage.find(source, node.graph().subgraph(), node.id());
             id.map(|id| (id, guard.record(id).map(|record| (record.within, record.node_params.kind()))))
         };
@@ -82,7 +101,7 @@ impl Graph {
             Some((id, Some((within, kind)))) if within == self.subgraph() => {
                 Ok(Node::new(self.clone(), id, kind))
             }
-            // It was gone before the graph was moved, and what it was known by is another's.
+            // The node was removed before the graph was moved, and another node has its id.
             Some((NodeId::NONE, _) | (_, Some(_))) => Err(node.removed()),
             Some((id, None)) => Err(Node::new(self.clone(), id, node.kind()).removed()),
             None => Err(Error::NotCloned { node: node.name().into() }),

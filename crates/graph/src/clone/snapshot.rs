@@ -1,4 +1,5 @@
-//! What a table says of a graph and those embedded in it, copied for the driver's clone of it.
+//! Snapshots: copies of the records of a graph and its embedded graphs, for the driver's clone of
+//! it.
 
 use std::collections::HashMap;
 
@@ -13,17 +14,17 @@ use crate::state::owners::Owners;
 use crate::state::params::NodeParams;
 use crate::state::{GraphState, SubgraphFacts};
 
-/// A graph and those embedded in it.
+/// A snapshot of a graph and the graphs embedded in it.
 pub(crate) struct GraphSnapshot {
     /// The number of the hierarchy that they were copied from.
     source: u64,
-    /// The outer before the inner; the first is the graph itself.
+    /// Outer graphs before inner ones; the first is the graph itself.
     graphs: Vec<SubgraphSnapshot>,
 }
 
 struct SubgraphSnapshot {
     raw: CUgraph,
-    about: SubgraphFacts,
+    facts: SubgraphFacts,
     nodes: Vec<CopiedNode>,
 }
 
@@ -35,15 +36,15 @@ struct CopiedNode {
     owners: Owners,
     kept: Vec<Owner>,
     name: Option<Box<str>>,
-    /// Which of the graphs is embedded in it.
+    /// The index of the graph that is embedded in the node.
     inner: Option<usize>,
 }
 
-/// The driver's objects for a copy: for each graph its raw value and its nodes.
+/// The driver's objects for a snapshot: each graph with its nodes, in the order of the snapshot.
 pub(crate) struct CloneMap(Vec<(CUgraph, Vec<CUgraphNode>)>);
 
 impl GraphGuard<'_> {
-    /// Copies what is known of a graph of the hierarchy.
+    /// Takes a snapshot of a graph of the hierarchy.
     pub(crate) fn copy(&mut self, subgraph: SubgraphId) -> Result<GraphSnapshot> {
         if subgraph.is_root() && !self.conditions.is_empty() {
             return Err(Error::HasConditions { what: "cloned, embedded or moved" });
@@ -52,12 +53,12 @@ impl GraphGuard<'_> {
         let mut graphs = Vec::new();
         while let Some(&subgraph) = subgraphs.get(graphs.len()) {
             let raw = self.graph_at(subgraph)?;
-            let mut about = self.about(subgraph).cloned().unwrap_or_default();
+            let mut facts = self.about(subgraph).cloned().unwrap_or_default();
             if !self.moved.is_empty() {
-                about.lineage = about.lineage.within(subgraph, &self.moved);
+                facts.lineage = facts.lineage.within(subgraph, &self.moved);
             }
             if graphs.is_empty() {
-                about.kept.extend_from_slice(self.given());
+                facts.kept.extend_from_slice(self.given());
             }
             let mut nodes = Vec::new();
             let raws = self.raw_nodes_of(raw)?;
@@ -84,20 +85,20 @@ impl GraphGuard<'_> {
                     inner,
                 });
             }
-            graphs.push(SubgraphSnapshot { raw, about, nodes });
+            graphs.push(SubgraphSnapshot { raw, facts, nodes });
         }
         Ok(GraphSnapshot { source: self.number(), graphs })
     }
 
-    /// Finds the nodes of `clone`, which the driver has made of the graph that was copied.
+    /// Finds the driver's objects in `clone`, the driver's clone of the graph in the snapshot.
     ///
-    /// Stands on `cuGraphGetNodes` for each graph and on `cuGraphChildGraphNodeGetGraph` for each
-    /// embedded one, CUDA 10.0.
-    pub(crate) fn pair(&self, copied: &GraphSnapshot, clone: CUgraph) -> Result<CloneMap> {
-        let mut raws = vec![core::ptr::null_mut(); copied.graphs.len()];
+    /// Calls `cuGraphGetNodes` for each graph and `cuGraphChildGraphNodeGetGraph` for each embedded
+    /// graph (CUDA 10.0).
+    pub(crate) fn pair(&self, snapshot: &GraphSnapshot, clone: CUgraph) -> Result<CloneMap> {
+        let mut raws = vec![core::ptr::null_mut(); snapshot.graphs.len()];
         raws[0] = clone;
         let mut clone_map = Vec::with_capacity(raws.len());
-        for (index, graph) in copied.graphs.iter().enumerate() {
+        for (index, graph) in snapshot.graphs.iter().enumerate() {
             let clone = raws[index];
             let nodes = self.pair_one(graph, clone)?;
             for (node, &raw) in graph.nodes.iter().zip(&nodes) {
@@ -110,9 +111,9 @@ impl GraphGuard<'_> {
         Ok(CloneMap(clone_map))
     }
 
-    /// The nodes of the clone of one graph. The driver gives a clone its nodes in the order of the
-    /// original's. It is not asked which stands for which (`cuGraphNodeFindInClone`): that look-up
-    /// crashes where an original was destroyed, and a source may itself be a clone of any graph.
+    /// The nodes of the clone of one graph. The driver lists the nodes of a clone in the order of
+    /// the original's. `cuGraphNodeFindInClone` is not called: it crashes if an original was
+    /// destroyed, and a source may itself be a clone of any graph.
     fn pair_one(&self, graph: &SubgraphSnapshot, clone: CUgraph) -> Result<Vec<CUgraphNode>> {
         let nodes = self.raw_nodes_of(clone)?;
         if nodes.len() != graph.nodes.len() {
@@ -141,13 +142,13 @@ impl GraphGuard<'_> {
 }
 
 impl GraphSnapshot {
-    /// The graphs and nodes that were copied themselves, for a graph that is moved.
+    /// The driver's objects of the original, for a graph that is moved.
     pub(crate) fn themselves(&self) -> CloneMap {
         let graph = |graph: &SubgraphSnapshot| (graph.raw, graph.nodes.iter().map(|node| node.raw).collect());
         CloneMap(self.graphs.iter().map(graph).collect())
     }
 
-    /// Refuses what no driver makes a clone of.
+    /// Refuses memory nodes, and nodes that use their memory: no driver clones them.
     pub(crate) fn ensure_without_memory(&self) -> Result<()> {
         let is_memory = |node_params: &NodeParams| {
             matches!(node_params, NodeParams::Alloc { .. } | NodeParams::Free { .. })
@@ -162,36 +163,36 @@ impl GraphSnapshot {
         }
     }
 
-    /// The memory of its allocation nodes is that of another hierarchy from now on.
+    /// Hands the memory of the allocation nodes over to another hierarchy.
     pub(crate) fn let_memory_belong_to(&self, hierarchy: u64) {
         for node_params in self.node_params() {
             if let NodeParams::Alloc { memory, .. } = node_params {
-                // SAFETY: its node is in that hierarchy.
+                // SAFETY: the allocation node is in that hierarchy.
                 unsafe { graph_memory::moved(memory, hierarchy) };
             }
         }
     }
 
-    /// Whether there are graphs embedded in it.
+    /// Whether the graph has embedded graphs.
     pub(crate) fn holds_children(&self) -> bool {
         self.graphs.len() > 1
     }
 
-    /// What the nodes do.
+    /// The parameters of all nodes.
     pub(crate) fn node_params(&self) -> impl Iterator<Item = &NodeParams> {
         self.graphs.iter().flat_map(|graph| graph.nodes.iter().map(|node| &node.node_params))
     }
 
-    /// How many nodes there are in all.
+    /// The number of nodes in all graphs.
     pub(crate) fn len(&self) -> usize {
         self.graphs.iter().map(|graph| graph.nodes.len()).sum()
     }
 
-    /// All that the graphs keep alive.
+    /// Everything that the graphs keep alive.
     pub(crate) fn into_owners(self) -> Owners {
         let mut owners = Owners::new();
         for graph in self.graphs {
-            owners.extend(graph.about.kept);
+            owners.extend(graph.facts.kept);
             for node in graph.nodes {
                 owners.extend(node.node_params.owner());
                 owners.extend(node.owners);
@@ -203,26 +204,26 @@ impl GraphSnapshot {
 }
 
 impl CloneMap {
-    /// The raw value of the graph itself.
+    /// The clone itself.
     pub(crate) fn graph(&self) -> CUgraph {
         self.0.first().map_or(core::ptr::null_mut(), |(raw, _)| *raw)
     }
 }
 
 impl GraphState {
-    /// Enters a copy at a place without rows. What was `moved` is what it was, with what was lent
-    /// of it; a clone is another one. The places of the graphs.
+    /// Enters a snapshot at a subgraph without records, and returns the subgraphs of its graphs. A
+    /// `moved` graph stays the same graph and keeps what was lent of it; a clone is a new graph.
     pub(crate) fn paste(
         &mut self,
-        copied: GraphSnapshot,
+        snapshot: GraphSnapshot,
         clone_map: &CloneMap,
         subgraph: SubgraphId,
         moved: bool,
     ) -> Vec<SubgraphId> {
-        let mut subgraphs = vec![SubgraphId::ROOT; copied.graphs.len()];
+        let mut subgraphs = vec![SubgraphId::ROOT; snapshot.graphs.len()];
         subgraphs[0] = subgraph;
         let mut highest = 0;
-        for (index, (graph, (_, raws))) in copied.graphs.into_iter().zip(&clone_map.0).enumerate() {
+        for (index, (graph, (_, raws))) in snapshot.graphs.into_iter().zip(&clone_map.0).enumerate() {
             let subgraph = subgraphs[index];
             let mut lineage = HashMap::with_capacity(graph.nodes.len());
             self.reserve_many(subgraph, graph.nodes.len());
@@ -246,10 +247,10 @@ impl GraphState {
                     self.keep_with(id, owner);
                 }
             }
-            let lineage = Lineage::new(copied.source, lineage, &graph.about.lineage);
+            let lineage = Lineage::new(snapshot.source, lineage, &graph.facts.lineage);
             self.describe(
                 subgraph,
-                SubgraphFacts { kept: graph.about.kept, lineage, lent: graph.about.lent.filter(|_| moved) },
+                SubgraphFacts { kept: graph.facts.kept, lineage, lent: graph.facts.lent.filter(|_| moved) },
             );
         }
         self.continue_after(highest);

@@ -1,4 +1,5 @@
-//! What bodies of conditional nodes may hold, and what is done in them that the driver does not do.
+//! Bodies of conditional nodes: which nodes they may hold, and the nodes that assign defaults in
+//! them.
 
 use core::ops::Range;
 
@@ -20,11 +21,11 @@ use crate::state::owners::Owners;
 use crate::state::params::{Conditional, NodeParams};
 use crate::state::raw_params::kernel_params;
 
-/// Drivers on which a node with two bodies misbehaves if they hold child graphs.
+/// Drivers that mix up child graphs in the two bodies of one node.
 const MIXED_UP: Range<Version> = Version::new(12, 8)..Version::new(13, 0);
 
 impl NodeParams {
-    /// Whether the driver runs it in a body; else it would fail at instantiation.
+    /// Whether the driver runs such a node in a body. Others would fail at instantiation.
     pub(crate) fn may_be_in_body(&self) -> bool {
         match self {
             Self::Memcpy(layout) => {
@@ -47,19 +48,20 @@ impl NodeParams {
 }
 
 impl GraphGuard<'_> {
-    /// Refuses what cannot be in a graph because that lies in a body.
+    /// Refuses a node that cannot be in a body, if the subgraph lies in one.
     #[inline]
     pub(crate) fn ensure_may_hold(&self, subgraph: SubgraphId, node_params: &NodeParams) -> Result<()> {
         if subgraph.is_root() { Ok(()) } else { self.ensure_body_may_hold(subgraph, node_params) }
     }
 
-    /// Refuses the nodes of a graph that is to be embedded.
-    pub(crate) fn ensure_may_hold_all(&self, subgraph: SubgraphId, copied: &GraphSnapshot) -> Result<()> {
-        copied.node_params().try_for_each(|node_params| self.ensure_may_hold(subgraph, node_params))?;
+    /// Refuses a graph to be embedded that has a node which cannot be in a body, if the subgraph
+    /// lies in one.
+    pub(crate) fn ensure_may_hold_all(&self, subgraph: SubgraphId, snapshot: &GraphSnapshot) -> Result<()> {
+        snapshot.node_params().try_for_each(|node_params| self.ensure_may_hold(subgraph, node_params))?;
         if subgraph.is_root() { Ok(()) } else { self.ensure_not_mixed_up(subgraph) }
     }
 
-    /// Refuses child graphs in nodes with two bodies, where the driver mixes them up.
+    /// Refuses a child graph in one of two bodies, if the driver mixes these up.
     #[cold]
     fn ensure_not_mixed_up(&self, subgraph: SubgraphId) -> Result<()> {
         if !MIXED_UP.contains(&self.driver().version()) {
@@ -81,7 +83,7 @@ impl GraphGuard<'_> {
         }
     }
 
-    /// Adds a node that waits for nothing to a graph of the hierarchy.
+    /// Adds a node without dependencies to a graph of the hierarchy, and no record of it.
     pub(crate) fn add_alone(&self, graph: CUgraph, params: &mut CUgraphNodeParams) -> Result<CUgraphNode> {
         let mut raw = core::ptr::null_mut();
         // SAFETY: the graph is live and locked, and the parameters are complete for their type.
@@ -91,7 +93,7 @@ impl GraphGuard<'_> {
         Ok(raw)
     }
 
-    /// The node in a graph that gives a condition its default there.
+    /// The node in a subgraph that assigns a condition its default there.
     pub(crate) fn default_node(&self, condition: u64, subgraph: SubgraphId) -> Option<NodeId> {
         let node = self.record(self.conditions.find(condition)?.node?)?;
         match &node.node_params {
@@ -102,7 +104,7 @@ impl GraphGuard<'_> {
         }
     }
 
-    /// Takes out a node that sets a default. The row's owners go with the lock.
+    /// Removes a node that assigns a default. Its owners are dropped after the lock.
     pub(crate) fn remove_default(&mut self, default: Option<NodeId>) -> Result<()> {
         if let Some(id) = default.filter(|id| self.record(*id).is_some()) {
             self.destroy_raw(id)?;
@@ -111,7 +113,7 @@ impl GraphGuard<'_> {
         Ok(())
     }
 
-    /// Takes out the node that sets a default after the conditional node could not be added.
+    /// Removes the node that assigns a default after the driver refused the conditional node.
     #[cold]
     pub(crate) fn take_default_back(&mut self, default: Option<NodeId>, cause: Error) -> Error {
         if self.ensure_usable().is_err() {
@@ -124,8 +126,8 @@ impl GraphGuard<'_> {
     }
 }
 
-/// Adds the node that gives a condition its default each time a body begins: before all kernels
-/// there that have the condition.
+/// Adds the node that assigns a condition its default whenever a body starts. It runs before all
+/// kernels of the body that have the condition.
 pub(crate) fn add_default(
     graph: &Graph,
     guard: &mut GraphGuard<'_>,

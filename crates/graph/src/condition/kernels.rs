@@ -1,4 +1,4 @@
-//! Kernel nodes that have handles of conditions.
+//! Kernel nodes that set conditions: those with handles of conditions among their arguments.
 
 use smallvec::SmallVec;
 
@@ -13,13 +13,13 @@ use crate::state::params::{KernelHandles, NodeParams};
 use crate::toposort::Index;
 
 impl GraphGuard<'_> {
-    /// Refuses handles of conditions that are not those of this hierarchy.
+    /// Refuses handles of conditions of another hierarchy.
     pub(crate) fn ensure_own_handles(&self, handles: &KernelHandles, node_params: &NodeParams) -> Result<()> {
         let name = if let NodeParams::Kernel { kernel, .. } = node_params { kernel.name() } else { "kernel" };
         handles.iter().try_for_each(|handle| self.ensure_own(*handle, name))
     }
 
-    /// The nodes in a graph that give the conditions of these handles their defaults there.
+    /// The nodes in a subgraph that assign the conditions of these handles their defaults there.
     pub(crate) fn default_nodes(
         &self,
         handles: &KernelHandles,
@@ -28,14 +28,14 @@ impl GraphGuard<'_> {
         handles.iter().filter_map(|handle| self.default_node(handle.number(), subgraph)).collect()
     }
 
-    /// Notes which handles a kernel has now.
+    /// Records which handles a kernel node has now.
     pub(crate) fn note_handles(&mut self, index: Index, handles: &KernelHandles) {
         if !handles.is_empty() || self.has_handles(index) {
             self.conditions.give_to(index, handles.iter().map(|handle| handle.number()).collect());
         }
     }
 
-    /// Whether a node is a kernel that has handles of conditions.
+    /// Whether a node is a kernel node with handles of conditions.
     #[inline]
     pub(crate) fn is_deciding(&self, node: NodeId) -> bool {
         self.has_handles(node.index)
@@ -46,8 +46,8 @@ impl GraphGuard<'_> {
         !self.conditions.are_in_no_kernel() && !self.conditions.of_kernel(kernel).is_empty()
     }
 
-    /// Before a kernel node is given a launch with other handles: these are checked, and the node
-    /// waits for where the library sets their defaults. Gives the new edges.
+    /// Prepares a launch with other handles of conditions for a kernel node: checks the handles,
+    /// and adds edges from the nodes that assign their defaults. Returns these edges.
     #[cold]
     pub(crate) fn let_decide(
         &mut self,
@@ -61,8 +61,8 @@ impl GraphGuard<'_> {
         Ok(new)
     }
 
-    /// Ends what [`let_decide`](Self::let_decide) began: the node has its new handles, or its launch
-    /// was refused and the new edges go.
+    /// Completes [`let_decide`](Self::let_decide): records the new handles or, if the driver
+    /// refused the launch, removes the new edges.
     #[cold]
     pub(crate) fn decided(
         &mut self,
@@ -86,7 +86,7 @@ impl GraphGuard<'_> {
         }
     }
 
-    /// The edges that a kernel needs to come after the nodes that set the defaults of its
+    /// The edges that make a kernel node run after the nodes that assign the defaults of its
     /// conditions.
     fn edges_from_defaults(&mut self, node: NodeId, handles: &KernelHandles) -> Result<Vec<Link>> {
         let within = self.record(node).map(|record| record.within).ok_or(Error::GraphRemoved)?;

@@ -1,4 +1,4 @@
-//! Conditions: the numbers in a graph that kernels set, and by which conditional nodes go.
+//! Conditions: values that kernels set and conditional nodes read.
 
 pub(crate) mod body;
 pub(crate) mod kernels;
@@ -21,35 +21,40 @@ use crate::state::params::ConditionalKind;
 use cuda_handles::Context;
 use cuda_sys::Version;
 
-/// A condition of a graph: a 32-bit number, set by kernels of a launch, by which one conditional
-/// node goes.
+/// A condition: a 32-bit value that kernels set while the graph runs, and that one conditional node
+/// reads.
 ///
-/// Made by [`Graph::condition`] or [`Graph::condition_with_default`], given to kernels among their
-/// arguments (see [`ConditionalHandle`]) and to the conditional node. All of these are nodes of one
-/// graph, of the bodies in it, and of graphs embedded in these; another graph's condition is the
-/// error [`Error::ForeignCondition`]. Kernels that set it come before the node in the order of the
-/// graph; in the body of a loop they decide about the next round.
+/// Make one with [`Graph::condition`] or [`Graph::condition_with_default`]. Pass it to kernels as
+/// an argument (a parameter declared as [`ConditionalHandle`]), and to the node
+/// ([`if_node`](crate::Frontier::if_node), [`while_node`](crate::Frontier::while_node) and others).
 ///
-/// The handle keeps the graph alive. Handles are equal if they are of the same condition.
+/// A condition belongs to a root graph, its bodies, and the graphs embedded in it. In other graphs
+/// it is refused ([`Error::ForeignCondition`]). Kernels that decide about the node run before it;
+/// kernels in the body of a loop decide about the next round.
+///
+/// The handle keeps the graph alive. Two handles are equal if they stand for the same condition.
 ///
 /// ```no_run
 /// # cuda_launch::kernel! {
 /// #     unsafe in cuda_handles::Image::Ptx("");
 /// #     fn step(values: InOut<f32>, go_on: ConditionalHandle);
 /// # }
+/// # use cuda_graph::{Graph, Result};
+/// # use cuda_handles::Buffer;
 /// # fn main() {}
-/// # fn example(
-/// #     graph: &cuda_graph::Graph, step: &step, values: &cuda_handles::Buffer<f32>
-/// # ) -> cuda_graph::Result<()> {
+/// # fn example(graph: &Graph, step: &step, values: &Buffer<f32>) -> Result<()> {
+/// // Runs `step` until it sets the condition to 0.
 /// let go_on = graph.condition_with_default(1)?;
 /// let rounds = graph.root().while_node(&go_on)?;
 /// rounds.body()?.root().launch(step, cuda_launch::per(1000, 256), (values, &go_on))?;
 /// # Ok(())
 /// # }
 /// ```
+#[doc(alias = "cudaGraphConditionalHandle")]
+#[doc(alias = "CUgraphConditionalHandle")]
 #[derive(Clone)]
 pub struct Condition {
-    /// The root of the hierarchy.
+    /// The root graph.
     graph: Graph,
     raw: u64,
     default: Option<u32>,
@@ -57,38 +62,43 @@ pub struct Condition {
 }
 
 impl Graph {
-    /// A condition that keeps the value that was set last over the launches of an executable.
+    /// Makes a condition without a default. It keeps its last value from one launch of an
+    /// executable to the next.
     ///
-    /// What it starts with is not determined: drivers give a new executable what an ended one had,
-    /// of this graph or another, as it is, and 0 where there was none. So let a kernel set it in
-    /// front of its node, or take one [with a default](Self::condition_with_default).
+    /// Its first value is undefined: a new executable may get the value that another executable
+    /// left. Let a kernel set the condition before its node runs, or make a condition [with a
+    /// default](Self::condition_with_default).
     ///
-    /// What the driver has for it cannot be given back: it has to be used by a conditional node, or
-    /// the graph cannot be instantiated ([`Error::UnusedCondition`]). A condition whose handles are
-    /// all gone and that no node uses is used again for the next one with the same default.
+    /// The driver cannot destroy a condition, and instantiates no graph with a condition that no
+    /// node uses ([`Error::UnusedCondition`]). If all handles of an unused condition are dropped,
+    /// the next condition with the same default takes its place.
     ///
-    /// Stands on `cuGraphConditionalHandleCreate`, CUDA 12.3.
+    /// Calls `cuGraphConditionalHandleCreate` (CUDA 12.3).
     ///
     /// # Errors
-    /// An older driver, or what it answers.
+    /// [`Error::Handles`], if the driver is older or reports an error.
     #[doc(alias = "cuGraphConditionalHandleCreate")]
+    #[doc(alias = "cudaGraphConditionalHandleCreate")]
     pub fn condition(&self) -> Result<Condition> {
         self.make_condition(None)
     }
 
-    /// A condition that gets the value `default` each time the graph that its conditional node lies
-    /// in begins: at each launch, or each time the body is entered.
+    /// Makes a condition that gets the value `default` whenever the graph of its conditional node
+    /// starts: at each launch or, if the node lies in a body, each time the body starts.
     ///
-    /// (The driver by itself sets it once a launch, so that a loop in a loop would run in the first
-    /// round only. In a body, this library adds a kernel node that sets it, before the conditional
-    /// node and before all kernels there that have the condition.)
+    /// The driver by itself assigns defaults once per launch, so that an inner loop would run in
+    /// the first round of the outer one only. In a body, this library therefore adds a kernel node
+    /// that assigns the default. It runs before the conditional node and before all kernels of that
+    /// body that set the condition.
     ///
-    /// Stands on `cuGraphConditionalHandleCreate`, CUDA 12.3.
+    /// Calls `cuGraphConditionalHandleCreate` (CUDA 12.3).
     ///
     /// # Errors
-    /// As for [`condition`](Self::condition).
+    /// The errors of [`condition`](Self::condition).
     #[doc(alias = "cuGraphConditionalHandleCreate")]
     #[doc(alias = "CU_GRAPH_COND_ASSIGN_DEFAULT")]
+    #[doc(alias = "cudaGraphConditionalHandleCreate")]
+    #[doc(alias = "cudaGraphCondAssignDefault")]
     pub fn condition_with_default(&self, default: u32) -> Result<Condition> {
         self.make_condition(Some(default))
     }
@@ -107,23 +117,23 @@ impl Graph {
 }
 
 impl Condition {
-    /// The graph that it is a condition of; for one made on a body, or on a graph that is embedded,
-    /// the outermost.
+    /// The graph of the condition. If the condition was made on a body or an embedded graph, this
+    /// is the root graph around it.
     #[must_use]
     pub fn graph(&self) -> &Graph {
         &self.graph
     }
 
-    /// The value that it gets by itself.
+    /// The value that the condition gets whenever its graph starts; `None` without a default.
     #[must_use]
     pub fn default_value(&self) -> Option<u32> {
         self.default
     }
 
-    /// The conditional node that goes by it.
+    /// The conditional node that reads the condition; `None` if there is none.
     ///
     /// # Errors
-    /// The graph was moved.
+    /// [`Error::GraphMoved`], if the graph was moved into a node.
     pub fn node(&self) -> Result<Option<Node>> {
         let guard = self.graph.look()?;
         let found = guard.conditions.find(self.number()).and_then(|entry| entry.node);
@@ -132,11 +142,11 @@ impl Condition {
         Ok(found.map(|(id, within, kind)| Node::new(self.graph.at(within), id, kind)))
     }
 
-    /// The handle that kernels get.
+    /// The handle to pass to kernels.
     #[must_use]
     pub fn handle(&self) -> ConditionalHandle {
-        // SAFETY: the driver gave it for the live graph of this number; numbers of conditions are
-        // given once a graph; and what is added to a graph is compared.
+        // SAFETY: the driver made the handle for the live graph of this number. A graph never
+        // reuses the number of a condition, and adding a kernel compares both numbers.
         unsafe { ConditionalHandle::new(self.raw, self.graph.number(), self.number()) }
     }
 
@@ -178,7 +188,7 @@ impl Argument<'_, ConditionalHandle> for &Condition {
     }
 }
 
-// SAFETY: one value, and no address.
+// SAFETY: the handle is one value, and no address.
 unsafe impl<'a> KernelArg<'a> for &Condition {
     fn add_to(self, params: &mut Params<'a>) {
         params.push(self.handle());
@@ -203,17 +213,17 @@ impl GraphGuard<'_> {
         Ok(raw)
     }
 
-    /// The conditional node of a condition, if it is there.
+    /// The conditional node of a condition, if it exists.
     pub(crate) fn node_of(&self, entry: &Entry) -> Option<NodeId> {
         entry.node.filter(|id| self.record(*id).is_some())
     }
 
-    /// The kernels that have the handle of a condition.
+    /// The kernel nodes that have the handle of a condition.
     pub(crate) fn setters(&self, number: u64) -> impl Iterator<Item = NodeId> + '_ {
         self.conditions.setters(number).filter_map(|index| self.id(index))
     }
 
-    /// Refuses the handle of a condition that is not one of this hierarchy, or not any more.
+    /// Refuses the handle of a condition that is not one of this hierarchy, or no longer is.
     pub(crate) fn ensure_own(&self, handle: ConditionalHandle, kernel: &str) -> Result<()> {
         if handle.graph() != self.number() || self.conditions.find(handle.number()).is_none() {
             return Err(Error::ForeignCondition { node: kernel.into() });
@@ -221,7 +231,7 @@ impl GraphGuard<'_> {
         Ok(())
     }
 
-    /// Refuses to instantiate where a condition has no node.
+    /// Refuses to instantiate a graph with a condition that no node uses.
     pub(crate) fn ensure_conditions_used(&self) -> Result<()> {
         for entry in self.conditions.iter() {
             if self.node_of(entry).is_none() {
@@ -235,10 +245,10 @@ impl GraphGuard<'_> {
     }
 }
 
-/// Refuses a class of conditional nodes where the driver has none.
-pub(crate) fn ensure_conditionals(class: ConditionalKind, context: &Context) -> Result<()> {
+/// Refuses a kind of conditional nodes that the driver does not have.
+pub(crate) fn ensure_conditionals(kind: ConditionalKind, context: &Context) -> Result<()> {
     let found = context.driver().version();
-    let (what, needs) = match class {
+    let (what, needs) = match kind {
         ConditionalKind::If | ConditionalKind::While => ("a conditional node", Version::new(12, 3)),
         ConditionalKind::IfElse => ("a conditional node with two bodies", Version::new(12, 8)),
         ConditionalKind::Switch => ("a switch", Version::new(12, 8)),

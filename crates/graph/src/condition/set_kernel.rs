@@ -8,35 +8,35 @@ use cuda_launch::{Accesses, Declaration};
 
 use crate::error::Result;
 
-/// The image with the kernels, loaded once a context for all graphs that have nodes of them.
+/// The library of the kernels, loaded once per context for all graphs that use them.
 #[derive(Debug)]
 pub(crate) struct Own {
     library: Library,
-    /// Those that were asked for.
+    /// The kernels looked up so far.
     kernels: Mutex<Vec<Kernel>>,
 }
 
-/// Those that are loaded: as long as a node, or an executable, keeps them.
+/// The libraries in use. Nodes and executables keep them loaded.
 static LOADED: Mutex<Vec<Weak<Own>>> = Mutex::new(Vec::new());
 
 impl Own {
-    /// Those of a context. The image is compiled at the first use.
+    /// The library of a context. Its first use compiles it.
     pub(crate) fn of(context: &Context) -> Result<Arc<Self>> {
         context.ensure_usable()?;
         if let Some(own) = Self::loaded(context) {
             return Ok(own);
         }
-        // Without the lock: it takes a while, and two that are loaded at once are no harm.
+        // Outside of the lock, since compiling takes a while. Loading it twice does no harm.
         let library = Library::load(context, Image::Ptx(include_str!("../../kernels/conditions.ptx")))?;
         let own = Arc::new(Self { library, kernels: Mutex::default() });
         let mut loaded = LOADED.lock().unwrap_or_else(PoisonError::into_inner);
-        loaded.retain(|one| one.strong_count() > 0);
+        loaded.retain(|library| library.strong_count() > 0);
         loaded.push(Arc::downgrade(&own));
         Ok(own)
     }
 
     fn loaded(context: &Context) -> Option<Arc<Self>> {
-        // What is found comes out of the lock before it may be dropped.
+        // The clones are dropped after the lock: one of them may be the last.
         let loaded: Vec<Arc<Self>> = {
             let loaded = LOADED.lock().unwrap_or_else(PoisonError::into_inner);
             loaded.iter().filter_map(Weak::upgrade).collect()
@@ -44,27 +44,28 @@ impl Own {
         loaded.into_iter().find(|own| own.library.context() == context)
     }
 
-    /// A kernel of the image.
+    /// A kernel of the library.
     pub(crate) fn kernel(&self, name: &str) -> Result<Kernel> {
-        let known = || self.kernels.lock().unwrap_or_else(PoisonError::into_inner);
-        let found = known().iter().find(|kernel| kernel.name() == name).cloned();
+        let kernels = || self.kernels.lock().unwrap_or_else(PoisonError::into_inner);
+        let found = kernels().iter().find(|kernel| kernel.name() == name).cloned();
         match found {
             Some(kernel) => Ok(kernel),
             None => {
                 let kernel = self.library.kernel(name)?;
-                known().push(kernel.clone());
+                kernels().push(kernel.clone());
                 Ok(kernel)
             }
         }
     }
 
-    /// What a node with one of the kernels keeps, so that the image is found again.
+    /// The owner for a node with one of the kernels. While it lives, [`of`](Self::of) finds the
+    /// library.
     pub(crate) fn owner(self: &Arc<Self>) -> Owner {
         Owner::shared(Arc::clone(self))
     }
 }
 
-/// A node to be that gives a condition a value.
+/// A kernel node to be added that sets a condition to a value.
 pub(crate) struct SetKernel {
     pub(crate) own: Arc<Own>,
     pub(crate) kernel: Kernel,
@@ -78,7 +79,7 @@ impl SetKernel {
         Ok(Self { kernel: own.kernel("set_condition")?, own, handle, value })
     }
 
-    /// What the kernel does with memory: nothing.
+    /// The memory accesses of the kernel: none.
     pub(crate) fn accesses() -> Accesses {
         static SET: Declaration = Declaration { names: &["handle", "value"], memory: &[None, None] };
         Accesses::new(&SET)

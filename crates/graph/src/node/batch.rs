@@ -1,4 +1,4 @@
-//! Nodes that write numbers to memory and wait for numbers in memory.
+//! Batch nodes: write numbers to memory and wait for numbers in memory.
 
 use std::sync::Arc;
 
@@ -14,30 +14,39 @@ use crate::state::params::NodeParams;
 use crate::state::raw_params::blank;
 
 typed! {
-    /// A node that does a [`Batch`] of memory operations, one after the other.
+    /// A node that runs a [`Batch`] of memory operations, in their order.
+    ///
+    /// An operation writes a number to device or pinned memory, or waits until a number there meets
+    /// a condition. A batch synchronises a graph with other streams, processes or devices without a
+    /// kernel. The node keeps the memory of its batch alive.
+    ///
+    /// Add one with [`Frontier::batch`].
+    #[doc(alias = "CUDA_BATCH_MEM_OP_NODE_PARAMS")]
     BatchNode, Batch
 }
 
 impl BatchNode {
-    /// The operations, in their order.
+    /// The operations, in the order in which they run.
     ///
     /// # Errors
-    /// The node was removed.
+    /// [`Error::Removed`], if the node was removed.
     #[doc(alias = "cuGraphBatchMemOpNodeGetParams")]
+    #[doc(alias = "cudaGraphBatchMemOpNodeGetParams")]
     pub fn operations(&self) -> Result<Arc<[BatchOperation]>> {
         match self.node_params()? {
             NodeParams::Batch(operations) => Ok(operations),
-            // The handle is made for rows of its kind only, and a row keeps its kind.
+            // A handle is made only for a record of its kind, and a record keeps its kind.
             _ => Err(self.removed()),
         }
     }
 
-    /// Does another batch from now on. Executables made before go on as they are.
+    /// Replaces the node's batch. Existing executables keep the old one.
     ///
-    /// Stands on `cuGraphNodeSetParams`, CUDA 12.2.
+    /// Calls `cuGraphNodeSetParams` (CUDA 12.2).
     ///
     /// # Errors
-    /// As [`Frontier::batch`]; the node is as it was then.
+    /// [`Error::Removed`], if the node was removed, and the errors of [`Frontier::batch`]. The node
+    /// is then unchanged.
     #[doc(alias = "cuGraphBatchMemOpNodeSetParams")]
     #[doc(alias = "cuGraphNodeSetParams")]
     pub fn set(&self, batch: &Batch) -> Result<()> {
@@ -49,17 +58,36 @@ impl BatchNode {
 }
 
 impl Frontier<'_> {
-    /// Adds a node that does the operations of a batch, at least one and at most [`Batch::LIMIT`].
-    /// A wait holds up what comes after the node for as long as nobody writes the number.
+    /// Adds a node that runs a batch of 1 to [`Batch::LIMIT`] memory operations.
     ///
-    /// Stands on `cuGraphAddNode`, CUDA 12.2, and on `cuDeviceGetAttribute`, CUDA 2.0, for what not
-    /// every device can.
+    /// A wait blocks the nodes after this one until its number is written.
+    ///
+    /// ```no_run
+    /// # use cuda_graph::{Graph, Result};
+    /// # use cuda_handles::Buffer;
+    /// # fn example(graph: &Graph, flags: &Buffer<u32>) -> Result<()> {
+    /// use cuda_handles::{Batch, Compare};
+    ///
+    /// let mut batch = Batch::new();
+    /// batch.wait(flags, 0, Compare::AtLeast, 1)?.write(flags, 1, 7)?;
+    /// let node = graph.root().batch(&batch)?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// Calls `cuGraphAddNode` (CUDA 12.2). Operations that not every device supports also need
+    /// `cuDeviceGetAttribute` (CUDA 2.0).
     ///
     /// # Errors
-    /// No operations; as [`Batch::check`]; a node of the frontier was removed; or what the driver
-    /// answers.
+    /// - [`Error::NoElements`], if the batch is empty.
+    /// - [`Error::Handles`], if [`Batch::check`] refuses the batch, or the driver reports an error.
+    /// - [`Error::NotInBody`], if the frontier lies in the body of a conditional node.
+    /// - [`Error::Removed`], if a node of the frontier was removed.
     #[doc(alias = "cuGraphAddBatchMemOpNode")]
     #[doc(alias = "cuGraphAddNode")]
+    #[doc(alias = "cuStreamBatchMemOp")]
+    #[doc(alias = "cuStreamWaitValue32")]
+    #[doc(alias = "cuStreamWriteValue32")]
     pub fn batch(&self, batch: &Batch) -> Result<BatchNode> {
         check(self.graph(), batch)?;
         let mut list = batch.params();
@@ -83,13 +111,13 @@ fn owners(batch: &Batch) -> Owners {
     batch.memory().iter().map(Owner::from).collect()
 }
 
-/// The driver's form of a batch; the list has to live over the call.
+/// The driver's parameters of a batch node. They point into `list`, which has to outlive the call.
 fn params(graph: &Graph, list: &mut [CUstreamBatchMemOpParams]) -> CUgraphNodeParams {
     let mut params = blank(CUgraphNodeType::CU_GRAPH_NODE_TYPE_BATCH_MEM_OP);
-    let to = &mut params.__bindgen_anon_1;
-    to.memOp.ctx = graph.context().as_raw();
+    let fields = &mut params.__bindgen_anon_1;
+    fields.memOp.ctx = graph.context().as_raw();
     // At most `Batch::LIMIT`.
-    to.memOp.count = list.len() as u32;
-    to.memOp.paramArray = list.as_mut_ptr();
+    fields.memOp.count = list.len() as u32;
+    fields.memOp.paramArray = list.as_mut_ptr();
     params
 }

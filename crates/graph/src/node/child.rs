@@ -1,4 +1,4 @@
-//! Nodes that run a graph of their own.
+//! Child graph nodes: run a graph that is embedded in a node.
 
 use cuda_handles::{WrongContext, clones};
 use cuda_sys::{
@@ -22,100 +22,115 @@ use crate::state::raw_params::blank;
 use crate::state::{AddedNode, MovedRoot, TakenNodes};
 
 typed! {
-    /// A node that runs a graph of its own, the [embedded](Self::embedded) one.
+    /// A node that runs a graph, its [embedded graph](Self::embedded).
+    ///
+    /// The embedded graph belongs to the node: a clone made when the node was added
+    /// ([`Frontier::child`]), or a graph moved into the node ([`Frontier::child_moved`]). Its nodes
+    /// can be listed, added, changed and removed like those of any other graph.
+    #[doc(alias = "CUDA_CHILD_GRAPH_NODE_PARAMS")]
+    #[doc(alias = "cudaChildGraphNodeParams")]
+    #[doc(alias = "cudaGraphNodeTypeGraph")]
     ChildGraphNode, ChildGraph
 }
 
 impl ChildGraphNode {
-    /// The graph in the node. It is used as any other: its nodes are listed, added, changed and
-    /// removed there.
+    /// The graph that the node runs. Changes to it affect executables made afterwards.
     ///
-    /// It goes with its node: once that is removed, or has [another graph](Self::set_graph), using
-    /// it is [`Error::GraphRemoved`]. It cannot be instantiated, moved or embedded by itself; a
-    /// [clone](Graph::clone_graph) of it can.
+    /// The embedded graph ends with its node: after the node was removed or [got another
+    /// graph](Self::set_graph), using it returns [`Error::GraphRemoved`]. It cannot be
+    /// instantiated, moved or embedded; a [clone](Graph::clone_graph) of it can.
     ///
-    /// No driver call.
+    /// Makes no driver call.
     ///
     /// # Errors
-    /// The node was removed.
+    /// [`Error::Removed`], if the node was removed.
     #[doc(alias = "cuGraphChildGraphNodeGetGraph")]
+    #[doc(alias = "cudaGraphChildGraphNodeGetGraph")]
     pub fn embedded(&self) -> Result<Graph> {
         let subgraph = self.node_params()?.embedded();
-        // The handle is made for rows of its kind only, and a row keeps its kind.
+        // A handle is made only for a record of its kind, and a record keeps its kind.
         subgraph.map(|subgraph| self.graph().at(subgraph)).ok_or_else(|| self.removed())
     }
 
-    /// Puts a clone of `graph`, as it is now, in place of the embedded graph, which may have other
-    /// nodes. What that one used is let go of; executables made before keep what they were.
+    /// Replaces the embedded graph with a clone of `graph`.
     ///
-    /// Stands on `cuGraphNodeSetParams`, CUDA 12.2, and on what [`Frontier::child`] asks about the
-    /// clone.
+    /// The clone may have other nodes than the old embedded graph, which is destroyed with
+    /// everything that only it kept alive. Existing executables keep the old graph and its owners.
+    ///
+    /// Calls `cuGraphNodeSetParams` (CUDA 12.2), and reads the nodes of the clone as
+    /// [`Frontier::child`] does.
     ///
     /// # Errors
-    /// As for [`Frontier::child`]; `graph` lies in the embedded one ([`Error::ReplacesItself`]);
-    /// the node's own graph has memory nodes, or one moved into a node of it has
-    /// ([`Error::KeepsAll`]). The node is as it was then; but if the driver does not tell the nodes of
-    /// the new graph, the graph is [broken](Error::Broken).
+    /// - The errors of [`Frontier::child`].
+    /// - [`Error::ReplacesItself`], if `graph` is the embedded graph or lies in it.
+    /// - [`Error::KeepsAll`], if the graph of the node has memory nodes, or a graph moved into one
+    ///   of its nodes has.
+    /// - [`Error::Broken`], if the driver does not list the nodes of the clone after the call.
+    ///
+    /// The node is unchanged, except after [`Error::Broken`].
     #[doc(alias = "cuGraphNodeSetParams")]
+    #[doc(alias = "cudaGraphNodeSetParams")]
     pub fn set_graph(&self, graph: &Graph) -> Result<()> {
         self.getting(ensure_child(self.graph(), graph))?;
-        // What the old graph used comes out of the locks before it is dropped.
+        // The owners of the old graph are dropped after the locks.
         self.replace_graph(graph).map(drop)
     }
 
     fn replace_graph(&self, graph: &Graph) -> Result<(TakenNodes, Vec<cuda_handles::Owner>, Owners)> {
-        let mut two = self.graph().enter_with(graph)?;
-        let record = two.first.record(self.id()).ok_or_else(|| self.removed())?;
+        let mut guards = self.graph().enter_with(graph)?;
+        let record = guards.first.record(self.id()).ok_or_else(|| self.removed())?;
         let (raw, name, before) =
             (record.raw.0, record.display_name(self.id()), record.node_params.embedded());
-        two.first.retain_if_adopted()?;
-        let copied = copy_for(&mut two, self.graph().subgraph(), before, &name)?;
-        two.first.ensure_may_hold_all(self.graph().subgraph(), &copied)?;
-        two.first.ensure_may_lose(self.id(), "graph")?;
-        two.first.reserve_many(self.graph().subgraph(), copied.len());
-        let mut params = params(two.second_raw()?, CLONED);
+        guards.first.retain_if_adopted()?;
+        let snapshot = copy_for(&mut guards, self.graph().subgraph(), before, &name)?;
+        guards.first.ensure_may_hold_all(self.graph().subgraph(), &snapshot)?;
+        guards.first.ensure_may_lose(self.id(), "graph")?;
+        guards.first.reserve_many(self.graph().subgraph(), snapshot.len());
+        let mut params = params(guards.second_raw()?, CLONED);
         let result = {
             let _alone = clones::alone(self.graph().context())?;
-            // SAFETY: both graphs are live and locked, as their tables say, and neither lies in the
-            // other; so is the node, and its parameters are complete.
-            unsafe { two.first.driver().cuGraphNodeSetParams(raw, &raw mut params) }
+            // SAFETY: both graphs and the node are live, as their states say, and locked. Neither
+            // graph lies in the other, and the parameters are complete.
+            unsafe { guards.first.driver().cuGraphNodeSetParams(raw, &raw mut params) }
         };
-        two.first.answer(Call::cuGraphNodeSetParams, result)?;
-        // The old graph is gone, whatever comes now.
-        let guard = &mut two.first;
+        guards.first.answer(Call::cuGraphNodeSetParams, result)?;
+        // From here on the driver has no old graph.
+        let guard = &mut guards.first;
         let (taken, kept) = before.map(|subgraph| guard.take_inside(subgraph)).unwrap_or_default();
-        match read(guard, &copied, raw) {
+        match read(guard, &snapshot, raw) {
             Ok(clone_map) => {
                 let mut owners = Owners::new();
                 guard.swap_owners(self.id(), &mut owners);
-                enter(guard, self.id(), copied, &clone_map, false);
+                enter(guard, self.id(), snapshot, &clone_map, false);
                 Ok((taken, kept, owners))
             }
-            // The old graph is gone, and the new one is not known.
+            // The driver has the new graph, but its nodes are unknown.
             Err(cause) => {
                 let undo = Error::NotRestored { node: name.into() };
-                Err(guard.broken(cause, undo, copied.into_owners()))
+                Err(guard.broken(cause, undo, snapshot.into_owners()))
             }
         }
     }
 }
 
 impl Graph {
-    /// The nodes that have a graph of their own in them, in the order of their creation.
+    /// The child graph nodes of the graph, in the order of their creation.
     ///
-    /// Stands on `cuGraphGetNodes`, CUDA 10.0.
+    /// Calls `cuGraphGetNodes` (CUDA 10.0).
     ///
     /// # Errors
-    /// What the driver answers.
+    /// [`Error::Handles`], if the driver reports an error.
     #[doc(alias = "cuGraphGetNodes")]
+    #[doc(alias = "cudaGraphGetNodes")]
     pub fn children(&self) -> Result<Vec<ChildGraphNode>> {
         Ok(self.nodes()?.into_iter().filter_map(|node| ChildGraphNode::try_from(node).ok()).collect())
     }
 
-    /// The node that the graph is embedded in; `None` for a graph of its own. No driver call.
+    /// The node that the graph is embedded in; `None` for a root graph. Makes no driver call.
     ///
     /// # Errors
-    /// The graph is gone with its node, or was moved.
+    /// - [`Error::GraphRemoved`], if the node was removed.
+    /// - [`Error::GraphMoved`], if the root graph was moved into a node.
     pub fn parent(&self) -> Result<Option<Node>> {
         let guard = self.look()?;
         if self.subgraph().is_root() {
@@ -135,56 +150,90 @@ fn ensure_child(graph: &Graph, child: &Graph) -> Result<()> {
 }
 
 impl Frontier<'_> {
-    /// Adds a node that runs a clone of `graph`, as it is now. Names, and what the nodes use, are
-    /// those of the original; its nodes are found in the [embedded graph](ChildGraphNode::embedded)
-    /// by [`find_clone_of`](Graph::find_clone_of).
+    /// Adds a node that runs a clone of `graph`.
     ///
-    /// Stands on `cuGraphAddNode`, CUDA 12.2, and asks the driver for the clone's nodes:
-    /// `cuGraphGetNodes` for each graph and `cuGraphChildGraphNodeGetGraph` for each embedded one.
+    /// The clone has the names of the original's nodes and keeps the same memory, kernels and other
+    /// owners alive. Later changes of `graph` do not affect it.
+    /// [`find_clone_of`](Graph::find_clone_of) finds the clone of a node in the [embedded
+    /// graph](ChildGraphNode::embedded):
+    ///
+    /// ```no_run
+    /// # use cuda_graph::{Graph, Node, Result};
+    /// # fn example(graph: &Graph, step: &Graph, node: &Node) -> Result<()> {
+    /// let first = graph.root().child(step)?;
+    /// let second = first.then().child(step)?;
+    /// let copy_of_node = second.embedded()?.find_clone_of(node)?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// Calls `cuGraphAddNode` (CUDA 12.2). Reads the nodes of the clone by `cuGraphGetNodes` for
+    /// each graph and `cuGraphChildGraphNodeGetGraph` for each embedded graph (CUDA 10.0).
     ///
     /// # Errors
-    /// The frontier is in `graph` or in a graph embedded in it ([`Error::EmbedsItself`]): the
-    /// driver would crash. A graph of another context, or one that is itself embedded in a node
-    /// ([`Error::Embedded`]), which the driver refuses: embed a [clone](Graph::clone_graph) of it.
-    /// A node of the frontier was removed; or what the driver answers. The graph is as it was then,
-    /// but for [`Error::HalfDone`].
+    /// - [`Error::EmbedsItself`], if the frontier lies in `graph` or in a graph embedded in it. The
+    ///   driver would crash.
+    /// - [`Error::Embedded`], if `graph` is embedded in a node. Embed a [clone](Graph::clone_graph)
+    ///   of it.
+    /// - [`Error::HasMemory`], if `graph` has memory nodes, and [`Error::HasConditions`], if it has
+    ///   conditions.
+    /// - [`Error::NotInBody`], if the frontier lies in a body that cannot hold a node of `graph`.
+    /// - [`Error::ChildInTwoBodies`], if the frontier lies in one of two bodies, and the driver
+    ///   (CUDA 12.8 or 12.9) mixes up child graphs there.
+    /// - [`Error::Removed`], if a node of the frontier was removed.
+    /// - [`Error::Handles`], if `graph` belongs to another context, or the driver reports an error.
+    /// - [`Error::Broken`], if the driver reports an error and also fails to remove the node.
+    ///
+    /// The graph is unchanged, except after [`Error::Broken`].
     #[doc(alias = "cuGraphAddChildGraphNode")]
     #[doc(alias = "cuGraphAddNode")]
+    #[doc(alias = "cudaGraphAddChildGraphNode")]
+    #[doc(alias = "cudaGraphAddNode")]
     pub fn child(&self, graph: &Graph) -> Result<ChildGraphNode> {
         ensure_child(self.graph(), graph)?;
-        let mut two = self.graph().enter_with(graph)?;
-        let copied = copy_for(&mut two, self.graph().subgraph(), None, "")?;
-        two.first.ensure_may_hold_all(self.graph().subgraph(), &copied)?;
-        let mut params = params(two.second_raw()?, CLONED);
+        let mut guards = self.graph().enter_with(graph)?;
+        let snapshot = copy_for(&mut guards, self.graph().subgraph(), None, "")?;
+        guards.first.ensure_may_hold_all(self.graph().subgraph(), &snapshot)?;
+        let mut params = params(guards.second_raw()?, CLONED);
         let subgraph = self.graph().subgraph();
-        two.first.reserve_many(subgraph, copied.len() + 1);
+        guards.first.reserve_many(subgraph, snapshot.len() + 1);
         let id = {
             let _alone = clones::alone(self.graph().context())?;
-            self.insert(&mut two.first, NewClone { subgraph, copied }, &mut params)?
+            self.insert(&mut guards.first, NewClone { subgraph, snapshot }, &mut params)?
         };
-        drop(two);
+        drop(guards);
         Ok(ChildGraphNode::wrap(Node::new(self.graph().clone(), id, NodeKind::ChildGraph)))
     }
 
-    /// Adds a node that runs `graph` itself, which becomes the [embedded](ChildGraphNode::embedded)
-    /// one.
+    /// Adds a node that runs `graph` itself, which becomes its [embedded
+    /// graph](ChildGraphNode::embedded).
     ///
-    /// Other handles of it, and of its nodes and embedded graphs, lead nowhere from then on
-    /// ([`Error::GraphMoved`]); its nodes are found in the embedded graph by
-    /// [`find_clone_of`](Graph::find_clone_of). Executables made of it before live on. A graph that
-    /// was moved cannot be moved or embedded again, but cloned.
+    /// Unlike a [clone](Self::child), `graph` may have memory nodes. Other handles of `graph`, of
+    /// its nodes and of its embedded graphs become invalid ([`Error::GraphMoved`]).
+    /// [`find_clone_of`](Graph::find_clone_of) finds its nodes in the embedded graph. Existing
+    /// executables of `graph` stay valid. The embedded graph cannot be moved or embedded again, but
+    /// cloned.
     ///
-    /// Stands on `cuGraphAddNode`, CUDA 12.9.
+    /// Calls `cuGraphAddNode` (CUDA 12.9).
     ///
     /// # Errors
-    /// The frontier is in `graph` or in a graph embedded in it ([`Error::EmbedsItself`]); a graph
-    /// that is embedded in a node ([`Error::Embedded`]) or belongs to other code
-    /// ([`Error::NotOwned`]); one with memory nodes that has an executable
-    /// ([`Error::OneExecutable`]); a graph of another context; a node of the frontier was removed;
-    /// an older driver ([`Error::CannotMove`]); or what the driver answers. `graph` is as it was
-    /// then, if there is another handle of it.
+    /// - [`Error::CannotMove`], if the driver is older than CUDA 12.9.
+    /// - [`Error::EmbedsItself`], if the frontier lies in `graph` or in a graph embedded in it.
+    /// - [`Error::Embedded`], if `graph` is embedded in a node.
+    /// - [`Error::NotOwned`], if `graph` belongs to other code.
+    /// - [`Error::OneExecutable`], if `graph` has memory nodes and an executable.
+    /// - [`Error::HasConditions`], if `graph` has conditions.
+    /// - [`Error::NotInBody`], if the frontier lies in a body that cannot hold a node of `graph`.
+    /// - [`Error::MovesBefore`], if the frontier lies before other nodes.
+    /// - [`Error::Removed`], if a node of the frontier was removed.
+    /// - [`Error::Handles`], if `graph` belongs to another context, or the driver reports an error.
+    ///
+    /// `graph` is then unchanged, and lives on if there is another handle of it.
     #[doc(alias = "CU_GRAPH_CHILD_GRAPH_OWNERSHIP_MOVE")]
     #[doc(alias = "cuGraphAddNode")]
+    #[doc(alias = "cudaGraphAddChildGraphNode")]
+    #[doc(alias = "cudaGraphAddNode")]
+    #[doc(alias = "cudaGraphChildGraphOwnershipMove")]
     pub fn child_moved(&self, graph: Graph) -> Result<ChildGraphNode> {
         ensure_child(self.graph(), &graph)?;
         let found = graph.context().driver().version();
@@ -195,10 +244,10 @@ impl Frontier<'_> {
     }
 
     fn take_in(&self, graph: &Graph) -> Result<ChildGraphNode> {
-        // What is left of the table comes out of the locks before it is dropped.
-        let left;
-        let mut two = self.graph().enter_with(graph)?;
-        if two.are_beside() && graph.subgraph().is_root() {
+        // Declared before the guards: the old state of `graph` is dropped after the locks.
+        let leftover;
+        let mut guards = self.graph().enter_with(graph)?;
+        if guards.are_beside() && graph.subgraph().is_root() {
             return Err(Error::EmbedsItself);
         }
         if !graph.subgraph().is_root() {
@@ -207,32 +256,32 @@ impl Frontier<'_> {
         if !graph.handle().is_owned() {
             return Err(Error::NotOwned);
         }
-        if let Some(root) = self.root_to_take_over(&mut two)? {
-            return self.take_over(two, root, graph);
+        if let Some(root) = self.root_to_take_over(&mut guards)? {
+            return self.take_over(guards, root, graph);
         }
-        let copied = { two.second().0.copy(SubgraphId::ROOT)? };
-        two.second().0.ensure_no_executable()?;
-        two.first.ensure_may_hold_all(self.graph().subgraph(), &copied)?;
-        let clone_map = copied.themselves();
-        let mut params = params(two.second_raw()?, MOVED);
-        two.first.reserve_many(self.graph().subgraph(), copied.len() + 1);
-        let id = self.insert_moved(&mut two.first, &mut params)?;
-        let runs = two.second().0.last_runs.clone();
-        two.first.last_runs.take_in(&runs);
-        left = two.second().0.leave();
-        copied.let_memory_belong_to(two.first.memory_number());
-        enter(&mut two.first, id, copied, &clone_map, true);
-        // Last, and under both locks: whoever does not find the handle any more by the raw value
-        // finds the embedded graph, and waits for it. SAFETY: as just said.
+        let snapshot = { guards.second().0.copy(SubgraphId::ROOT)? };
+        guards.second().0.ensure_no_executable()?;
+        guards.first.ensure_may_hold_all(self.graph().subgraph(), &snapshot)?;
+        let clone_map = snapshot.themselves();
+        let mut params = params(guards.second_raw()?, MOVED);
+        guards.first.reserve_many(self.graph().subgraph(), snapshot.len() + 1);
+        let id = self.insert_moved(&mut guards.first, &mut params)?;
+        let runs = guards.second().0.last_runs.clone();
+        guards.first.last_runs.take_in(&runs);
+        leftover = guards.second().0.leave();
+        snapshot.let_memory_belong_to(guards.first.memory_number());
+        enter(&mut guards.first, id, snapshot, &clone_map, true);
+        // SAFETY: the driver's graph now belongs to the node. This comes last and under both locks:
+        // a look-up by the raw graph finds either this handle or the embedded graph.
         unsafe { graph.handle().disown() };
-        drop(two);
-        drop(left);
+        drop(guards);
+        drop(leftover);
         Ok(ChildGraphNode::wrap(Node::new(self.graph().clone(), id, NodeKind::ChildGraph)))
     }
 
-    /// The root of the second graph, if its table is to become that of the first.
-    fn root_to_take_over(&self, two: &mut GuardPair<'_>) -> Result<Option<MovedRoot>> {
-        let (first, Some(moved)) = two.both() else { return Ok(None) };
+    /// The root graph of the second hierarchy, if the first hierarchy is to take over its state.
+    fn root_to_take_over(&self, guards: &mut GuardPair<'_>) -> Result<Option<MovedRoot>> {
+        let (first, Some(moved)) = guards.both() else { return Ok(None) };
         if !first.is_to_take_over(moved, self.graph().subgraph()) {
             return Ok(None);
         }
@@ -243,22 +292,23 @@ impl Frontier<'_> {
         Ok(Some(MovedRoot { raw, hierarchy, memory, records }))
     }
 
-    /// [`take_in`](Self::take_in) for a graph with more nodes than this hierarchy has.
-    fn take_over(&self, mut two: GuardPair<'_>, root: MovedRoot, graph: &Graph) -> Result<ChildGraphNode> {
+    /// [`take_in`](Self::take_in) for a graph with more nodes than this hierarchy: takes over its
+    /// state instead of copying its records.
+    fn take_over(&self, mut guards: GuardPair<'_>, root: MovedRoot, graph: &Graph) -> Result<ChildGraphNode> {
         let mut params = params(root.raw, MOVED);
-        let id = self.insert_moved(&mut two.first, &mut params)?;
-        let moved = two.second().0.leave();
-        two.first.last_runs.take_in(&moved.last_runs);
-        let (_, subgraphs, left) = two.first.take_over(moved, root, id);
-        two.first.share_anew(&subgraphs);
+        let id = self.insert_moved(&mut guards.first, &mut params)?;
+        let moved = guards.second().0.leave();
+        guards.first.last_runs.take_in(&moved.last_runs);
+        let (_, subgraphs, leftover) = guards.first.take_over(moved, root, id);
+        guards.first.share_anew(&subgraphs);
         // SAFETY: as in `take_in`.
         unsafe { graph.handle().disown() };
-        drop(two);
-        drop(left);
+        drop(guards);
+        drop(leftover);
         Ok(ChildGraphNode::wrap(Node::new(self.graph().clone(), id, NodeKind::ChildGraph)))
     }
 
-    /// Adds the node of a graph that is moved into it. The graph's subgraph is entered afterwards.
+    /// Adds the node of a moved graph. The caller enters the embedded graph afterwards.
     fn insert_moved(&self, guard: &mut GraphGuard<'_>, params: &mut CUgraphNodeParams) -> Result<NodeId> {
         let node_params = NodeParams::Child { graph: SubgraphId::ROOT };
         let new = PlainNode { subgraph: self.graph().subgraph(), node_params, owners: Owners::new() };
@@ -267,10 +317,10 @@ impl Frontier<'_> {
     }
 }
 
-/// A child graph node to be added with a clone of a graph.
+/// A child graph node, to be added with a clone of a graph.
 struct NewClone {
     subgraph: SubgraphId,
-    copied: GraphSnapshot,
+    snapshot: GraphSnapshot,
 }
 
 impl NewNode for NewClone {
@@ -286,19 +336,19 @@ impl NewNode for NewClone {
         raw: CUgraphNode,
         _: &CUgraphNodeParams,
     ) -> Result<CloneMap> {
-        read(guard, &self.copied, raw)
+        read(guard, &self.snapshot, raw)
     }
 
     fn commit(self, guard: &mut GraphGuard<'_>, added: AddedNode, clone_map: CloneMap) -> NodeId {
-        // The subgraph is known once the record is there.
+        // `enter` sets the subgraph once the record exists.
         let node_params = NodeParams::Child { graph: SubgraphId::ROOT };
         let id = guard.insert(self.subgraph, added, node_params, Owners::new());
-        enter(guard, id, self.copied, &clone_map, false);
+        enter(guard, id, self.snapshot, &clone_map, false);
         id
     }
 
     fn into_owners(self) -> Owners {
-        self.copied.into_owners()
+        self.snapshot.into_owners()
     }
 }
 
@@ -307,16 +357,16 @@ const CLONED: CUgraphChildGraphNodeOwnership =
 const MOVED: CUgraphChildGraphNodeOwnership =
     CUgraphChildGraphNodeOwnership::CU_GRAPH_CHILD_GRAPH_OWNERSHIP_MOVE;
 
-/// Copies what is known of the second graph, if a clone of it can be put into the graph at `into`,
-/// in place of the one at `instead`.
+/// Takes a snapshot of the second graph, if the graph `into` can embed a clone of it in place of
+/// the graph `instead`.
 fn copy_for(
-    two: &mut GuardPair<'_>,
+    guards: &mut GuardPair<'_>,
     into: SubgraphId,
     instead: Option<SubgraphId>,
     node: &str,
 ) -> Result<GraphSnapshot> {
-    let beside = two.are_beside();
-    let (source, subgraph) = two.second();
+    let beside = guards.are_beside();
+    let (source, subgraph) = guards.second();
     if beside && source.outwards(into).any(|outer| outer == subgraph) {
         return Err(Error::EmbedsItself);
     }
@@ -326,27 +376,33 @@ fn copy_for(
     if !subgraph.is_root() {
         return Err(Error::Embedded { what: "embedded in another one" });
     }
-    let copied = source.copy(subgraph)?;
-    copied.ensure_without_memory()?;
-    Ok(copied)
+    let snapshot = source.copy(subgraph)?;
+    snapshot.ensure_without_memory()?;
+    Ok(snapshot)
 }
 
-/// The nodes of the graph that the driver has put into a node.
-fn read(guard: &GraphGuard<'_>, copied: &GraphSnapshot, node: CUgraphNode) -> Result<CloneMap> {
-    guard.pair(copied, guard.raw_embedded(node)?)
+/// The driver's nodes of the graph that is embedded in `node` now.
+fn read(guard: &GraphGuard<'_>, snapshot: &GraphSnapshot, node: CUgraphNode) -> Result<CloneMap> {
+    guard.pair(snapshot, guard.raw_embedded(node)?)
 }
 
-/// Enters the graph that is in a node now.
-fn enter(guard: &mut GraphGuard<'_>, node: NodeId, copied: GraphSnapshot, clone_map: &CloneMap, moved: bool) {
+/// Enters the graph that is embedded in `node` now.
+fn enter(
+    guard: &mut GraphGuard<'_>,
+    node: NodeId,
+    snapshot: GraphSnapshot,
+    clone_map: &CloneMap,
+    moved: bool,
+) {
     let inner = guard.embed(clone_map.graph(), node);
     if let Some(record) = guard.record_mut(node) {
         record.node_params.set_embedded(inner);
     }
-    let subgraphs = guard.paste(copied, clone_map, inner, moved);
+    let subgraphs = guard.paste(snapshot, clone_map, inner, moved);
     guard.share(&subgraphs);
 }
 
-/// The driver's form of a child graph node.
+/// The driver's parameters of a child graph node.
 fn params(graph: CUgraph, ownership: CUgraphChildGraphNodeOwnership) -> CUgraphNodeParams {
     let mut params = blank(CUgraphNodeType::CU_GRAPH_NODE_TYPE_GRAPH);
     params.__bindgen_anon_1.graph.graph = graph;

@@ -1,4 +1,4 @@
-//! Nodes that run a body, or one of several, if a condition says so.
+//! Conditional nodes: run bodies as the value of a condition says.
 
 use cuda_sys::{
     CUgraphConditionalNodeType as RawClass, CUgraphNode, CUgraphNodeParams, CUgraphNodeType, Version,
@@ -25,28 +25,55 @@ use crate::state::raw_params::raw_bodies;
 use cuda_sys::CUgraph;
 
 typed! {
-    /// A node that runs its body if its condition is not 0.
+    /// A node that runs its [body](Self::body) if its [`Condition`] is not 0.
+    ///
+    /// Kernels set the condition while the graph runs; see [`Condition`]. Add one with
+    /// [`Frontier::if_node`], or with [`Frontier::if_then`] for a test of a number in memory.
+    #[doc(alias = "CUDA_CONDITIONAL_NODE_PARAMS")]
+    #[doc(alias = "cudaConditionalNodeParams")]
+    #[doc(alias = "cudaGraphNodeTypeConditional")]
     IfNode, If
 }
 
 typed! {
-    /// A node that runs the one of two bodies if its condition is not 0, else the other.
+    /// A node that runs the first of two bodies if its [`Condition`] is not 0, and the second
+    /// otherwise.
+    ///
+    /// Kernels set the condition while the graph runs; see [`Condition`]. Add one with
+    /// [`Frontier::if_else_node`], or with [`Frontier::if_then_else`] for a test of a number in
+    /// memory.
+    #[doc(alias = "CUDA_CONDITIONAL_NODE_PARAMS")]
+    #[doc(alias = "cudaConditionalNodeParams")]
+    #[doc(alias = "cudaGraphNodeTypeConditional")]
     IfElseNode, IfElse
 }
 
 typed! {
-    /// A node that runs its body again and again as long as its condition is not 0, which may be no
-    /// time.
+    /// A node that runs its [body](Self::body) repeatedly while its [`Condition`] is not 0.
+    ///
+    /// The condition is checked before each round, so there may be none. A kernel in the body sets
+    /// the condition for the next round; see [`Condition`]. Add one with [`Frontier::while_node`],
+    /// or with [`Frontier::while_loop`] for a test of a number in memory.
+    #[doc(alias = "CUDA_CONDITIONAL_NODE_PARAMS")]
+    #[doc(alias = "cudaConditionalNodeParams")]
+    #[doc(alias = "cudaGraphNodeTypeConditional")]
     WhileNode, While
 }
 
 typed! {
-    /// A node that runs the body whose number its condition is, or none if there is no such body.
+    /// A node that runs the body whose index is the value of its [`Condition`], or none if there is
+    /// no such body.
+    ///
+    /// Kernels set the condition while the graph runs; see [`Condition`]. Add one with
+    /// [`Frontier::switch_node`].
+    #[doc(alias = "CUDA_CONDITIONAL_NODE_PARAMS")]
+    #[doc(alias = "cudaConditionalNodeParams")]
+    #[doc(alias = "cudaGraphNodeTypeConditional")]
     SwitchNode, Switch
 }
 
 impl IfNode {
-    /// What runs if the condition is not 0.
+    /// The body: the graph that runs if the condition is not 0.
     #[doc = include_str!("body.md")]
     pub fn body(&self) -> Result<Graph> {
         self.nth_body(0)
@@ -54,13 +81,13 @@ impl IfNode {
 }
 
 impl IfElseNode {
-    /// What runs if the condition is not 0.
+    /// The body that runs if the condition is not 0.
     #[doc = include_str!("body.md")]
     pub fn then_body(&self) -> Result<Graph> {
         self.nth_body(0)
     }
 
-    /// What runs if the condition is 0.
+    /// The body that runs if the condition is 0.
     #[doc = include_str!("body.md")]
     pub fn else_body(&self) -> Result<Graph> {
         self.nth_body(1)
@@ -68,7 +95,7 @@ impl IfElseNode {
 }
 
 impl WhileNode {
-    /// What runs in each round.
+    /// The body: the graph that runs in each round.
     #[doc = include_str!("body.md")]
     pub fn body(&self) -> Result<Graph> {
         self.nth_body(0)
@@ -76,7 +103,7 @@ impl WhileNode {
 }
 
 impl SwitchNode {
-    /// What runs for each value of the condition, from 0 on.
+    /// The bodies, by the value of the condition: the first runs for 0.
     #[doc = include_str!("body.md")]
     pub fn bodies(&self) -> Result<Vec<Graph>> {
         self.all_bodies()
@@ -84,8 +111,10 @@ impl SwitchNode {
 }
 
 impl Node {
-    /// The bodies of a conditional node of any class, in the order of the values that choose them,
-    /// but that [`IfElseNode`] has first what runs for any value but 0; none of other nodes.
+    /// The bodies of a conditional node of any kind; empty for other nodes.
+    ///
+    /// The bodies of a [`SwitchNode`] are in the order of the values that select them. The first
+    /// body of an [`IfElseNode`] runs if the condition is not 0.
     #[doc = include_str!("body.md")]
     pub fn all_bodies(&self) -> Result<Vec<Graph>> {
         match self.node_params()? {
@@ -97,63 +126,125 @@ impl Node {
     }
 
     pub(crate) fn nth_body(&self, index: usize) -> Result<Graph> {
-        // The handle is made for rows of its kind only, and a row keeps its kind.
+        // A handle is made only for a record of its kind, and a record keeps its kind.
         self.all_bodies()?.into_iter().nth(index).ok_or_else(|| self.removed())
     }
 }
 
 impl Frontier<'_> {
-    /// Adds a node that runs its body if the condition is not 0.
+    /// Adds a node that runs its body if `condition` is not 0.
     ///
-    /// Stands on `cuGraphAddNode` with a conditional node, CUDA 12.3. In a body, a condition with a
-    /// default costs another node that sets it; see [`Graph::condition_with_default`].
+    /// ```no_run
+    /// # cuda_launch::kernel! {
+    /// #     unsafe in cuda_handles::Image::Ptx("");
+    /// #     fn compare(values: In<f32>, outcome: ConditionalHandle);
+    /// # }
+    /// # use cuda_graph::{Graph, Result};
+    /// # use cuda_handles::Buffer;
+    /// # fn main() {}
+    /// # fn example(graph: &Graph, compare: &compare, values: &Buffer<f32>) -> Result<()> {
+    /// let outcome = graph.condition_with_default(0)?;
+    /// let test = graph.root().launch(compare, cuda_launch::per(1000, 256), (values, &outcome))?;
+    /// let branch = test.then().if_node(&outcome)?;
+    /// branch.body()?.root().clear(values)?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// In a body, a condition with a default adds a second node, which sets it; see
+    /// [`Graph::condition_with_default`].
+    ///
+    /// Calls `cuGraphAddNode` with a conditional node (CUDA 12.3).
     ///
     /// # Errors
-    /// A condition of another graph ([`Error::ForeignCondition`]) or of another node
-    /// ([`Error::ConditionInUse`]); a node of the frontier was removed; or what the driver answers.
+    /// - [`Error::TooOld`], if the driver is older.
+    /// - [`Error::ForeignCondition`], if the condition belongs to another graph.
+    /// - [`Error::ConditionInUse`], if another node uses the condition.
+    /// - [`Error::HostDecides`], if the frontier lies in the body of a loop or branch that the host
+    ///   runs.
+    /// - [`Error::Removed`], if a node of the frontier was removed.
+    /// - [`Error::Handles`], if the driver reports an error.
     #[doc(alias = "cuGraphAddNode")]
     #[doc(alias = "CU_GRAPH_COND_TYPE_IF")]
+    #[doc(alias = "cudaGraphAddNode")]
+    #[doc(alias = "cudaGraphCondTypeIf")]
+    #[doc(alias = "conditional")]
     pub fn if_node(&self, condition: &Condition) -> Result<IfNode> {
         self.conditional(ConditionalKind::If, condition, 1).map(IfNode::wrap)
     }
 
-    /// Adds a node that runs the first of two bodies if the condition is not 0, else the second.
-    /// The example `bisection` is a whole program with one.
+    /// Adds a node that runs the first of two bodies if `condition` is not 0, and the second
+    /// otherwise.
     ///
-    /// Stands on `cuGraphAddNode` with a conditional node, CUDA 12.8.
+    /// The example `bisection` is a complete program with such a node.
+    ///
+    /// Calls `cuGraphAddNode` with a conditional node (CUDA 12.8).
     ///
     /// # Errors
-    /// As for [`if_node`](Self::if_node); an older driver ([`Error::TooOld`]).
+    /// The errors of [`if_node`](Self::if_node).
     #[doc(alias = "cuGraphAddNode")]
     #[doc(alias = "CU_GRAPH_COND_TYPE_IF")]
+    #[doc(alias = "cudaGraphAddNode")]
+    #[doc(alias = "cudaGraphCondTypeIf")]
+    #[doc(alias = "conditional")]
     pub fn if_else_node(&self, condition: &Condition) -> Result<IfElseNode> {
         self.conditional(ConditionalKind::IfElse, condition, 2).map(IfElseNode::wrap)
     }
 
-    /// Adds a node that runs its body as long as the condition is not 0; it is looked at before
-    /// each round. With a default of 0 and nobody who sets the condition before, no round is run;
-    /// with another default, the first is, and the body has to set the condition to 0 some time.
+    /// Adds a node that runs its body repeatedly while `condition` is not 0.
     ///
-    /// Stands on `cuGraphAddNode` with a conditional node, CUDA 12.3.
+    /// The condition is checked before each round. With a default of 0, there is no round unless a
+    /// kernel sets the condition before the node. With another default there is a first round, and
+    /// a kernel in the body eventually has to set the condition to 0; see the example of
+    /// [`Condition`].
+    ///
+    /// Calls `cuGraphAddNode` with a conditional node (CUDA 12.3).
     ///
     /// # Errors
-    /// As for [`if_node`](Self::if_node).
+    /// The errors of [`if_node`](Self::if_node).
     #[doc(alias = "cuGraphAddNode")]
     #[doc(alias = "CU_GRAPH_COND_TYPE_WHILE")]
+    #[doc(alias = "cudaGraphAddNode")]
+    #[doc(alias = "cudaGraphCondTypeWhile")]
+    #[doc(alias = "conditional")]
     pub fn while_node(&self, condition: &Condition) -> Result<WhileNode> {
         self.conditional(ConditionalKind::While, condition, 1).map(WhileNode::wrap)
     }
 
-    /// Adds a node that runs the one of `branches` bodies whose number the condition is, from 0 on;
-    /// none if there is no such body. The example `dispatch` is a whole program with one.
+    /// Adds a node that runs one of `branches` bodies: the one whose index is the value of
+    /// `condition`, or none if there is no such body.
     ///
-    /// Stands on `cuGraphAddNode` with a conditional node, CUDA 12.8.
+    /// ```no_run
+    /// # cuda_launch::kernel! {
+    /// #     unsafe in cuda_handles::Image::Ptx("");
+    /// #     fn choose(values: In<f32>, branch: ConditionalHandle);
+    /// # }
+    /// # use cuda_graph::{Graph, Result};
+    /// # use cuda_handles::Buffer;
+    /// # fn main() {}
+    /// # fn example(graph: &Graph, choose: &choose, values: &Buffer<f32>) -> Result<()> {
+    /// let branch = graph.condition_with_default(0)?;
+    /// let choice = graph.root().launch(choose, cuda_launch::per(1000, 256), (values, &branch))?;
+    /// let switch = choice.then().switch_node(&branch, 3)?;
+    /// for (index, body) in switch.bodies()?.iter().enumerate() {
+    ///     body.root().fill(values, index as f32)?;
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// The example `dispatch` is a complete program with such a node.
+    ///
+    /// Calls `cuGraphAddNode` with a conditional node (CUDA 12.8).
     ///
     /// # Errors
-    /// As for [`if_node`](Self::if_node); a number of branches below 1 or above 1000
-    /// ([`Error::Branches`]); an older driver ([`Error::TooOld`]).
+    /// The errors of [`if_node`](Self::if_node), and [`Error::Branches`], if `branches` is not
+    /// between 1 and 1000.
     #[doc(alias = "cuGraphAddNode")]
     #[doc(alias = "CU_GRAPH_COND_TYPE_SWITCH")]
+    #[doc(alias = "cudaGraphAddNode")]
+    #[doc(alias = "cudaGraphCondTypeSwitch")]
+    #[doc(alias = "conditional")]
     pub fn switch_node(&self, condition: &Condition, branches: usize) -> Result<SwitchNode> {
         if !(1..=Error::MOST_BRANCHES).contains(&branches) {
             return Err(Error::Branches { branches });
@@ -161,17 +252,17 @@ impl Frontier<'_> {
         self.conditional(ConditionalKind::Switch, condition, branches).map(SwitchNode::wrap)
     }
 
-    /// Adds a node of a class with so many bodies.
+    /// Adds a conditional node of any kind with a number of bodies.
     pub(crate) fn conditional(
         &self,
-        class: ConditionalKind,
+        kind: ConditionalKind,
         condition: &Condition,
         bodies: usize,
     ) -> Result<Node> {
-        ensure_conditionals(class, self.graph().context())?;
-        let kind = class.kind();
+        ensure_conditionals(kind, self.graph().context())?;
+        let node_kind = kind.kind();
         if !condition.graph().is_beside(self.graph()) {
-            return Err(Error::ForeignCondition { node: kind.to_string().into() });
+            return Err(Error::ForeignCondition { node: node_kind.to_string().into() });
         }
         let setter = match condition.default_value() {
             Some(default) if !self.graph().subgraph().is_root() => {
@@ -179,40 +270,39 @@ impl Frontier<'_> {
             }
             _ => None,
         };
-        let mut params = params(self.graph(), class, condition, bodies);
+        let mut params = params(self.graph(), kind, condition, bodies);
         let mut guard = self.graph().enter()?;
-        guard.ensure_no_place_holder_around(self.graph().subgraph(), kind)?;
+        guard.ensure_no_place_holder_around(self.graph().subgraph(), node_kind)?;
         guard.ensure_unused(condition)?;
         guard.reserve_many(self.graph().subgraph(), 2);
         let add = |setter| add_default(self.graph(), &mut guard, condition.number(), setter);
         let default = setter.map(add).transpose()?;
         let frontier = default.map_or_else(|| self.clone(), |id| self.clone().and_id(id));
         let subgraph = self.graph().subgraph();
-        let new = NewConditional { subgraph, class, condition: condition.number(), default };
+        let new = NewConditional { subgraph, kind, condition: condition.number(), default };
         let id = frontier.insert(&mut guard, new, &mut params);
         let id = id.map_err(|cause| guard.take_default_back(default, cause))?;
         drop(guard);
-        Ok(Node::new(self.graph().clone(), id, kind))
+        Ok(Node::new(self.graph().clone(), id, node_kind))
     }
 }
 
 /// A conditional node to be added.
 struct NewConditional {
     subgraph: SubgraphId,
-    class: ConditionalKind,
+    kind: ConditionalKind,
     condition: u64,
     default: Option<NodeId>,
 }
 
-/// A body that the driver made, with the node put into it where the driver would hang with an empty
-/// one.
+/// A body that the driver made. On drivers that hang with an empty body, the node added to it.
 type NewBody = (CUgraph, Option<CUgraphNode>);
 
 impl NewNode for NewConditional {
     type Found = SmallVec<[NewBody; 2]>;
 
     fn kind(&self) -> NodeKind {
-        self.class.kind()
+        self.kind.kind()
     }
 
     fn finish(
@@ -230,10 +320,10 @@ impl NewNode for NewConditional {
     }
 
     fn commit(self, guard: &mut GraphGuard<'_>, added: AddedNode, found: Self::Found) -> NodeId {
-        let Self { class, condition, default, .. } = self;
+        let Self { kind, condition, default, .. } = self;
         let node_params = |bodies| {
-            let by = ConditionSource::Condition(condition);
-            NodeParams::Conditional(Conditional { class, by, ready: None, bodies, default })
+            let source = ConditionSource::Condition(condition);
+            NodeParams::Conditional(Conditional { class: kind, by: source, ready: None, bodies, default })
         };
         let id = guard.insert(self.subgraph, added, node_params(Box::default()), Owners::new());
         let bodies: Box<[SubgraphId]> =
@@ -270,7 +360,7 @@ fn enter_body(
 }
 
 impl GraphGuard<'_> {
-    /// Refuses a condition that has its node already.
+    /// Refuses a condition that has a node already.
     fn ensure_unused(&self, condition: &Condition) -> Result<()> {
         let number = condition.number();
         let entry = self
@@ -284,21 +374,21 @@ impl GraphGuard<'_> {
     }
 }
 
-/// The first driver that has bodies without nodes.
+/// The first driver that runs bodies without nodes.
 const EMPTY_BODIES: Version = Version::new(12, 8);
 
-/// The driver's form of a conditional node.
-fn params(graph: &Graph, class: ConditionalKind, condition: &Condition, bodies: usize) -> CUgraphNodeParams {
+/// The driver's parameters of a conditional node.
+fn params(graph: &Graph, kind: ConditionalKind, condition: &Condition, bodies: usize) -> CUgraphNodeParams {
     let mut params = blank(CUgraphNodeType::CU_GRAPH_NODE_TYPE_CONDITIONAL);
-    let to = &mut params.__bindgen_anon_1;
-    to.conditional.handle = condition.handle().as_raw();
-    to.conditional.type_ = match class {
+    let fields = &mut params.__bindgen_anon_1;
+    fields.conditional.handle = condition.handle().as_raw();
+    fields.conditional.type_ = match kind {
         ConditionalKind::If | ConditionalKind::IfElse => RawClass::CU_GRAPH_COND_TYPE_IF,
         ConditionalKind::While => RawClass::CU_GRAPH_COND_TYPE_WHILE,
         ConditionalKind::Switch => RawClass::CU_GRAPH_COND_TYPE_SWITCH,
     };
-    // At most a thousand.
-    to.conditional.size = bodies as u32;
-    to.conditional.ctx = graph.context().as_raw();
+    // At most `Error::MOST_BRANCHES`.
+    fields.conditional.size = bodies as u32;
+    fields.conditional.ctx = graph.context().as_raw();
     params
 }

@@ -1,4 +1,4 @@
-//! Nodes that do nothing.
+//! Empty nodes: points of synchronisation.
 
 use cuda_sys::{CUgraphNodeParams, CUgraphNodeType};
 
@@ -10,27 +10,41 @@ use crate::state::params::NodeParams;
 use crate::state::raw_params::blank;
 
 typed! {
-    /// A node that does nothing: one point for others to wait for, in place of an edge between any
-    /// two.
+    /// A node that does no work.
+    ///
+    /// It joins branches: `n` nodes before it and `m` nodes after it need `n + m` edges instead of
+    /// `n * m`.
+    ///
+    /// ```no_run
+    /// # use cuda_graph::{Graph, MemsetNode, Result};
+    /// # fn example(graph: &Graph, left: &MemsetNode, right: &MemsetNode) -> Result<()> {
+    /// let join = graph.after([left, right])?.empty()?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[doc(alias = "cudaGraphNodeTypeEmpty")]
     EmptyNode, Empty
 }
 
 impl Frontier<'_> {
-    /// Adds a node that does nothing.
+    /// Adds a node that does no work.
     ///
-    /// Stands on `cuGraphAddNode`, CUDA 12.2.
+    /// Calls `cuGraphAddNode` (CUDA 12.2).
     ///
     /// # Errors
-    /// A node of the frontier was removed, or what the driver answers.
+    /// - [`Error::Removed`](crate::Error::Removed), if a node of the frontier was removed.
+    /// - [`Error::Handles`](crate::Error::Handles), if the driver reports an error.
     #[doc(alias = "cuGraphAddEmptyNode")]
     #[doc(alias = "cuGraphAddNode")]
+    #[doc(alias = "cudaGraphAddEmptyNode")]
+    #[doc(alias = "cudaGraphAddNode")]
     pub fn empty(&self) -> Result<EmptyNode> {
         let mut params = params();
         self.add(NodeParams::Empty, Owners::new(), &mut params).map(EmptyNode::wrap)
     }
 }
 
-/// The driver's form of an empty node.
+/// The driver's parameters of an empty node.
 pub(crate) fn params() -> CUgraphNodeParams {
     blank(CUgraphNodeType::CU_GRAPH_NODE_TYPE_EMPTY)
 }

@@ -1,4 +1,4 @@
-//! Nodes that record events, and wait for them.
+//! Event nodes: record events and wait for them.
 
 use cuda_handles::Event;
 use cuda_sys::{CUevent, CUgraphNodeParams, CUgraphNodeType};
@@ -13,38 +13,57 @@ use crate::state::params::NodeParams;
 use crate::state::raw_params::blank;
 
 typed! {
-    /// A node that records an [event](Event), so that streams, other graphs and the host can wait
-    /// for the point where it stands.
+    /// A node that records an [`Event`].
+    ///
+    /// Streams, other graphs and the host can wait for the event, and so for this point of the
+    /// graph. The node keeps the event alive.
+    ///
+    /// Add one with [`Frontier::record`].
+    #[doc(alias = "cudaEventRecordNodeParams")]
+    #[doc(alias = "cudaGraphNodeTypeEventRecord")]
     EventRecordNode, EventRecord
 }
 
 typed! {
-    /// A node that waits for an [event](Event).
+    /// A node that waits for an [`Event`].
+    ///
+    /// The nodes after it run once the event has been reached. The node keeps the event alive.
+    ///
+    /// Add one with [`Frontier::wait`].
+    #[doc(alias = "cudaEventWaitNodeParams")]
+    #[doc(alias = "cudaGraphNodeTypeWaitEvent")]
     EventWaitNode, EventWait
 }
 
 impl EventRecordNode {
-    /// The event.
+    /// The event that the node records.
     ///
     /// # Errors
-    /// The node was removed.
+    /// [`Error::Removed`](crate::Error::Removed), if the node was removed.
     #[doc(alias = "cuGraphEventRecordNodeGetEvent")]
+    #[doc(alias = "cudaGraphEventRecordNodeGetEvent")]
     pub fn event(&self) -> Result<Event> {
         match self.node_params()? {
             NodeParams::EventRecord(event) => Ok(event),
-            // The handle is made for rows of its kind only, and a row keeps its kind.
+            // A handle is made only for a record of its kind, and a record keeps its kind.
             _ => Err(self.removed()),
         }
     }
 
-    /// Records another event from now on. Executables made before go on with the one before.
+    /// Replaces the event that the node records. Existing executables keep the old one.
     ///
-    /// Stands on `cuGraphNodeSetParams`, CUDA 12.2.
+    /// Calls `cuGraphNodeSetParams` (CUDA 12.2).
     ///
     /// # Errors
-    /// As [`Frontier::record`]; the node is as it was then.
+    /// - [`Error::Removed`](crate::Error::Removed), if the node was removed.
+    /// - [`Error::Handles`](crate::Error::Handles), if the event belongs to another context, or the
+    ///   driver reports an error.
+    ///
+    /// The node is then unchanged.
     #[doc(alias = "cuGraphEventRecordNodeSetEvent")]
     #[doc(alias = "cuGraphNodeSetParams")]
+    #[doc(alias = "cudaGraphEventRecordNodeSetEvent")]
+    #[doc(alias = "cudaGraphNodeSetParams")]
     pub fn set_event(&self, event: &Event) -> Result<()> {
         self.getting(ensure_own(self.graph(), event))?;
         self.replace(NodeParams::EventRecord(event.clone()), Owners::new(), &mut record(event))
@@ -52,11 +71,12 @@ impl EventRecordNode {
 }
 
 impl EventWaitNode {
-    /// The event.
+    /// The event that the node waits for.
     ///
     /// # Errors
-    /// The node was removed.
+    /// [`Error::Removed`](crate::Error::Removed), if the node was removed.
     #[doc(alias = "cuGraphEventWaitNodeGetEvent")]
+    #[doc(alias = "cudaGraphEventWaitNodeGetEvent")]
     pub fn event(&self) -> Result<Event> {
         match self.node_params()? {
             NodeParams::EventWait(event) => Ok(event),
@@ -64,46 +84,65 @@ impl EventWaitNode {
         }
     }
 
-    /// Waits for another event from now on. Executables made before go on with the one before.
+    /// Replaces the event that the node waits for. Existing executables keep the old one.
     ///
-    /// Stands on `cuGraphNodeSetParams`, CUDA 12.2.
+    /// Calls `cuGraphNodeSetParams` (CUDA 12.2).
     ///
     /// # Errors
-    /// As [`Frontier::wait`]; the node is as it was then.
+    /// - [`Error::Removed`](crate::Error::Removed), if the node was removed.
+    /// - [`Error::Handles`](crate::Error::Handles), if the driver reports an error.
+    ///
+    /// The node is then unchanged.
     #[doc(alias = "cuGraphEventWaitNodeSetEvent")]
     #[doc(alias = "cuGraphNodeSetParams")]
+    #[doc(alias = "cudaGraphEventWaitNodeSetEvent")]
+    #[doc(alias = "cudaGraphNodeSetParams")]
     pub fn set_event(&self, event: &Event) -> Result<()> {
         self.replace(NodeParams::EventWait(event.clone()), Owners::new(), &mut wait(event.as_raw()))
     }
 }
 
 impl Frontier<'_> {
-    /// Adds a node that records `event` when all before it is done. Each launch records it anew.
+    /// Adds a node that records `event` once all nodes of the frontier have ended. Every launch
+    /// records it anew.
     ///
-    /// With events that keep the time, [`Event::elapsed_since`] measures across nodes, once the
-    /// launch is done.
+    /// If two events have timing enabled, [`Event::elapsed_since`] measures the time between their
+    /// nodes after the launch has ended.
     ///
-    /// Stands on `cuGraphAddNode`, CUDA 12.2.
+    /// Calls `cuGraphAddNode` (CUDA 12.2).
     ///
     /// # Errors
-    /// An event of another context; a node of the frontier was removed; or what the driver answers.
+    /// - [`Error::NotInBody`](crate::Error::NotInBody), if the frontier lies in the body of a
+    ///   conditional node.
+    /// - [`Error::Removed`](crate::Error::Removed), if a node of the frontier was removed.
+    /// - [`Error::Handles`](crate::Error::Handles), if the event belongs to another context, or the
+    ///   driver reports an error.
     #[doc(alias = "cuGraphAddEventRecordNode")]
     #[doc(alias = "cuGraphAddNode")]
+    #[doc(alias = "cudaGraphAddEventRecordNode")]
+    #[doc(alias = "cudaGraphAddNode")]
+    #[doc(alias = "cudaEventRecord")]
     pub fn record(&self, event: &Event) -> Result<EventRecordNode> {
         ensure_own(self.graph(), event)?;
         let node_params = NodeParams::EventRecord(event.clone());
         self.add(node_params, Owners::new(), &mut record(event)).map(EventRecordNode::wrap)
     }
 
-    /// Adds a node that waits for `event` as it was recorded last when the graph is launched; at
-    /// once if it never was. The event may be of another context.
+    /// Adds a node that waits for the latest record of `event` before the launch. If the event was
+    /// never recorded, the node ends at once. The event may belong to another context.
     ///
-    /// Stands on `cuGraphAddNode`, CUDA 12.2.
+    /// Calls `cuGraphAddNode` (CUDA 12.2).
     ///
     /// # Errors
-    /// A node of the frontier was removed, or what the driver answers.
+    /// - [`Error::NotInBody`](crate::Error::NotInBody), if the frontier lies in the body of a
+    ///   conditional node.
+    /// - [`Error::Removed`](crate::Error::Removed), if a node of the frontier was removed.
+    /// - [`Error::Handles`](crate::Error::Handles), if the driver reports an error.
     #[doc(alias = "cuGraphAddEventWaitNode")]
     #[doc(alias = "cuGraphAddNode")]
+    #[doc(alias = "cudaGraphAddEventWaitNode")]
+    #[doc(alias = "cudaGraphAddNode")]
+    #[doc(alias = "cudaStreamWaitEvent")]
     pub fn wait(&self, event: &Event) -> Result<EventWaitNode> {
         let node_params = NodeParams::EventWait(event.clone());
         self.add(node_params, Owners::new(), &mut wait(event.as_raw())).map(EventWaitNode::wrap)
@@ -114,19 +153,19 @@ fn ensure_own(graph: &Graph, event: &Event) -> Result<()> {
     ensure_of_graph(graph.context(), event.context(), || "the event to record")
 }
 
-/// The driver's form of a node that records an event.
+/// The driver's parameters of a node that records an event.
 fn record(event: &Event) -> CUgraphNodeParams {
     event.set_in_graphs();
     let mut params = blank(CUgraphNodeType::CU_GRAPH_NODE_TYPE_EVENT_RECORD);
-    let to = &mut params.__bindgen_anon_1;
-    to.eventRecord.event = event.as_raw();
+    let fields = &mut params.__bindgen_anon_1;
+    fields.eventRecord.event = event.as_raw();
     params
 }
 
-/// The driver's form of a node that waits for an event.
+/// The driver's parameters of a node that waits for an event.
 fn wait(event: CUevent) -> CUgraphNodeParams {
     let mut params = blank(CUgraphNodeType::CU_GRAPH_NODE_TYPE_WAIT_EVENT);
-    let to = &mut params.__bindgen_anon_1;
-    to.eventWait.event = event;
+    let fields = &mut params.__bindgen_anon_1;
+    fields.eventWait.event = event;
     params
 }

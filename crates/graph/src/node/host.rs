@@ -1,4 +1,4 @@
-//! Nodes that call a function on the host.
+//! Host nodes: call functions on the host.
 
 use core::ffi::c_void;
 
@@ -16,11 +16,20 @@ use crate::state::params::NodeParams;
 use crate::state::raw_params::blank;
 
 typed! {
-    /// A node that calls a function of the host, on a thread of the driver's.
+    /// A node that calls a function on the host, on a thread of the driver.
+    ///
+    /// The node and each executable made from it own the closure, or the data of the function.
+    ///
+    /// Add one with [`Frontier::host`], or with [`Frontier::host_with`] for a closure that reads
+    /// and writes pinned memory. [`Frontier::host_function`] and [`Frontier::host_raw`] take C
+    /// functions.
+    #[doc(alias = "CUDA_HOST_NODE_PARAMS")]
+    #[doc(alias = "cudaHostNodeParams")]
+    #[doc(alias = "cudaGraphNodeTypeHost")]
     HostCallbackNode, HostCallback
 }
 
-/// A call, with what it keeps alive.
+/// A checked call with its owner.
 struct Prepared {
     host: Host,
     owner: Owner,
@@ -32,8 +41,9 @@ impl HostCallbackNode {
     /// The C function; `None` for a closure.
     ///
     /// # Errors
-    /// The node was removed.
+    /// [`Error::Removed`](crate::Error::Removed), if the node was removed.
     #[doc(alias = "cuGraphHostNodeGetParams")]
+    #[doc(alias = "cudaGraphHostNodeGetParams")]
     pub fn function(&self) -> Result<Option<HostFunction>> {
         Ok(match self.host()? {
             Host::Closure(_) => None,
@@ -41,11 +51,13 @@ impl HostCallbackNode {
         })
     }
 
-    /// The pointer that goes to the function, where it was given as one ([`Frontier::host_raw`]).
+    /// The pointer given to [`Frontier::host_raw`] or [`set_raw`](Self::set_raw); `None` for a node
+    /// made in another way.
     ///
     /// # Errors
-    /// The node was removed.
+    /// [`Error::Removed`](crate::Error::Removed), if the node was removed.
     #[doc(alias = "cuGraphHostNodeGetParams")]
+    #[doc(alias = "cudaGraphHostNodeGetParams")]
     pub fn data(&self) -> Result<Option<*mut c_void>> {
         Ok(match self.host()? {
             Host::Raw(_, data) => Some(data.0),
@@ -53,25 +65,35 @@ impl HostCallbackNode {
         })
     }
 
-    /// Calls another closure from now on. The node lets go of what it called before; executables
-    /// made before go on with it.
+    /// Replaces the function with a closure; see [`Frontier::host`].
     ///
-    /// Stands on `cuGraphNodeSetParams`, CUDA 12.2.
+    /// The node drops what it called before. Existing executables keep the old function and own it.
+    ///
+    /// Calls `cuGraphNodeSetParams` (CUDA 12.2).
     ///
     /// # Errors
-    /// The node was removed, or what the driver answers; the node is as it was then.
+    /// - [`Error::Removed`](crate::Error::Removed), if the node was removed.
+    /// - [`Error::Handles`](crate::Error::Handles), if the driver reports an error.
+    ///
+    /// The node is then unchanged.
     #[doc(alias = "cuGraphHostNodeSetParams")]
     #[doc(alias = "cuGraphNodeSetParams")]
+    #[doc(alias = "cudaGraphHostNodeSetParams")]
+    #[doc(alias = "cudaGraphNodeSetParams")]
     pub fn set<F: Fn() + Send + Sync + 'static>(&self, call: F) -> Result<()> {
         self.replace_by(closure(self.graph(), call)?)
     }
 
-    /// Calls another closure with memory from now on; see [`set`](Self::set) and
-    /// [`Frontier::host_with`].
+    /// Replaces the function with a closure that gets views of memory; see [`Frontier::host_with`].
+    ///
+    /// Existing executables keep the old function. Calls `cuGraphNodeSetParams` (CUDA 12.2).
     ///
     /// # Errors
-    /// As [`set`](Self::set) and [`Frontier::host_with`].
+    /// The errors of [`set`](Self::set) and of [`Frontier::host_with`]. The node is then unchanged.
     #[doc(alias = "cuGraphHostNodeSetParams")]
+    #[doc(alias = "cuGraphNodeSetParams")]
+    #[doc(alias = "cudaGraphHostNodeSetParams")]
+    #[doc(alias = "cudaGraphNodeSetParams")]
     pub fn set_with<M, F>(&self, memory: M, call: F) -> Result<()>
     where
         M: Viewable,
@@ -80,29 +102,42 @@ impl HostCallbackNode {
         self.replace_by(looking(self.graph(), memory, call)?)
     }
 
-    /// Calls a C function with data that the node keeps from now on; see [`set`](Self::set).
+    /// Replaces the function with a C function and data that the node owns; see
+    /// [`Frontier::host_function`].
+    ///
+    /// Existing executables keep the old function. Calls `cuGraphNodeSetParams` (CUDA 12.2).
     ///
     /// # Safety
-    /// As [`Frontier::host_function`].
+    /// As for [`Frontier::host_function`].
     ///
     /// # Errors
-    /// As [`set`](Self::set).
+    /// The errors of [`set`](Self::set). The node is then unchanged.
+    #[doc(alias = "cuGraphHostNodeSetParams")]
+    #[doc(alias = "cuGraphNodeSetParams")]
+    #[doc(alias = "cudaGraphHostNodeSetParams")]
+    #[doc(alias = "cudaGraphNodeSetParams")]
     pub unsafe fn set_function<T: Send + Sync + 'static>(
         &self,
         function: HostFunction,
         data: T,
     ) -> Result<()> {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller promises this.
         self.replace_by(unsafe { with_data(self.graph(), function, data) }?)
     }
 
-    /// Calls a C function with a pointer from now on; see [`set`](Self::set).
+    /// Replaces the function with a C function and a pointer; see [`Frontier::host_raw`].
+    ///
+    /// Existing executables keep the old function. Calls `cuGraphNodeSetParams` (CUDA 12.2).
     ///
     /// # Safety
-    /// As [`Frontier::host_raw`].
+    /// As for [`Frontier::host_raw`].
     ///
     /// # Errors
-    /// As [`set`](Self::set).
+    /// The errors of [`set`](Self::set). The node is then unchanged.
+    #[doc(alias = "cuGraphHostNodeSetParams")]
+    #[doc(alias = "cuGraphNodeSetParams")]
+    #[doc(alias = "cudaGraphHostNodeSetParams")]
+    #[doc(alias = "cudaGraphNodeSetParams")]
     pub unsafe fn set_raw(
         &self,
         function: HostFunction,
@@ -115,7 +150,7 @@ impl HostCallbackNode {
     fn host(&self) -> Result<Host> {
         match self.node_params()? {
             NodeParams::Host(host) => Ok(host),
-            // The handle is made for rows of its kind only, and a row keeps its kind.
+            // A handle is made only for a record of its kind, and a record keeps its kind.
             _ => Err(self.removed()),
         }
     }
@@ -127,31 +162,34 @@ impl HostCallbackNode {
 }
 
 impl Frontier<'_> {
-    /// Adds a node that calls a closure at each launch, on a thread of the driver's. What comes
-    /// after the node waits until it has returned.
-    ///
-    /// The node and each executable made of it own the closure. Two executables may call it at the
-    /// same time.
-    ///
-    /// No driver call is permitted in there, not even a small one. Most of this library's give an
-    /// error that says so; those on the way of a launch do not look, such as
-    /// [`GraphExec::launch`](crate::GraphExec::launch) and the adds of nodes: keep them out.
-    /// Buffers, executables and all else may be dropped. A panic is caught, reported to the hook of
-    /// [`set_panic_hook`](crate::set_panic_hook), and the graph goes on.
+    /// Adds a node that calls a closure at every launch, on a thread of the driver. The nodes after
+    /// it wait until the closure returns.
     ///
     /// ```no_run
     /// # fn example(graph: &cuda_graph::Graph, step: &cuda_graph::Node) -> cuda_graph::Result<()> {
-    /// let (ready, done) = std::sync::mpsc::channel();
-    /// let tell = step.then().host(move || drop(ready.send(())))?;
+    /// let (sender, done) = std::sync::mpsc::channel();
+    /// let notify = step.then().host(move || drop(sender.send(())))?;
     /// # Ok(())
     /// # }
     /// ```
     ///
-    /// A closure that keeps a handle of its own graph, or of one of its nodes, keeps the graph from
-    /// ever ending.
+    /// # The closure
+    /// The node and each executable made from it own the closure. Two executables may call it at
+    /// the same time.
     ///
-    /// It may be called more than once, and by several threads, so it cannot change what it has
-    /// without a lock or atomics:
+    /// CUDA forbids driver calls in host functions. Most methods of this library return an error
+    /// there. Methods on hot paths do not check, such as
+    /// [`GraphExec::launch`](crate::GraphExec::launch) and those that add nodes: do not call them.
+    /// Buffers, executables and all other handles may be dropped.
+    ///
+    /// A panic is caught and reported to the hook of [`set_panic_hook`](crate::set_panic_hook). The
+    /// graph goes on.
+    ///
+    /// A closure that owns a handle of its own graph, or of a node of it, is a reference cycle: the
+    /// graph is never destroyed.
+    ///
+    /// Since the driver may call the closure more than once and from several threads, it can change
+    /// its captured values only through locks or atomics:
     ///
     /// ```compile_fail,E0594
     /// # fn example(graph: &cuda_graph::Graph) -> cuda_graph::Result<()> {
@@ -182,7 +220,7 @@ impl Frontier<'_> {
     /// # }
     /// ```
     ///
-    /// It cannot borrow what may end before the graph does:
+    /// It cannot borrow values that may end before the graph does:
     ///
     /// ```compile_fail,E0373
     /// # fn example(graph: &cuda_graph::Graph) -> cuda_graph::Result<()> {
@@ -192,29 +230,39 @@ impl Frontier<'_> {
     /// # }
     /// ```
     ///
-    /// Stands on `cuGraphAddNode`, CUDA 12.2.
+    /// Calls `cuGraphAddNode` (CUDA 12.2).
     ///
     /// # Errors
-    /// A node of the frontier was removed, or what the driver answers.
+    /// - [`Error::NotInBody`](crate::Error::NotInBody), if the frontier lies in the body of a
+    ///   conditional node.
+    /// - [`Error::Removed`](crate::Error::Removed), if a node of the frontier was removed.
+    /// - [`Error::Handles`](crate::Error::Handles), if the driver reports an error.
     #[doc(alias = "cuGraphAddHostNode")]
     #[doc(alias = "cuGraphAddNode")]
+    #[doc(alias = "cudaGraphAddHostNode")]
+    #[doc(alias = "cudaGraphAddNode")]
+    #[doc(alias = "cuLaunchHostFunc")]
+    #[doc(alias = "cudaLaunchHostFunc")]
+    #[doc(alias = "callback")]
     pub fn host<F: Fn() + Send + Sync + 'static>(&self, call: F) -> Result<HostCallbackNode> {
         self.add_call(closure(self.graph(), call)?)
     }
 
-    /// Adds a node that calls a closure that looks at pinned, registered or managed memory:
-    /// `memory` is a shared buffer, a slice of one, or a tuple of these, and the closure is given a
-    /// [`HostView`](crate::HostView) of each. The node and each executable made of it own the
-    /// closure and keep the memory; see [`host`](Self::host).
+    /// Adds a node that calls a closure with views of pinned, registered or managed memory.
     ///
-    /// While the closure runs, nobody else of the host has a view of that memory. If somebody has
-    /// one when it is to be called, it is not called, the hook of
-    /// [`set_panic_hook`](crate::set_panic_hook) is told, and the graph goes on. Work of the device
-    /// that is not ordered with the node may read and write the memory meanwhile; see
-    /// [`HostView`](crate::HostView).
+    /// `memory` is a shared host buffer, a slice of one, or a tuple of these. The closure gets a
+    /// [`HostView`](crate::HostView) of each. The node and each executable made from it own the
+    /// closure and keep the memory alive. The rules of [`host`](Self::host) apply.
+    ///
+    /// While the closure runs, the views are exclusive on the host. If another view of the memory
+    /// exists when the closure is due, the closure is skipped, the hook of
+    /// [`set_panic_hook`](crate::set_panic_hook) gets a report, and the graph goes on. Device work
+    /// that is not ordered with the node may read and write the memory meanwhile.
     ///
     /// ```no_run
-    /// # fn example(graph: &cuda_graph::Graph, sums: &cuda_handles::Buffer<f32>) -> cuda_graph::Result<()> {
+    /// # use cuda_graph::{Graph, Result};
+    /// # use cuda_handles::Buffer;
+    /// # fn example(graph: &Graph, sums: &Buffer<f32>) -> Result<()> {
     /// let host = graph.context().pinned_zeros::<f32>(sums.len())?.share();
     /// let copy = graph.root().copy_to_host(sums, &host)?;
     /// copy.then().host_with(&host, |sums| println!("{:?}", sums.to_vec()))?;
@@ -222,12 +270,21 @@ impl Frontier<'_> {
     /// # }
     /// ```
     ///
-    /// Stands on `cuGraphAddNode`, CUDA 12.2.
+    /// Calls `cuGraphAddNode` (CUDA 12.2).
     ///
     /// # Errors
-    /// As [`host`](Self::host); memory of another context, or which the host does not reach.
+    /// - [`Error::NotInBody`](crate::Error::NotInBody), if the frontier lies in the body of a
+    ///   conditional node.
+    /// - [`Error::Removed`](crate::Error::Removed), if a node of the frontier was removed.
+    /// - [`Error::Handles`](crate::Error::Handles), if the memory belongs to another context or the
+    ///   host cannot access it, or if the driver reports an error.
     #[doc(alias = "cuGraphAddHostNode")]
     #[doc(alias = "cuGraphAddNode")]
+    #[doc(alias = "cudaGraphAddHostNode")]
+    #[doc(alias = "cudaGraphAddNode")]
+    #[doc(alias = "cuLaunchHostFunc")]
+    #[doc(alias = "cudaLaunchHostFunc")]
+    #[doc(alias = "callback")]
     pub fn host_with<M, F>(&self, memory: M, call: F) -> Result<HostCallbackNode>
     where
         M: Viewable,
@@ -236,50 +293,61 @@ impl Frontier<'_> {
         self.add_call(looking(self.graph(), memory, call)?)
     }
 
-    /// Adds a node that calls a C function with a pointer to `data`, which the node and each
-    /// executable made of it own. Its address stays the same.
+    /// Adds a node that calls a C function with a pointer to `data`.
     ///
-    /// For data of a size that only running code knows, see [`host_raw`](Self::host_raw).
+    /// The node and each executable made from it own `data`. Its address never changes. If the type
+    /// of the data is unknown at compile time, use [`host_raw`](Self::host_raw).
     ///
-    /// Stands on `cuGraphAddNode`, CUDA 12.2.
+    /// Calls `cuGraphAddNode` (CUDA 12.2).
     ///
     /// # Safety
-    /// - The function can be called with a pointer to a `T` on any thread, several times, and by
+    /// - `function` may be called with a pointer to a `T` on any thread, several times, and on
     ///   several threads at once.
-    /// - It writes to the data only where that can be done behind a shared reference, and does not
-    ///   use the pointer after it has returned.
+    /// - It writes to the data only as a shared reference allows (interior mutability), and does
+    ///   not use the pointer after it has returned.
     /// - It neither unwinds nor ends the thread.
     ///
     /// # Errors
-    /// As [`host`](Self::host).
+    /// The errors of [`host`](Self::host).
     #[doc(alias = "cuGraphAddHostNode")]
     #[doc(alias = "cuGraphAddNode")]
+    #[doc(alias = "cudaGraphAddHostNode")]
+    #[doc(alias = "cudaGraphAddNode")]
+    #[doc(alias = "cuLaunchHostFunc")]
+    #[doc(alias = "cudaLaunchHostFunc")]
+    #[doc(alias = "callback")]
     pub unsafe fn host_function<T: Send + Sync + 'static>(
         &self,
         function: HostFunction,
         data: T,
     ) -> Result<HostCallbackNode> {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller promises this.
         self.add_call(unsafe { with_data(self.graph(), function, data) }?)
     }
 
-    /// Adds a node that calls a C function with a pointer. The node and each executable made of it
-    /// own `owner`.
+    /// Adds a node that calls a C function with a pointer. The node and each executable made from
+    /// it own `owner`.
     ///
-    /// The driver gets function and pointer as they are.
+    /// The driver gets the function and the pointer unchanged.
     ///
-    /// Stands on `cuGraphAddNode`, CUDA 12.2.
+    /// Calls `cuGraphAddNode` (CUDA 12.2).
     ///
     /// # Safety
-    /// - The function can be called with this pointer on any thread, as often as executables of the
-    ///   graph are launched, and by several threads at once, as long as `owner` lives. After a
-    ///   context was lost, which lets the owners go, that includes a call that is running then.
+    /// - `function` may be called with `data` on any thread, once for every launch of an executable
+    ///   of the graph, and on several threads at once, as long as `owner` lives. If the context is
+    ///   lost, `owner` may be dropped while a call is still running; that call has to be sound,
+    ///   too.
     /// - It neither unwinds nor ends the thread.
     ///
     /// # Errors
-    /// As [`host`](Self::host).
+    /// The errors of [`host`](Self::host).
     #[doc(alias = "cuGraphAddHostNode")]
     #[doc(alias = "cuGraphAddNode")]
+    #[doc(alias = "cudaGraphAddHostNode")]
+    #[doc(alias = "cudaGraphAddNode")]
+    #[doc(alias = "cuLaunchHostFunc")]
+    #[doc(alias = "cudaLaunchHostFunc")]
+    #[doc(alias = "callback")]
     pub unsafe fn host_raw(
         &self,
         function: HostFunction,
@@ -296,12 +364,12 @@ impl Frontier<'_> {
 }
 
 fn closure<F: Fn() + Send + Sync + 'static>(graph: &Graph, call: F) -> Result<Prepared> {
-    // Before the table of closures is touched, whose lock a forked child may find held.
+    // Checked first: in a forked child, the lock of the table of closures may be held for ever.
     graph.context().ensure_usable()?;
     Ok(prepared(Callable::new(call)))
 }
 
-/// As [`closure`], with the memory that it looks at.
+/// The call of a closure that gets views of memory.
 fn looking<M, F>(graph: &Graph, memory: M, call: F) -> Result<Prepared>
 where
     M: Viewable,
@@ -315,10 +383,10 @@ fn prepared(Callable { data, name, owner }: Callable) -> Prepared {
     Prepared { host: Host::Closure(name), owner, function: host_function::call, data }
 }
 
-/// The data is part of a closure, so that it lives through a call as well.
+/// The call of a C function. Its data lies in a closure, so that it outlives a running call.
 ///
 /// # Safety
-/// As [`Frontier::host_function`].
+/// As for [`Frontier::host_function`].
 unsafe fn with_data<T: Send + Sync + 'static>(
     graph: &Graph,
     function: HostFunction,
@@ -326,7 +394,7 @@ unsafe fn with_data<T: Send + Sync + 'static>(
 ) -> Result<Prepared> {
     let call = move || {
         let data: *const T = &raw const data;
-        // SAFETY: the data lives as long as the closure does; the rest is the caller's promise.
+        // SAFETY: the data lives as long as the closure. The caller promises the rest.
         unsafe { function(data.cast_mut().cast()) }
     };
     Ok(Prepared { host: Host::Function(function), ..closure(graph, call)? })
@@ -336,11 +404,11 @@ fn raw(function: HostFunction, data: *mut c_void, owner: Owner) -> Prepared {
     Prepared { host: Host::raw(function, data), owner, function, data }
 }
 
-/// The driver's form of a host node.
+/// The driver's parameters of a host node.
 fn params(function: HostFunction, data: *mut c_void) -> CUgraphNodeParams {
     let mut params = blank(CUgraphNodeType::CU_GRAPH_NODE_TYPE_HOST);
-    let to = &mut params.__bindgen_anon_1;
-    to.host.fn_ = Some(function);
-    to.host.userData = data;
+    let fields = &mut params.__bindgen_anon_1;
+    fields.host.fn_ = Some(function);
+    fields.host.userData = data;
     params
 }

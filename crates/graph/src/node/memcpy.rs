@@ -1,4 +1,4 @@
-//! Nodes that copy memory.
+//! Copy nodes: copy memory.
 
 use std::sync::Arc;
 
@@ -18,61 +18,77 @@ use crate::state::params::NodeParams;
 use crate::state::raw_params::blank;
 
 typed! {
-    /// A node that copies memory: a row of bytes, a rectangle or a box, between any two of device
-    /// memory, pinned and managed memory.
+    /// A node that copies memory: a row of bytes, a rectangle of rows, or a box of layers.
+    ///
+    /// Source and destination are device, pinned, registered or managed memory in any combination.
+    /// The node keeps both alive.
+    ///
+    /// Add one with [`Frontier::copy`], [`copy_2d`](Frontier::copy_2d),
+    /// [`copy_3d`](Frontier::copy_3d), [`copy_peer`](Frontier::copy_peer) or, by addresses,
+    /// [`copy_raw`](Frontier::copy_raw).
+    #[doc(alias = "CUDA_MEMCPY_NODE_PARAMS")]
+    #[doc(alias = "cudaMemcpyNodeParams")]
+    #[doc(alias = "cudaGraphNodeTypeMemcpy")]
     MemcpyNode, Memcpy
 }
 
-/// A copy, checked, with what it keeps alive.
+/// A checked copy with its owners.
 type Prepared = (CopyLayout, Owners);
 
 impl MemcpyNode {
-    /// What is copied from where to where, and where the memory lies.
+    /// The copy in bytes: addresses, extent and pitches, and the kind of memory on each side.
     ///
     /// # Errors
-    /// The node was removed.
+    /// [`Error::Removed`], if the node was removed.
     #[doc(alias = "cuGraphMemcpyNodeGetParams")]
+    #[doc(alias = "cudaGraphMemcpyNodeGetParams")]
     pub fn layout(&self) -> Result<CopyLayout> {
         match self.node_params()? {
             NodeParams::Memcpy(layout) => Ok(layout),
-            // The handle is made for rows of its kind only, and a row keeps its kind.
+            // A handle is made only for a record of its kind, and a record keeps its kind.
             _ => Err(self.removed()),
         }
     }
 
-    /// The address copied from.
+    /// The source address.
     ///
     /// # Errors
-    /// The node was removed.
+    /// [`Error::Removed`], if the node was removed.
     pub fn source(&self) -> Result<CUdeviceptr> {
         self.layout().map(|layout| layout.source.address)
     }
 
-    /// The address copied to.
+    /// The destination address.
     ///
     /// # Errors
-    /// The node was removed.
+    /// [`Error::Removed`], if the node was removed.
     pub fn destination(&self) -> Result<CUdeviceptr> {
         self.layout().map(|layout| layout.destination.address)
     }
 
-    /// The number of bytes copied.
+    /// The number of bytes that the node copies.
     ///
     /// # Errors
-    /// The node was removed.
+    /// [`Error::Removed`], if the node was removed.
     pub fn bytes(&self) -> Result<usize> {
         self.layout().map(|layout| layout.bytes())
     }
 
-    /// Copies `source` to `destination` from now on, in place of what it was made for; also where
-    /// that was of another kind or dimension. Executables made before go on as they are.
+    /// Replaces the node's copy with a copy of `source` to `destination`; see [`Frontier::copy`].
     ///
-    /// Stands on `cuGraphNodeSetParams`, CUDA 12.2.
+    /// The old copy may have had other dimensions or other kinds of memory. Existing executables
+    /// keep it.
+    ///
+    /// Calls `cuGraphNodeSetParams` (CUDA 12.2).
     ///
     /// # Errors
-    /// As [`Frontier::copy`]; the node is as it was then.
+    /// [`Error::Removed`], if the node was removed, and the errors of [`Frontier::copy`]. The node
+    /// is then unchanged.
     #[doc(alias = "cuGraphMemcpyNodeSetParams")]
     #[doc(alias = "cuGraphNodeSetParams")]
+    #[doc(alias = "cudaGraphMemcpyNodeSetParams")]
+    #[doc(alias = "cudaGraphMemcpyNodeSetParams1D")]
+    #[doc(alias = "cudaGraphNodeSetParams")]
     pub fn set<'a, 'b, T: Element>(
         &self,
         source: impl NodeMemory<'a, T>,
@@ -85,26 +101,41 @@ impl MemcpyNode {
         ))?)
     }
 
-    /// Copies a rectangle from now on; see [`set`](Self::set).
+    /// Replaces the node's copy with a copy of a rectangle; see [`set`](Self::set).
     ///
     /// # Errors
-    /// As [`Frontier::copy_2d`].
+    /// [`Error::Removed`], if the node was removed, and the errors of [`Frontier::copy_2d`]. The
+    /// node is then unchanged.
+    #[doc(alias = "cuGraphMemcpyNodeSetParams")]
+    #[doc(alias = "cuGraphNodeSetParams")]
+    #[doc(alias = "cudaGraphMemcpyNodeSetParams")]
+    #[doc(alias = "cudaGraphNodeSetParams")]
     pub fn set_2d<T: Element>(&self, copy: Copy2d<'_, T>) -> Result<()> {
         self.set_3d(copy.layer())
     }
 
-    /// Copies a box from now on; see [`set`](Self::set).
+    /// Replaces the node's copy with a copy of a box; see [`set`](Self::set).
     ///
     /// # Errors
-    /// As [`Frontier::copy_3d`].
+    /// [`Error::Removed`], if the node was removed, and the errors of [`Frontier::copy_3d`]. The
+    /// node is then unchanged.
+    #[doc(alias = "cuGraphMemcpyNodeSetParams")]
+    #[doc(alias = "cuGraphNodeSetParams")]
+    #[doc(alias = "cudaGraphMemcpyNodeSetParams")]
+    #[doc(alias = "cudaGraphNodeSetParams")]
     pub fn set_3d<T: Element>(&self, copy: Copy3d<'_, T>) -> Result<()> {
         self.replace_by(self.getting(boxed(self.graph().context(), copy))?)
     }
 
-    /// Copies between devices from now on; see [`set`](Self::set).
+    /// Replaces the node's copy with a copy between contexts; see [`set`](Self::set).
     ///
     /// # Errors
-    /// As [`Frontier::copy_peer`].
+    /// [`Error::Removed`], if the node was removed, and the errors of [`Frontier::copy_peer`]. The
+    /// node is then unchanged.
+    #[doc(alias = "cuGraphMemcpyNodeSetParams")]
+    #[doc(alias = "cuGraphNodeSetParams")]
+    #[doc(alias = "cudaGraphMemcpyNodeSetParams")]
+    #[doc(alias = "cudaGraphNodeSetParams")]
     pub fn set_peer<'a, 'b, T: Element>(
         &self,
         source: impl NodeMemory<'a, T>,
@@ -114,13 +145,18 @@ impl MemcpyNode {
         self.getting(between(context, source.operand(), destination.operand(), |copy| self.replace_by(copy)))
     }
 
-    /// Copies between addresses from now on; see [`set`](Self::set).
+    /// Replaces the node's copy with a copy between addresses; see [`set`](Self::set).
     ///
     /// # Safety
-    /// As [`Frontier::copy_raw`].
+    /// As for [`Frontier::copy_raw`].
     ///
     /// # Errors
-    /// As [`Frontier::copy_raw`].
+    /// [`Error::Removed`], if the node was removed, and the errors of [`Frontier::copy_raw`]. The
+    /// node is then unchanged.
+    #[doc(alias = "cuGraphMemcpyNodeSetParams")]
+    #[doc(alias = "cuGraphNodeSetParams")]
+    #[doc(alias = "cudaGraphMemcpyNodeSetParams")]
+    #[doc(alias = "cudaGraphNodeSetParams")]
     pub unsafe fn set_raw(&self, copy: RawCopy) -> Result<()> {
         self.replace_by(copy.prepare(self.graph().context())?)
     }
@@ -132,21 +168,43 @@ impl MemcpyNode {
 }
 
 impl Frontier<'_> {
-    /// Adds a node that copies `source` to `destination`, which has as many elements and does not
-    /// overlap it: device memory, pinned or managed memory, of whichever
-    /// [kinds](cuda_handles::MemoryKind).
+    /// Adds a node that copies `source` to `destination`.
     ///
-    /// Memory of the graph is copied by nodes that are added before its [free node](Self::free),
-    /// also those that run before that.
+    /// Both are device, pinned, registered or managed memory, of any
+    /// [kind](cuda_handles::MemoryKind). They have the same length and do not overlap.
     ///
-    /// Stands on `cuGraphAddNode`, CUDA 12.2.
+    /// Copies of memory of an [allocation node](crate::AllocNode) are added before its [free
+    /// node](Self::free), also those that run before it.
+    ///
+    /// ```no_run
+    /// # use cuda_graph::{Graph, Result};
+    /// # use cuda_handles::Buffer;
+    /// # fn example(graph: &Graph, numbers: &Buffer<f32>, backup: &Buffer<f32>) -> Result<()> {
+    /// let copy = graph.root().copy(numbers, backup)?;
+    /// copy.then().copy(numbers.slice(..16)?, backup.slice(16..32)?)?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// Calls `cuGraphAddNode` (CUDA 12.2).
     ///
     /// # Errors
-    /// Different lengths, overlapping slices, no elements, memory of another context (see
-    /// [`copy_peer`](Self::copy_peer)); memory of the graph for which there is a free node
-    /// ([`Error::FreedBefore`]); a node of the frontier was removed; or what the driver answers.
+    /// - [`Error::NoElements`], if there is nothing to copy.
+    /// - [`Error::Handles`], if the lengths differ ([`Length`](HandleError::Length)), the slices
+    ///   overlap ([`Overlap`](HandleError::Overlap)), the memory belongs to another context
+    ///   ([`WrongContext`](HandleError::WrongContext); see [`copy_peer`](Self::copy_peer)), or the
+    ///   driver reports an error.
+    /// - [`Error::ForeignMemory`], if the memory belongs to an allocation node of another graph.
+    /// - [`Error::FreedBefore`], if a free node for the memory exists.
+    /// - [`Error::Removed`], if a node of the frontier was removed.
     #[doc(alias = "cuGraphAddMemcpyNode")]
     #[doc(alias = "cuGraphAddNode")]
+    #[doc(alias = "cudaGraphAddMemcpyNode")]
+    #[doc(alias = "cudaGraphAddMemcpyNode1D")]
+    #[doc(alias = "cudaGraphAddNode")]
+    #[doc(alias = "cudaMemcpyAsync")]
+    #[doc(alias = "cuMemcpyAsync")]
+    #[doc(alias = "memcpy")]
     pub fn copy<'a, 'b, T: Element>(
         &self,
         source: impl NodeMemory<'a, T>,
@@ -155,17 +213,23 @@ impl Frontier<'_> {
         self.add_copy(linear(self.graph().context(), source.operand(), destination.operand())?)
     }
 
-    /// Adds a node that copies device memory to pinned or managed memory of the same length. The
-    /// host can look at it once graph and executables are gone and their streams were waited for:
-    /// [`SharedHostBuffer::try_unique`]; until then it reads by copies in a stream's order.
+    /// Adds a node that copies device memory to pinned, registered or managed memory of the same
+    /// length.
     ///
-    /// Memory that the host holds as a slice is not taken, so that no reference of the host's
-    /// points to what a graph writes:
+    /// A host node reads the result in the graph's order ([`host_with`](Self::host_with)), and a
+    /// copy on a stream reads it in the stream's order. Once the graph and its executables are
+    /// dropped and their streams synchronised, [`SharedHostBuffer::try_unique`] makes it a slice
+    /// again.
+    ///
+    /// Host memory that the caller can access as a slice is not accepted, so that no reference
+    /// points to memory that a graph writes:
     ///
     /// ```compile_fail,E0308
+    /// # use cuda_handles::{Buffer, Context};
+    /// # type Failure = Box<dyn std::error::Error>;
     /// # fn example(
-    /// #     context: &cuda_handles::Context, graph: &cuda_graph::Graph, buffer: &cuda_handles::Buffer<u32>
-    /// # ) -> Result<(), Box<dyn std::error::Error>> {
+    /// #     context: &Context, graph: &cuda_graph::Graph, buffer: &Buffer<u32>
+    /// # ) -> Result<(), Failure> {
     /// let host = context.pinned_zeros::<u32>(8)?;
     /// graph.root().copy_to_host(buffer, &host)?; // not shared: host.share() is
     /// println!("{}", host[0]);
@@ -174,17 +238,23 @@ impl Frontier<'_> {
     /// ```
     ///
     /// ```compile_fail,E0277
-    /// # fn example(graph: &cuda_graph::Graph, buffer: &cuda_handles::Buffer<u32>) -> cuda_graph::Result<()> {
+    /// # use cuda_graph::{Graph, Result};
+    /// # fn example(graph: &Graph, buffer: &cuda_handles::Buffer<u32>) -> Result<()> {
     /// let host = vec![0_u32; 8];
     /// graph.root().copy(&host, buffer)?; // pageable: Frontier::copy_raw takes it by address
     /// # Ok(())
     /// # }
     /// ```
     ///
-    /// Stands on `cuGraphAddNode`, CUDA 12.2.
+    /// Calls `cuGraphAddNode` (CUDA 12.2).
     ///
     /// # Errors
-    /// As [`copy`](Self::copy).
+    /// The errors of [`copy`](Self::copy).
+    #[doc(alias = "cuGraphAddMemcpyNode")]
+    #[doc(alias = "cuGraphAddNode")]
+    #[doc(alias = "cudaGraphAddMemcpyNode")]
+    #[doc(alias = "cudaGraphAddNode")]
+    #[doc(alias = "cudaMemcpyDeviceToHost")]
     pub fn copy_to_host<'a, T: Element>(
         &self,
         source: impl NodeMemory<'a, T>,
@@ -193,13 +263,20 @@ impl Frontier<'_> {
         self.copy(source, destination)
     }
 
-    /// Adds a node that copies pinned or managed memory to device memory of the same length. What
-    /// is copied is what the memory holds when the node runs, at every launch.
+    /// Adds a node that copies pinned, registered or managed memory to device memory of the same
+    /// length.
     ///
-    /// Stands on `cuGraphAddNode`, CUDA 12.2.
+    /// Every launch copies what the memory holds when the node runs.
+    ///
+    /// Calls `cuGraphAddNode` (CUDA 12.2).
     ///
     /// # Errors
-    /// As [`copy`](Self::copy).
+    /// The errors of [`copy`](Self::copy).
+    #[doc(alias = "cuGraphAddMemcpyNode")]
+    #[doc(alias = "cuGraphAddNode")]
+    #[doc(alias = "cudaGraphAddMemcpyNode")]
+    #[doc(alias = "cudaGraphAddNode")]
+    #[doc(alias = "cudaMemcpyHostToDevice")]
     pub fn copy_from_host<'a, T: Element>(
         &self,
         source: &SharedHostBuffer<T>,
@@ -208,52 +285,75 @@ impl Frontier<'_> {
         self.copy(source, destination)
     }
 
-    /// Adds a node that copies a rectangle.
+    /// Adds a node that copies a rectangle: rows of equal length, with a pitch on each side.
     ///
-    /// Stands on `cuGraphAddNode`, CUDA 12.2.
+    /// Calls `cuGraphAddNode` (CUDA 12.2).
     ///
     /// # Errors
-    /// No elements; a pitch below the width; the rectangle leaves a slice, or overlaps itself;
-    /// memory of another context, or of the graph for which there is a free node
-    /// ([`Error::FreedBefore`]); a node of the frontier was removed; or what the driver answers,
-    /// which has a limit for pitches (`CU_DEVICE_ATTRIBUTE_MAX_PITCH`).
+    /// - [`Error::NoElements`], if the rectangle is empty.
+    /// - [`Error::Handles`], if a pitch is less than the width ([`Pitch`](HandleError::Pitch)), the
+    ///   rectangle does not lie in its slice ([`Bounds`](HandleError::Bounds)), source and
+    ///   destination overlap ([`Overlap`](HandleError::Overlap)), the memory belongs to another
+    ///   context ([`WrongContext`](HandleError::WrongContext)), or the driver reports an error. The
+    ///   driver also limits the pitch (`CU_DEVICE_ATTRIBUTE_MAX_PITCH`).
+    /// - [`Error::ForeignMemory`], if the memory belongs to an allocation node of another graph.
+    /// - [`Error::FreedBefore`], if a free node for the memory exists.
+    /// - [`Error::Removed`], if a node of the frontier was removed.
     #[doc(alias = "cuGraphAddMemcpyNode")]
+    #[doc(alias = "cuGraphAddNode")]
+    #[doc(alias = "cudaGraphAddMemcpyNode")]
+    #[doc(alias = "cudaGraphAddNode")]
+    #[doc(alias = "cudaMemcpy2DAsync")]
+    #[doc(alias = "cuMemcpy2DAsync")]
     pub fn copy_2d<T: Element>(&self, copy: Copy2d<'_, T>) -> Result<MemcpyNode> {
         self.copy_3d(copy.layer())
     }
 
-    /// Adds a node that copies a box.
+    /// Adds a node that copies a box: layers of rows, with a pitch and a number of rows per layer
+    /// on each side.
     ///
-    /// Stands on `cuGraphAddNode`, CUDA 12.2.
+    /// Calls `cuGraphAddNode` (CUDA 12.2).
     ///
     /// # Errors
-    /// No elements; a pitch below the width, or fewer rows than the height; the box leaves a slice,
-    /// or overlaps itself; memory of another context, or of the graph for which there is a free
-    /// node ([`Error::FreedBefore`]); a node of the frontier was removed; or what the driver
-    /// answers, which has a limit for pitches (`CU_DEVICE_ATTRIBUTE_MAX_PITCH`).
+    /// The errors of [`copy_2d`](Self::copy_2d). [`Pitch`](HandleError::Pitch) also means that a
+    /// layer has fewer rows than the height.
     #[doc(alias = "cuGraphAddMemcpyNode")]
+    #[doc(alias = "cuGraphAddNode")]
+    #[doc(alias = "cudaGraphAddMemcpyNode")]
+    #[doc(alias = "cudaGraphAddNode")]
+    #[doc(alias = "cudaMemcpy3DAsync")]
+    #[doc(alias = "cuMemcpy3DAsync")]
     pub fn copy_3d<T: Element>(&self, copy: Copy3d<'_, T>) -> Result<MemcpyNode> {
         self.add_copy(boxed(self.graph().context(), copy)?)
     }
 
-    /// Adds a node that copies memory of one context to memory of another, of the same length. One
-    /// of the two is the graph's. What the other one's streams do with the memory before and after
-    /// a launch has to be put in order with it, by [`Stream::wait_for`].
+    /// Adds a node that copies memory of one context to memory of another, of the same length.
     ///
-    /// Memory of a pool is copied by a node only if the graph's device may access that pool
-    /// ([`MemPool::grant_access`]); a copy on a stream needs no access.
+    /// One side belongs to the graph's context. Order the other context's streams with the launch
+    /// by [`Stream::wait_for`], before and after it.
+    ///
+    /// If memory of a pool is copied, the graph's device needs access to the pool
+    /// ([`MemPool::grant_access`]). A copy on a stream needs no access.
     ///
     /// [`MemPool::grant_access`]: cuda_handles::MemPool::grant_access
     /// [`Stream::wait_for`]: cuda_handles::Stream::wait_for
     ///
-    /// Stands on `cuGraphAddNode`, CUDA 12.2.
+    /// Calls `cuGraphAddNode` (CUDA 12.2).
     ///
     /// # Errors
-    /// Different lengths, no elements, memory of two other contexts, or of the graph for which
-    /// there is a free node ([`Error::FreedBefore`]); memory of a pool that the graph's device may
-    /// not access ([`Error::PoolOutOfReach`]); a node of the frontier was removed; or what the
-    /// driver answers.
+    /// - [`Error::NoElements`], if there is nothing to copy.
+    /// - [`Error::Handles`], if the lengths differ ([`Length`](HandleError::Length)), neither side
+    ///   belongs to the graph's context ([`WrongContext`](HandleError::WrongContext)), or the
+    ///   driver reports an error.
+    /// - [`Error::PoolOutOfReach`], if the graph's device cannot access the pool.
+    /// - [`Error::ForeignMemory`], if the memory belongs to an allocation node of another graph.
+    /// - [`Error::FreedBefore`], if a free node for the memory exists.
+    /// - [`Error::Removed`], if a node of the frontier was removed.
     #[doc(alias = "cuMemcpyPeerAsync")]
+    #[doc(alias = "cudaGraphAddMemcpyNode")]
+    #[doc(alias = "cuGraphAddMemcpyNode")]
+    #[doc(alias = "cudaMemcpyPeerAsync")]
+    #[doc(alias = "cudaMemcpy3DPeerAsync")]
     pub fn copy_peer<'a, 'b, T: Element>(
         &self,
         source: impl NodeMemory<'a, T>,
@@ -263,27 +363,42 @@ impl Frontier<'_> {
         between(context, source.operand(), destination.operand(), |copy| self.add_copy(copy))
     }
 
-    /// Adds a node that copies between addresses. The driver is asked what memory they are of, one
-    /// call for each, and [`MemcpyNode::layout`] tells. Pageable memory of the host is refused
-    /// unless [`RawMemory::pageable`](crate::RawMemory::pageable) says that it is meant.
+    /// Adds a node that copies between addresses.
     ///
-    /// Stands on `cuGraphAddNode`, CUDA 12.2, and `cuPointerGetAttributes`, CUDA 7.0.
+    /// The driver is asked for the kind of memory at each address; [`MemcpyNode::layout`] returns
+    /// it. Pageable host memory is refused, unless
+    /// [`RawMemory::pageable`](crate::RawMemory::pageable) allows it.
+    ///
+    /// Calls `cuGraphAddNode` (CUDA 12.2) and, for each address, `cuPointerGetAttributes` (CUDA
+    /// 7.0).
     ///
     /// # Safety
     /// At every launch of an executable of the graph:
-    /// - The memory is there, the source readable and the destination writable, over all the rows
-    ///   that the description names. The owners given are kept as long as the node, and as long as
-    ///   an executable made of it meanwhile can run.
-    /// - The host has no references into memory of its own that is written, and none but shared
-    ///   ones into what is read.
-    /// - Pageable memory of the host is read during the call of the launch, and written before that
-    ///   call returns; other memory, when the node runs.
+    /// - The memory exists, the source is readable and the destination writable, in all rows that
+    ///   `copy` describes. The node keeps the owners of `copy` alive as long as it exists, and so
+    ///   does each executable made meanwhile.
+    /// - No reference on the host points into host memory that the node writes, and only shared
+    ///   references point into host memory that it reads.
+    /// - Pageable host memory is valid during the launch call, in which it is read or written.
+    ///   Other memory is valid when the node runs.
     ///
     /// # Errors
-    /// No bytes; an address that the driver knows no memory at; more bytes than are left there; a
-    /// pitch below the width, or fewer rows than the height; an overlap; a node of the frontier was
-    /// removed; or what the driver answers.
+    /// - [`Error::NoElements`], if there is nothing to copy.
+    /// - [`Error::UnknownMemory`], if the driver knows no memory at an address, or the memory is
+    ///   pageable and not allowed to be.
+    /// - [`Error::PastEnd`], if the memory ends before the copy does.
+    /// - [`Error::Handles`], if a pitch is less than the width or a layer has fewer rows than the
+    ///   height ([`Pitch`](HandleError::Pitch)), source and destination overlap
+    ///   ([`Overlap`](HandleError::Overlap)), or the driver reports an error.
+    /// - [`Error::NotInBody`], if the memory is pageable and the frontier lies in the body of a
+    ///   conditional node.
+    /// - [`Error::Removed`], if a node of the frontier was removed.
     #[doc(alias = "cuGraphAddMemcpyNode")]
+    #[doc(alias = "cuGraphAddNode")]
+    #[doc(alias = "cudaGraphAddMemcpyNode")]
+    #[doc(alias = "cudaGraphAddMemcpyNode1D")]
+    #[doc(alias = "cudaGraphAddNode")]
+    #[doc(alias = "cudaMemcpyAsync")]
     pub unsafe fn copy_raw(&self, copy: RawCopy) -> Result<MemcpyNode> {
         self.add_copy(copy.prepare(self.graph().context())?)
     }
@@ -336,7 +451,8 @@ fn peer<T>(context: &Context, source: Slice<'_, T>, destination: Slice<'_, T>) -
     Ok((layout, owners(from, to)))
 }
 
-/// Gives a node a copy between devices, with words for what the driver refuses without a reason.
+/// Gives a copy between contexts to a node. The driver refuses pools out of reach without a reason;
+/// the error names it.
 fn between<T, R>(
     context: &Context,
     source: Slice<'_, T>,
@@ -347,7 +463,7 @@ fn between<T, R>(
     give(peer(context, source, destination)?).map_err(|error| in_words(error, context, far))
 }
 
-/// The device of the one of two memories that is another device's and of a pool.
+/// The device of the first of two memories that lies in a pool of another device than the graph's.
 fn far_pool(context: &Context, memories: [&Arc<Allocation>; 2]) -> Option<Device> {
     let is_far = |memory: &&&Arc<Allocation>| {
         memory.context().device() != context.device() && memory.kind() == MemoryKind::Pooled
@@ -355,7 +471,7 @@ fn far_pool(context: &Context, memories: [&Arc<Allocation>; 2]) -> Option<Device
     memories.iter().find(is_far).map(|memory| memory.context().device())
 }
 
-/// What the driver gives no reason for.
+/// Explains an `INVALID_VALUE` by the pool out of reach.
 fn in_words(error: Error, context: &Context, far: Option<Device>) -> Error {
     match (&error, far) {
         (Error::Handles(HandleError::Driver { code: CUresult::CUDA_ERROR_INVALID_VALUE, .. }), Some(far)) => {
@@ -374,11 +490,11 @@ fn owners(source: &Arc<Allocation>, destination: &Arc<Allocation>) -> Owners {
     owners
 }
 
-/// The driver's form of a copy.
+/// The driver's parameters of a copy node.
 pub(crate) fn params(context: &Context, layout: &CopyLayout) -> CUgraphNodeParams {
     let mut params = blank(CUgraphNodeType::CU_GRAPH_NODE_TYPE_MEMCPY);
     params.__bindgen_anon_1.memcpy.copyCtx = context.as_raw();
-    // SAFETY: the union is zeroed as a whole, which is a value of this part of it.
+    // SAFETY: the union is zeroed, which is a valid value of this field.
     layout.write_to(unsafe { &mut params.__bindgen_anon_1.memcpy.copyParams });
     params
 }

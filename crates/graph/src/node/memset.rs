@@ -1,4 +1,4 @@
-//! Nodes that fill memory.
+//! Fill nodes: set memory to a value.
 
 use cuda_handles::{Context, Element, FillLayout, NodeMemory, Owner, Slice, WrongContext, assert_value};
 use cuda_sys::{CUdeviceptr, CUgraphNodeParams, CUgraphNodeType};
@@ -13,24 +13,32 @@ use crate::state::params::NodeParams;
 use crate::state::raw_params::blank;
 
 typed! {
-    /// A node that sets each element of a range or a rectangle of memory to one value: device
-    /// memory, pinned or managed memory.
+    /// A node that sets each element of a range, or of a rectangle, to one value.
+    ///
+    /// The memory is device, pinned, registered or managed memory. The node keeps it alive.
+    ///
+    /// Add one with [`Frontier::fill`], [`fill_2d`](Frontier::fill_2d), [`clear`](Frontier::clear)
+    /// or, by an address, [`fill_raw`](Frontier::fill_raw).
+    #[doc(alias = "CUDA_MEMSET_NODE_PARAMS")]
+    #[doc(alias = "cudaMemsetParams")]
+    #[doc(alias = "cudaGraphNodeTypeMemset")]
     MemsetNode, Memset
 }
 
-/// A fill, checked, with what it keeps alive.
+/// A checked fill with its owners.
 type Prepared = (FillLayout, Owners);
 
 impl MemsetNode {
-    /// What is filled with what, and where the memory lies.
+    /// The fill: address, value, element size, extent and pitch, and the kind of the memory.
     ///
     /// # Errors
-    /// The node was removed.
+    /// [`Error::Removed`], if the node was removed.
     #[doc(alias = "cuGraphMemsetNodeGetParams")]
+    #[doc(alias = "cudaGraphMemsetNodeGetParams")]
     pub fn layout(&self) -> Result<FillLayout> {
         match self.node_params()? {
             NodeParams::Memset(layout) => Ok(layout),
-            // The handle is made for rows of its kind only, and a row keeps its kind.
+            // A handle is made only for a record of its kind, and a record keeps its kind.
             _ => Err(self.removed()),
         }
     }
@@ -38,7 +46,7 @@ impl MemsetNode {
     /// The address of the first element.
     ///
     /// # Errors
-    /// The node was removed.
+    /// [`Error::Removed`], if the node was removed.
     pub fn address(&self) -> Result<CUdeviceptr> {
         self.layout().map(|layout| layout.address)
     }
@@ -46,7 +54,7 @@ impl MemsetNode {
     /// The bits of the value, in the lowest bytes.
     ///
     /// # Errors
-    /// The node was removed.
+    /// [`Error::Removed`], if the node was removed.
     pub fn value(&self) -> Result<u32> {
         self.layout().map(|layout| layout.value)
     }
@@ -54,37 +62,45 @@ impl MemsetNode {
     /// The size of an element in bytes: 1, 2 or 4.
     ///
     /// # Errors
-    /// The node was removed.
+    /// [`Error::Removed`], if the node was removed.
     pub fn element_width(&self) -> Result<usize> {
         self.layout().map(|layout| usize::from(layout.element))
     }
 
-    /// The number of elements, those of all rows.
+    /// The number of elements, in all rows together.
     ///
     /// # Errors
-    /// The node was removed.
+    /// [`Error::Removed`], if the node was removed.
     pub fn count(&self) -> Result<usize> {
         self.layout().map(|layout| layout.width * layout.height)
     }
 
-    /// Fills `target` with `value` from now on, in place of what it was made for. Executables made
-    /// before go on as they are.
+    /// Replaces the node's fill: sets `target` to `value`; see [`Frontier::fill`]. Existing
+    /// executables keep the old fill.
     ///
-    /// Stands on `cuGraphNodeSetParams`, CUDA 12.2.
+    /// Calls `cuGraphNodeSetParams` (CUDA 12.2).
     ///
     /// # Errors
-    /// As [`Frontier::fill`]; the node is as it was then.
+    /// [`Error::Removed`], if the node was removed, and the errors of [`Frontier::fill`]. The node
+    /// is then unchanged.
     #[doc(alias = "cuGraphMemsetNodeSetParams")]
     #[doc(alias = "cuGraphNodeSetParams")]
+    #[doc(alias = "cudaGraphMemsetNodeSetParams")]
+    #[doc(alias = "cudaGraphNodeSetParams")]
     pub fn set<'a, T: Element>(&self, target: impl NodeMemory<'a, T>, value: T) -> Result<()> {
         const { assert_value::<T>() };
         self.replace_by(self.getting(linear(self.graph().context(), target.operand(), value))?)
     }
 
-    /// Fills a rectangle from now on; see [`set`](Self::set).
+    /// Replaces the node's fill with the fill of a rectangle; see [`set`](Self::set).
     ///
     /// # Errors
-    /// As [`Frontier::fill_2d`].
+    /// [`Error::Removed`], if the node was removed, and the errors of [`Frontier::fill_2d`]. The
+    /// node is then unchanged.
+    #[doc(alias = "cuGraphMemsetNodeSetParams")]
+    #[doc(alias = "cuGraphNodeSetParams")]
+    #[doc(alias = "cudaGraphMemsetNodeSetParams")]
+    #[doc(alias = "cudaGraphNodeSetParams")]
     pub fn set_2d<'a, T: Element>(
         &self,
         target: impl NodeMemory<'a, T>,
@@ -102,21 +118,31 @@ impl MemsetNode {
         ))?)
     }
 
-    /// Fills memory at an address from now on; see [`set`](Self::set).
+    /// Replaces the node's fill with a fill at an address; see [`set`](Self::set).
     ///
     /// # Safety
-    /// As [`Frontier::fill_raw`].
+    /// As for [`Frontier::fill_raw`].
     ///
     /// # Errors
-    /// As [`Frontier::fill_raw`].
+    /// [`Error::Removed`], if the node was removed, and the errors of [`Frontier::fill_raw`]. The
+    /// node is then unchanged.
+    #[doc(alias = "cuGraphMemsetNodeSetParams")]
+    #[doc(alias = "cuGraphNodeSetParams")]
+    #[doc(alias = "cudaGraphMemsetNodeSetParams")]
+    #[doc(alias = "cudaGraphNodeSetParams")]
     pub unsafe fn set_raw(&self, fill: RawFill) -> Result<()> {
         self.replace_by(fill.prepare(self.graph().context())?)
     }
 
-    /// Sets all bytes of `target` to zero from now on; see [`set`](Self::set).
+    /// Replaces the node's fill: sets all bytes of `target` to zero; see [`set`](Self::set).
     ///
     /// # Errors
-    /// As [`Frontier::clear`].
+    /// [`Error::Removed`], if the node was removed, and the errors of [`Frontier::clear`]. The node
+    /// is then unchanged.
+    #[doc(alias = "cuGraphMemsetNodeSetParams")]
+    #[doc(alias = "cuGraphNodeSetParams")]
+    #[doc(alias = "cudaGraphMemsetNodeSetParams")]
+    #[doc(alias = "cudaGraphNodeSetParams")]
     pub fn set_clear<'a, T: Element>(&self, target: impl NodeMemory<'a, T>) -> Result<()> {
         self.replace_by(self.getting(cleared(self.graph().context(), target.operand()))?)
     }
@@ -128,43 +154,70 @@ impl MemsetNode {
 }
 
 impl Frontier<'_> {
-    /// Adds a node that sets each element of `target` to `value`, of a type of 1, 2 or 4 bytes.
+    /// Adds a node that sets each element of `target` to `value`. The element type has 1, 2 or 4
+    /// bytes.
     ///
-    /// Memory of the graph is filled by nodes that are added before its [free node](Self::free),
-    /// also those that run before that.
+    /// Fills of memory of an [allocation node](crate::AllocNode) are added before its [free
+    /// node](Self::free), also those that run before it.
     ///
-    /// Stands on `cuGraphAddNode`, CUDA 12.2.
+    /// Calls `cuGraphAddNode` (CUDA 12.2).
     ///
     /// # Errors
-    /// Memory that is not aligned to the size of the value, no elements, memory of another context,
-    /// or of the graph for which there is a free node ([`Error::FreedBefore`]); a node of the
-    /// frontier was removed; or what the driver answers. A value of another size does not compile:
-    /// [`cast`](cuda_handles::Slice::cast) the memory to smaller elements.
+    /// - [`Error::NoElements`], if `target` is empty.
+    /// - [`Error::Handles`], if `target` is not aligned to the size of the value
+    ///   ([`Unaligned`](cuda_handles::Error::Unaligned)), belongs to another context
+    ///   ([`WrongContext`](cuda_handles::Error::WrongContext)), or the driver reports an error.
+    /// - [`Error::ForeignMemory`], if the memory belongs to an allocation node of another graph.
+    /// - [`Error::FreedBefore`], if a free node for the memory exists.
+    /// - [`Error::Removed`], if a node of the frontier was removed.
+    ///
+    /// A value of another size does not compile. [`cast`](cuda_handles::Slice::cast) the memory to
+    /// smaller elements:
     ///
     /// ```compile_fail,E0080
-    /// # fn example(graph: &cuda_graph::Graph, wide: &cuda_handles::Buffer<f64>) -> cuda_graph::Result<()> {
+    /// # use cuda_graph::{Graph, Result};
+    /// # use cuda_handles::Buffer;
+    /// # fn example(graph: &Graph, wide: &Buffer<f64>) -> Result<()> {
     /// graph.root().fill(wide, 0.0).map(drop)
     /// # }
     /// # fn main() {
-    /// #     let _: fn(&cuda_graph::Graph, &cuda_handles::Buffer<f64>) -> cuda_graph::Result<()> = example;
+    /// #     let _: fn(&Graph, &Buffer<f64>) -> Result<()> = example;
     /// # }
     /// ```
     #[doc(alias = "cuGraphAddMemsetNode")]
     #[doc(alias = "cuGraphAddNode")]
+    #[doc(alias = "cudaGraphAddMemsetNode")]
+    #[doc(alias = "cudaGraphAddNode")]
+    #[doc(alias = "cudaMemsetAsync")]
+    #[doc(alias = "cuMemsetD8Async")]
+    #[doc(alias = "cuMemsetD16Async")]
+    #[doc(alias = "cuMemsetD32Async")]
+    #[doc(alias = "memset")]
     pub fn fill<'a, T: Element>(&self, target: impl NodeMemory<'a, T>, value: T) -> Result<MemsetNode> {
         const { assert_value::<T>() };
         self.add_fill(linear(self.graph().context(), target.operand(), value)?)
     }
 
-    /// Adds a node that sets each element of a rectangle to `value`, of a type of 1, 2 or 4 bytes:
-    /// `height` rows of `width` elements, one `pitch` elements behind the other, from the start of
-    /// `target` on.
+    /// Adds a node that sets each element of a rectangle to `value`. The element type has 1, 2 or 4
+    /// bytes.
     ///
-    /// Stands on `cuGraphAddNode`, CUDA 12.2.
+    /// The rectangle starts at the start of `target`. It has `height` rows of `width` elements.
+    /// `pitch` is the distance between the starts of two rows, in elements.
+    ///
+    /// Calls `cuGraphAddNode` (CUDA 12.2).
     ///
     /// # Errors
-    /// As [`fill`](Self::fill); a pitch below the width, or a rectangle that leaves the slice.
+    /// The errors of [`fill`](Self::fill), and [`Error::Handles`], if the pitch is less than the
+    /// width ([`Pitch`](cuda_handles::Error::Pitch)) or the rectangle does not lie in `target`
+    /// ([`Bounds`](cuda_handles::Error::Bounds)).
     #[doc(alias = "cuGraphAddMemsetNode")]
+    #[doc(alias = "cuGraphAddNode")]
+    #[doc(alias = "cudaGraphAddMemsetNode")]
+    #[doc(alias = "cudaGraphAddNode")]
+    #[doc(alias = "cudaMemset2DAsync")]
+    #[doc(alias = "cuMemsetD2D8Async")]
+    #[doc(alias = "cuMemsetD2D16Async")]
+    #[doc(alias = "cuMemsetD2D32Async")]
     pub fn fill_2d<'a, T: Element>(
         &self,
         target: impl NodeMemory<'a, T>,
@@ -176,34 +229,50 @@ impl Frontier<'_> {
         self.add_fill(rectangle(self.graph().context(), target.operand(), pitch, [width, height], value)?)
     }
 
-    /// Adds a node that fills memory at an address. The driver is asked what memory it is of, and
-    /// [`MemsetNode::layout`] tells.
+    /// Adds a node that fills memory at an address.
     ///
-    /// Stands on `cuGraphAddNode`, CUDA 12.2, and `cuPointerGetAttributes`, CUDA 7.0.
+    /// The driver is asked for the kind of memory there; [`MemsetNode::layout`] returns it.
+    ///
+    /// Calls `cuGraphAddNode` (CUDA 12.2) and `cuPointerGetAttributes` (CUDA 7.0).
     ///
     /// # Safety
-    /// At every launch of an executable of the graph, the memory is there and writable over all the
-    /// rows that the description names, and the host has no references into it. The owner given is
-    /// kept as long as the node, and as long as an executable made of it meanwhile can run.
+    /// At every launch of an executable of the graph, the memory exists and is writable in all rows
+    /// that `fill` describes, and no reference on the host points into it. The node keeps the owner
+    /// of `fill` alive as long as it exists, and so does each executable made meanwhile.
     ///
     /// # Errors
-    /// No elements, or ones of other than 1, 2 or 4 bytes; memory that is not aligned to that size;
-    /// an address that the driver knows no memory at; more bytes than are left there; a pitch below
-    /// the width; a node of the frontier was removed; or what the driver answers.
+    /// - [`Error::NoElements`], if there is nothing to fill.
+    /// - [`Error::UnknownMemory`], if the driver knows no memory at the address, or the memory is
+    ///   pageable.
+    /// - [`Error::PastEnd`], if the memory ends before the fill does.
+    /// - [`Error::Handles`], if the element size is not 1, 2 or 4
+    ///   ([`FillSize`](cuda_handles::Error::FillSize)), an address is not aligned to it
+    ///   ([`Unaligned`](cuda_handles::Error::Unaligned)), the pitch is less than the width
+    ///   ([`Pitch`](cuda_handles::Error::Pitch)), or the driver reports an error.
+    /// - [`Error::Removed`], if a node of the frontier was removed.
     #[doc(alias = "cuGraphAddMemsetNode")]
+    #[doc(alias = "cuGraphAddNode")]
+    #[doc(alias = "cudaGraphAddMemsetNode")]
+    #[doc(alias = "cudaGraphAddNode")]
+    #[doc(alias = "cudaMemsetAsync")]
     pub unsafe fn fill_raw(&self, fill: RawFill) -> Result<MemsetNode> {
         self.add_fill(fill.prepare(self.graph().context())?)
     }
 
-    /// Adds a node that sets all bytes of `target` to zero, whatever its elements; as
-    /// [`fill`](Self::fill) in all else.
+    /// Adds a node that sets all bytes of `target` to zero. Elements may have any size and
+    /// alignment.
     ///
-    /// Stands on `cuGraphAddNode`, CUDA 12.2.
+    /// Calls `cuGraphAddNode` (CUDA 12.2).
     ///
     /// # Errors
-    /// As [`fill`](Self::fill), but for the size and the place of an element.
+    /// The errors of [`fill`](Self::fill), without those of size and alignment.
     #[doc(alias = "cuGraphAddMemsetNode")]
     #[doc(alias = "cudaGraphAddMemsetNode")]
+    #[doc(alias = "cuGraphAddNode")]
+    #[doc(alias = "cudaGraphAddNode")]
+    #[doc(alias = "cudaMemsetAsync")]
+    #[doc(alias = "memset")]
+    #[doc(alias = "zero")]
     pub fn clear<'a, T: Element>(&self, target: impl NodeMemory<'a, T>) -> Result<MemsetNode> {
         self.add_fill(cleared(self.graph().context(), target.operand())?)
     }
@@ -238,17 +307,17 @@ fn prepare<T>(context: &Context, target: Slice<'_, T>, layout: Option<FillLayout
     Ok((layout, [Owner::from(target.allocation())].into_iter().collect()))
 }
 
-/// The driver's form of a fill.
+/// The driver's parameters of a fill node.
 pub(crate) fn params(context: &Context, layout: &FillLayout) -> CUgraphNodeParams {
     let mut params = blank(CUgraphNodeType::CU_GRAPH_NODE_TYPE_MEMSET);
-    let to = &mut params.__bindgen_anon_1;
-    to.memset.dst = layout.address;
-    // Of no meaning for one row, but it may not be less than the row, and it is not.
-    to.memset.pitch = layout.pitch;
-    to.memset.value = layout.value;
-    to.memset.elementSize = u32::from(layout.element);
-    to.memset.width = layout.width;
-    to.memset.height = layout.height;
-    to.memset.ctx = context.as_raw();
+    let fields = &mut params.__bindgen_anon_1;
+    fields.memset.dst = layout.address;
+    // The driver ignores the pitch of a single row, unless it is less than the row.
+    fields.memset.pitch = layout.pitch;
+    fields.memset.value = layout.value;
+    fields.memset.elementSize = u32::from(layout.element);
+    fields.memset.width = layout.width;
+    fields.memset.height = layout.height;
+    fields.memset.ctx = context.as_raw();
     params
 }

@@ -1,4 +1,4 @@
-//! The nodes: small handles that keep their graph alive.
+//! Node types: reference-counted handles of nodes, each with the parameters of its type.
 
 mod batch;
 mod child;

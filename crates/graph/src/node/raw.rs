@@ -1,4 +1,4 @@
-//! Memory given by its address, for copies and fills: what it is of, the driver says.
+//! Memory given by addresses, for copies and fills. The driver is asked which kind of memory it is.
 
 use core::ffi::c_void;
 
@@ -8,7 +8,7 @@ use cuda_sys::CUdeviceptr;
 use crate::error::{Error, Result};
 use crate::state::owners::Owners;
 
-/// Memory at an address, for [`RawCopy`] and [`RawFill`].
+/// Memory at an address, for a [`RawCopy`] or a [`RawFill`].
 #[derive(Clone, Debug)]
 pub struct RawMemory {
     address: CUdeviceptr,
@@ -18,34 +18,35 @@ pub struct RawMemory {
 }
 
 impl RawMemory {
-    /// Memory at an address: of the device, pinned, registered or managed.
+    /// Device, pinned, registered or managed memory at an address.
     #[must_use]
     pub fn at(address: CUdeviceptr) -> Self {
         Self { address, steps: None, owner: None, is_pageable: false }
     }
 
-    /// Memory at a pointer of the host's, which is an address as any other. Its provenance is
-    /// exposed.
+    /// Host memory at a pointer, whose provenance is exposed.
     #[must_use]
     pub fn at_host<T: ?Sized>(pointer: *const T) -> Self {
         Self::at(pointer.cast::<c_void>().expose_provenance() as CUdeviceptr)
     }
 
-    /// Rows lie `pitch` bytes apart, and layers `rows` rows. Without this, they lie one right
-    /// behind the other.
+    /// Sets the pitch, in bytes from one row to the next, and the number of rows from one layer to
+    /// the next. By default, rows and layers are contiguous.
     #[must_use]
     pub fn steps(self, pitch: usize, rows: usize) -> Self {
         Self { steps: Some([pitch, rows]), ..self }
     }
 
-    /// Lets the node keep an owner of the memory.
+    /// Makes the node keep an owner of the memory alive.
     #[must_use]
     pub fn keep(self, owner: impl Into<Owner>) -> Self {
         Self { owner: Some(owner.into()), ..self }
     }
 
-    /// It may be memory of the host that is neither pinned nor registered. A copy from there is
-    /// read during each call of a launch, and one to there makes that call wait until it is done.
+    /// Allows pageable host memory, which is neither pinned nor registered. Copies only.
+    ///
+    /// The call that launches the graph reads a pageable source. If the destination is pageable,
+    /// that call blocks until the copy has ended.
     #[must_use]
     pub fn pageable(self) -> Self {
         Self { is_pageable: true, ..self }
@@ -60,7 +61,8 @@ impl RawMemory {
         CopySide { address: self.address, space: MemorySpace::Found, pitch, rows }
     }
 
-    /// Asks the driver where the memory lies, of which `bytes` from the address on are needed.
+    /// Asks the driver for the kind of the memory, and checks that `bytes` bytes follow the
+    /// address.
     fn classify(&self, context: &Context, what: &'static str, bytes: Option<usize>) -> Result<MemorySpace> {
         let address = self.address;
         let bytes = bytes.filter(|&bytes| address.checked_add(bytes as u64).is_some());
@@ -74,14 +76,17 @@ impl RawMemory {
         }
         match info.room_at(address) {
             Some(room) if room < need => Err(Error::PastEnd { what, address, need, room }),
-            // The driver does not know the end of it, but this is past any.
+            // The driver does not know the end of the memory, but no memory is that large.
             None if bytes.is_none() => Err(Error::UnknownMemory { what, address }),
             _ => Ok(info.space),
         }
     }
 }
 
-/// A copy between addresses, counted in bytes: one row, or a [box](Self::extent).
+/// A copy between addresses, in bytes: one row, or a [box](Self::extent). For
+/// [`Frontier::copy_raw`](crate::Frontier::copy_raw).
+#[doc(alias = "CUDA_MEMCPY3D")]
+#[doc(alias = "cudaMemcpy3DParms")]
 #[derive(Clone, Debug)]
 pub struct RawCopy {
     source: RawMemory,
@@ -90,13 +95,14 @@ pub struct RawCopy {
 }
 
 impl RawCopy {
-    /// Copies `bytes` bytes.
+    /// A copy of `bytes` bytes.
     #[must_use]
     pub fn new(source: RawMemory, destination: RawMemory, bytes: usize) -> Self {
         Self { source, destination, extent: [bytes, 1, 1] }
     }
 
-    /// Copies `depth` layers of `height` rows of `width` bytes instead; see [`RawMemory::steps`].
+    /// Makes it a copy of `depth` layers of `height` rows of `width` bytes; see
+    /// [`RawMemory::steps`].
     #[must_use]
     pub fn extent(self, width: usize, height: usize, depth: usize) -> Self {
         Self { extent: [width, height, depth], ..self }
@@ -124,7 +130,10 @@ impl RawCopy {
     }
 }
 
-/// A fill of memory at an address: one row of elements, or a [rectangle](Self::extent).
+/// A fill of memory at an address: one row of elements, or a [rectangle](Self::extent). For
+/// [`Frontier::fill_raw`](crate::Frontier::fill_raw).
+#[doc(alias = "CUDA_MEMSET_NODE_PARAMS")]
+#[doc(alias = "cudaMemsetParams")]
 #[derive(Clone, Debug)]
 pub struct RawFill {
     target: RawMemory,
@@ -134,14 +143,14 @@ pub struct RawFill {
 }
 
 impl RawFill {
-    /// Sets `count` elements of `element` bytes, 1, 2 or 4, to the lowest bytes of `value`.
+    /// A fill of `count` elements of `element` bytes (1, 2 or 4) with the lowest bytes of `value`.
     #[must_use]
     pub fn new(target: RawMemory, element: u8, value: u32, count: usize) -> Self {
         Self { target, value, element, extent: [count, 1] }
     }
 
-    /// Sets `height` rows of `width` elements instead; see [`RawMemory::steps`], of which the
-    /// second has no meaning here.
+    /// Makes it a fill of `height` rows of `width` elements. [`RawMemory::steps`] sets the pitch;
+    /// its rows per layer have no meaning here.
     #[must_use]
     pub fn extent(self, width: usize, height: usize) -> Self {
         Self { extent: [width, height], ..self }
@@ -159,10 +168,10 @@ impl RawFill {
         }
         let address = target.address;
         let align = u64::from(element);
-        let record = width.saturating_mul(size);
-        let pitch = if height == 1 { record } else { target.pitch(record) };
-        if pitch < record {
-            return Err(HandleError::Pitch { what: WHAT, need: record, found: pitch }.into());
+        let row = width.saturating_mul(size);
+        let pitch = if height == 1 { row } else { target.pitch(row) };
+        if pitch < row {
+            return Err(HandleError::Pitch { what: WHAT, need: row, found: pitch }.into());
         }
         let second = if height == 1 { address } else { address.wrapping_add(pitch as u64) };
         for start in [address, second] {
@@ -170,7 +179,7 @@ impl RawFill {
                 return Err(HandleError::Unaligned { address: start, align }.into());
             }
         }
-        let reach = pitch.checked_mul(height - 1).and_then(|rows| rows.checked_add(record));
+        let reach = pitch.checked_mul(height - 1).and_then(|rows| rows.checked_add(row));
         let space = target.classify(context, WHAT, reach)?;
         if space == MemorySpace::Pageable {
             return Err(Error::UnknownMemory { what: WHAT, address });

@@ -1,4 +1,4 @@
-//! Nodes that signal semaphores of other interfaces, and wait for them.
+//! Semaphore nodes: signal semaphores of other graphics and compute interfaces, and wait for them.
 
 use std::sync::Arc;
 
@@ -17,38 +17,54 @@ use crate::state::params::{NodeParams, Semaphores};
 use crate::state::raw_params::blank;
 
 typed! {
-    /// A node that signals [semaphores of other interfaces](ExternalSemaphore).
+    /// A node that signals [external semaphores](ExternalSemaphore), such as those of Vulkan or
+    /// Direct3D.
+    ///
+    /// The node keeps the semaphores alive. Add one with [`Frontier::signal`].
+    #[doc(alias = "CUDA_EXT_SEM_SIGNAL_NODE_PARAMS")]
+    #[doc(alias = "cudaExternalSemaphoreSignalNodeParams")]
+    #[doc(alias = "cudaGraphNodeTypeExtSemaphoreSignal")]
     SemaphoreSignalNode, SemaphoreSignal
 }
 
 typed! {
-    /// A node that waits for [semaphores of other interfaces](ExternalSemaphore).
+    /// A node that waits for [external semaphores](ExternalSemaphore), such as those of Vulkan or
+    /// Direct3D.
+    ///
+    /// The node keeps the semaphores alive. Add one with [`Frontier::wait_semaphores`].
+    #[doc(alias = "CUDA_EXT_SEM_WAIT_NODE_PARAMS")]
+    #[doc(alias = "cudaExternalSemaphoreWaitNodeParams")]
+    #[doc(alias = "cudaGraphNodeTypeExtSemaphoreWait")]
     SemaphoreWaitNode, SemaphoreWait
 }
 
 impl SemaphoreSignalNode {
-    /// The semaphores, each with the number that it is raised to; the number has no meaning for a
-    /// binary one.
+    /// The semaphores, each with the value that it is signalled with. Binary semaphores ignore the
+    /// value.
     ///
     /// # Errors
-    /// The node was removed.
+    /// [`Error::Removed`], if the node was removed.
     #[doc(alias = "cuGraphExternalSemaphoresSignalNodeGetParams")]
+    #[doc(alias = "cudaGraphExternalSemaphoresSignalNodeGetParams")]
     pub fn semaphores(&self) -> Result<Arc<[(ExternalSemaphore, u64)]>> {
         match self.node_params()? {
             NodeParams::SignalSemaphores(semaphores) => Ok(semaphores),
-            // The handle is made for rows of its kind only, and a row keeps its kind.
+            // A handle is made only for a record of its kind, and a record keeps its kind.
             _ => Err(self.removed()),
         }
     }
 
-    /// Signals other semaphores from now on. Executables made before go on as they are.
+    /// Replaces the semaphores that the node signals. Existing executables keep the old ones.
     ///
-    /// Stands on `cuGraphNodeSetParams`, CUDA 12.2.
+    /// Calls `cuGraphNodeSetParams` (CUDA 12.2).
     ///
     /// # Errors
-    /// As [`Frontier::signal`]; the node is as it was then.
+    /// [`Error::Removed`], if the node was removed, and the errors of [`Frontier::signal`]. The
+    /// node is then unchanged.
     #[doc(alias = "cuGraphExternalSemaphoresSignalNodeSetParams")]
     #[doc(alias = "cuGraphNodeSetParams")]
+    #[doc(alias = "cudaGraphExternalSemaphoresSignalNodeSetParams")]
+    #[doc(alias = "cudaGraphNodeSetParams")]
     pub fn set<'a>(&self, signals: impl IntoIterator<Item = (&'a ExternalSemaphore, u64)>) -> Result<()> {
         let semaphores = self.getting(taken(self.graph().context(), "semaphore signal", signals))?;
         let owners = owners(&semaphores);
@@ -58,12 +74,13 @@ impl SemaphoreSignalNode {
 }
 
 impl SemaphoreWaitNode {
-    /// The semaphores, each with the number that is waited for; the number has no meaning for a
-    /// binary one.
+    /// The semaphores, each with the value that the node waits for. Binary semaphores ignore the
+    /// value.
     ///
     /// # Errors
-    /// The node was removed.
+    /// [`Error::Removed`], if the node was removed.
     #[doc(alias = "cuGraphExternalSemaphoresWaitNodeGetParams")]
+    #[doc(alias = "cudaGraphExternalSemaphoresWaitNodeGetParams")]
     pub fn semaphores(&self) -> Result<Arc<[(ExternalSemaphore, u64)]>> {
         match self.node_params()? {
             NodeParams::WaitSemaphores(semaphores) => Ok(semaphores),
@@ -71,14 +88,17 @@ impl SemaphoreWaitNode {
         }
     }
 
-    /// Waits for other semaphores from now on. Executables made before go on as they are.
+    /// Replaces the semaphores that the node waits for. Existing executables keep the old ones.
     ///
-    /// Stands on `cuGraphNodeSetParams`, CUDA 12.2.
+    /// Calls `cuGraphNodeSetParams` (CUDA 12.2).
     ///
     /// # Errors
-    /// As [`Frontier::wait_semaphores`]; the node is as it was then.
+    /// [`Error::Removed`], if the node was removed, and the errors of
+    /// [`Frontier::wait_semaphores`]. The node is then unchanged.
     #[doc(alias = "cuGraphExternalSemaphoresWaitNodeSetParams")]
     #[doc(alias = "cuGraphNodeSetParams")]
+    #[doc(alias = "cudaGraphExternalSemaphoresWaitNodeSetParams")]
+    #[doc(alias = "cudaGraphNodeSetParams")]
     pub fn set<'a>(&self, waits: impl IntoIterator<Item = (&'a ExternalSemaphore, u64)>) -> Result<()> {
         let semaphores = self.getting(taken(self.graph().context(), "semaphore wait", waits))?;
         let owners = owners(&semaphores);
@@ -88,16 +108,22 @@ impl SemaphoreWaitNode {
 }
 
 impl Frontier<'_> {
-    /// Adds a node that signals semaphores of other interfaces: each timeline is raised to its
-    /// number, each binary one is signalled.
+    /// Adds a node that signals external semaphores: it raises each timeline semaphore to its value
+    /// and signals each binary one.
     ///
-    /// Stands on `cuGraphAddNode`, CUDA 12.2.
+    /// Calls `cuGraphAddNode` (CUDA 12.2).
     ///
     /// # Errors
-    /// No semaphores, one of another context; a node of the frontier was removed; or what the
-    /// driver answers.
+    /// - [`Error::NoElements`], if there are no semaphores.
+    /// - [`Error::NotInBody`], if the frontier lies in the body of a conditional node.
+    /// - [`Error::Removed`], if a node of the frontier was removed.
+    /// - [`Error::Handles`], if a semaphore belongs to another context, or the driver reports an
+    ///   error.
     #[doc(alias = "cuGraphAddExternalSemaphoresSignalNode")]
     #[doc(alias = "cuGraphAddNode")]
+    #[doc(alias = "cudaGraphAddExternalSemaphoresSignalNode")]
+    #[doc(alias = "cudaGraphAddNode")]
+    #[doc(alias = "cudaSignalExternalSemaphoresAsync")]
     pub fn signal<'a>(
         &self,
         signals: impl IntoIterator<Item = (&'a ExternalSemaphore, u64)>,
@@ -109,16 +135,22 @@ impl Frontier<'_> {
         self.add(node_params, owners, &mut lists.signals()).map(SemaphoreSignalNode::wrap)
     }
 
-    /// Adds a node that waits for semaphores of other interfaces: until each timeline has reached
-    /// its number, and for the signal of each binary one, which it takes away.
+    /// Adds a node that waits for external semaphores: until each timeline semaphore has reached
+    /// its value and each binary one was signalled. The wait resets the binary ones.
     ///
-    /// Stands on `cuGraphAddNode`, CUDA 12.2.
+    /// Calls `cuGraphAddNode` (CUDA 12.2).
     ///
     /// # Errors
-    /// No semaphores, one of another context; a node of the frontier was removed; or what the
-    /// driver answers.
+    /// - [`Error::NoElements`], if there are no semaphores.
+    /// - [`Error::NotInBody`], if the frontier lies in the body of a conditional node.
+    /// - [`Error::Removed`], if a node of the frontier was removed.
+    /// - [`Error::Handles`], if a semaphore belongs to another context, or the driver reports an
+    ///   error.
     #[doc(alias = "cuGraphAddExternalSemaphoresWaitNode")]
     #[doc(alias = "cuGraphAddNode")]
+    #[doc(alias = "cudaGraphAddExternalSemaphoresWaitNode")]
+    #[doc(alias = "cudaGraphAddNode")]
+    #[doc(alias = "cudaWaitExternalSemaphoresAsync")]
     pub fn wait_semaphores<'a>(
         &self,
         waits: impl IntoIterator<Item = (&'a ExternalSemaphore, u64)>,
@@ -151,7 +183,7 @@ fn owners(semaphores: &Semaphores) -> Owners {
     semaphores.iter().map(|(semaphore, _)| Owner::from(semaphore)).collect()
 }
 
-/// The driver's lists, which have to live over the call.
+/// The arrays that the driver's parameters point to. They have to outlive the call.
 struct Lists<P> {
     raws: Vec<CUexternalSemaphore>,
     params: Vec<P>,
@@ -173,10 +205,10 @@ impl<P> Lists<P> {
 impl Lists<CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS> {
     fn signals(&mut self) -> CUgraphNodeParams {
         let mut params = blank(CUgraphNodeType::CU_GRAPH_NODE_TYPE_EXT_SEMAS_SIGNAL);
-        let to = &mut params.__bindgen_anon_1;
-        to.extSemSignal.numExtSems = self.count();
-        to.extSemSignal.extSemArray = self.raws.as_mut_ptr();
-        to.extSemSignal.paramsArray = self.params.as_ptr();
+        let fields = &mut params.__bindgen_anon_1;
+        fields.extSemSignal.numExtSems = self.count();
+        fields.extSemSignal.extSemArray = self.raws.as_mut_ptr();
+        fields.extSemSignal.paramsArray = self.params.as_ptr();
         params
     }
 }
@@ -184,10 +216,10 @@ impl Lists<CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS> {
 impl Lists<CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS> {
     fn waits(&mut self) -> CUgraphNodeParams {
         let mut params = blank(CUgraphNodeType::CU_GRAPH_NODE_TYPE_EXT_SEMAS_WAIT);
-        let to = &mut params.__bindgen_anon_1;
-        to.extSemWait.numExtSems = self.count();
-        to.extSemWait.extSemArray = self.raws.as_mut_ptr();
-        to.extSemWait.paramsArray = self.params.as_ptr();
+        let fields = &mut params.__bindgen_anon_1;
+        fields.extSemWait.numExtSems = self.count();
+        fields.extSemWait.extSemArray = self.raws.as_mut_ptr();
+        fields.extSemWait.paramsArray = self.params.as_ptr();
         params
     }
 }

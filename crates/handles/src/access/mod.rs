@@ -1,7 +1,7 @@
 //! Stream access: many threads enqueue on a stream, or one lets it enter or leave a capture.
 //!
-//! Whoever enqueues has to know whether the driver will capture the call, and keep what the call
-//! uses if so. The answer must not change between the question and the driver's answer. So
+//! A thread that enqueues has to know whether the driver will capture the call; if so, the capture
+//! has to keep what the call uses. The answer must not change between the question and the driver's answer. So
 //! enqueuing *reads* the stream's access, and a change of its capture *writes* it. Every launch
 //! reads; captures are rare. The protocol therefore spends everything on readers: a read costs two
 //! stores and one load, and no locked instruction.
@@ -35,7 +35,7 @@
 //!    looks at the count and at the slots of every thread.
 //! 3. Each stores before it looks, so at least one of the two sees the other. A reader that sees
 //!    `EXCLUSIVE` withdraws and has no access. A writer that sees a reader withdraws and has none.
-//! 4. Nobody waits inside the protocol: a refused thread may be inside a host function that the
+//! 4. No thread waits inside the protocol: a refused thread may be inside a host function that the
 //!    other thread waits for. Waiting, with a bound, is up to the callers.
 //! 5. A reader that tries again stays out while `EXCLUSIVE` is set, so that retries keep no writer
 //!    out. A writer looks up to 64 times, so that many short reads do not keep it out.

@@ -19,11 +19,11 @@ pub(crate) enum Object {
     /// A pool whose memory is free, or was never freed: pending frees crash the driver.
     Pool(Raw<CUmemPoolHandle_st>),
     /// A reference to a user object.
-    Share(Raw<CUuserObject_st>),
+    UserObject(Raw<CUuserObject_st>),
     /// A semaphore of another interface.
     Semaphore(Raw<CUextSemaphore_st>),
     /// A linker, with options that live as long.
-    Link(Raw<CUlinkState_st>),
+    Linker(Raw<CUlinkState_st>),
 }
 
 impl Object {
@@ -32,8 +32,8 @@ impl Object {
     /// thread from then on, even calls that wait forever.
     pub(super) fn may_run_destructors(&self) -> bool {
         match self {
-            Self::Graph(_) | Self::GraphExec(_) | Self::Share(_) => true,
-            Self::Stream(_) | Self::Event(_) | Self::Pool(_) | Self::Semaphore(_) | Self::Link(_) => false,
+            Self::Graph(_) | Self::GraphExec(_) | Self::UserObject(_) => true,
+            Self::Stream(_) | Self::Event(_) | Self::Pool(_) | Self::Semaphore(_) | Self::Linker(_) => false,
         }
     }
 
@@ -46,9 +46,9 @@ impl Object {
             | Self::Event(_)
             | Self::GraphExec(_)
             | Self::Pool(_)
-            | Self::Share(_)
+            | Self::UserObject(_)
             | Self::Semaphore(_)
-            | Self::Link(_) => Some(None),
+            | Self::Linker(_) => Some(None),
         }
     }
 }
@@ -68,12 +68,12 @@ pub(super) fn call_destroy(driver: &'static Driver, object: Object) -> (Call, CU
                 let _mode = capture_mode::relaxed(driver);
                 (Call::cuMemPoolDestroy, driver.cuMemPoolDestroy(raw.get()))
             }
-            Object::Share(raw) => (Call::cuUserObjectRelease, driver.cuUserObjectRelease(raw.get(), 1)),
+            Object::UserObject(raw) => (Call::cuUserObjectRelease, driver.cuUserObjectRelease(raw.get(), 1)),
             Object::Semaphore(raw) => {
                 let _mode = capture_mode::relaxed(driver);
                 (Call::cuDestroyExternalSemaphore, driver.cuDestroyExternalSemaphore(raw.get()))
             }
-            Object::Link(raw) => {
+            Object::Linker(raw) => {
                 let _mode = capture_mode::relaxed(driver);
                 (Call::cuLinkDestroy, driver.cuLinkDestroy(raw.get()))
             }
@@ -88,8 +88,8 @@ pub(super) fn what(object: Object) -> &'static str {
         Object::Graph(_) => "destroying a graph",
         Object::GraphExec(_) => "destroying an executable graph",
         Object::Pool(_) => "destroying a memory pool",
-        Object::Share(_) => "releasing a user object",
+        Object::UserObject(_) => "releasing a user object",
         Object::Semaphore(_) => "destroying an external semaphore",
-        Object::Link(_) => "destroying a linker",
+        Object::Linker(_) => "destroying a linker",
     }
 }

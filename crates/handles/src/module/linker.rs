@@ -169,7 +169,7 @@ impl Linker {
 
 impl Drop for Linker {
     fn drop(&mut self) {
-        destroy::destroy_with(&self.context, Object::Link(self.state), Some(Arc::clone(&self.jit) as _));
+        destroy::destroy_with(&self.context, Object::Linker(self.state), Some(Arc::clone(&self.jit) as _));
     }
 }
 

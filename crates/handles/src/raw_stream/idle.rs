@@ -93,7 +93,7 @@ impl RawStream {
         match code {
             CUresult::CUDA_SUCCESS => true,
             CUresult::CUDA_ERROR_NOT_READY => false,
-            // Only to take note of a lost context.
+            // Only to note a lost context.
             code => self.context.check(Call::cuStreamQuery, code).is_ok(),
         }
     }

@@ -61,7 +61,7 @@ pub(crate) fn is_reached(context: &Context, event: Raw<CUevent_st>, what: &'stat
 /// pool of that memory is destroyed meanwhile.
 pub(crate) fn settle(context: &Context, event: Raw<CUevent_st>) {
     if destroy::may_call(context) {
-        // Only to take note of a lost context.
+        // Only to note a lost context.
         let _ = wait(context, event);
     }
 }

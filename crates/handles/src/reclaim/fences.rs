@@ -292,7 +292,7 @@ impl Fences {
         if access.is_ok() && matches!(stream.is_capturing(), Ok(false)) {
             // SAFETY: stream and event are alive.
             let code = unsafe { context.driver().cuStreamWaitEvent(stream.raw(), event.get(), 0) };
-            // Only to take note of a lost context: the allocation that follows has the answer that
+            // Only to note a lost context: the allocation that follows has the answer that
             // matters.
             let _ = context.check(Call::cuStreamWaitEvent, code);
         }

@@ -93,10 +93,10 @@ fn stuck() -> LockGuard<'static, Vec<HostBlock>> {
     STUCK.lock()
 }
 
-static SPARE: Lock<Vec<HostBlock>> = Lock::new(Rank::HostCache, Vec::new());
+static CACHE: Lock<Vec<HostBlock>> = Lock::new(Rank::HostCache, Vec::new());
 
-fn spare() -> LockGuard<'static, Vec<HostBlock>> {
-    SPARE.lock()
+fn cache() -> LockGuard<'static, Vec<HostBlock>> {
+    CACHE.lock()
 }
 
 /// Caches an unused block.
@@ -105,7 +105,7 @@ pub(crate) fn give(block: HostBlock) {
         return give_registered(block);
     }
     if destroy::may_call(&block.context) {
-        spare().push(block);
+        cache().push(block);
     }
 }
 
@@ -161,33 +161,33 @@ pub(crate) fn unregister(block: &HostBlock) -> crate::error::Result<()> {
 
 /// The smallest block with room for `bytes` that wastes no more than that again.
 pub(crate) fn take(context: &Context, kind: HostKind, bytes: usize) -> Option<HostBlock> {
-    let mut spare = spare();
+    let mut cache = cache();
     let fits = |block: &HostBlock| {
         block.kind == kind
             && block.context.as_raw() == context.as_raw()
             && (bytes..=bytes.saturating_mul(2)).contains(&block.bytes)
     };
     let found =
-        spare.iter().enumerate().filter(|(_, block)| fits(block)).min_by_key(|(_, block)| block.bytes);
+        cache.iter().enumerate().filter(|(_, block)| fits(block)).min_by_key(|(_, block)| block.bytes);
     let index = found.map(|(index, _)| index)?;
-    Some(spare.swap_remove(index))
+    Some(cache.swap_remove(index))
 }
 
 /// How many bytes of a kind are kept for a context.
 pub(crate) fn kept(context: &Context, kind: HostKind) -> usize {
-    let spare = spare();
+    let cache = cache();
     let mine = |block: &&HostBlock| block.kind == kind && block.context.as_raw() == context.as_raw();
-    spare.iter().filter(mine).map(|block| block.bytes).sum()
+    cache.iter().filter(mine).map(|block| block.bytes).sum()
 }
 
 /// Frees all of it. Returns how many blocks that were.
 pub(crate) fn free_all() -> usize {
-    let blocks = core::mem::take(&mut *spare());
+    let blocks = core::mem::take(&mut *cache());
     let (mut done, mut refused) = (0, Vec::new());
     for block in blocks {
         if free(&block) { done += 1 } else { refused.push(block) }
     }
-    spare().extend(refused);
+    cache().extend(refused);
     done
 }
 

@@ -15,7 +15,7 @@
 //! | deferred executables | `DEFERRED` | drops | drain, and whoever needs their memory or their graph |
 //! | executables to be destroyed when idle | `UNTIL_IDLE` | drops | reaper, drain |
 //! | libraries, registered memory | `LIBRARIES`, `REGISTERED` | drops | drain |
-//! | cached host memory | `SPARE` | drops, reaper | allocations, drain |
+//! | cached host memory | `CACHE` | drops, reaper | allocations, drain |
 //! | references that the driver has yet to give back | `OWED` | drops of executables | every pass over destructors |
 //! | fences and lanes | [`Fences`](fences::Fences), one lock | | reaper, drain, allocations that find no memory |
 //!

@@ -70,7 +70,7 @@ impl<T> Lock<T> {
         self.try_lock()
     }
 
-    /// The value of a lock that nobody shares.
+    /// The value of a lock that is not shared.
     pub fn get_mut(&mut self) -> &mut T {
         self.mutex.get_mut().unwrap_or_else(PoisonError::into_inner)
     }

@@ -51,7 +51,7 @@ fn branches_run_in_the_order_of_creation() {
 
 #[test]
 fn a_seed_draws_an_order_that_the_edges_allow() {
-    alone("branches::a_seed_draws_an_order_that_the_edges_allow", || {
+    alone("branch_order::a_seed_draws_an_order_that_the_edges_allow", || {
         let driver = &session_with(Config::new().branch_order(7));
         let ran = run_all(driver);
         assert_ne!(ran, (0..16).collect::<Vec<_>>());

@@ -69,7 +69,7 @@ fn destroy(driver: &Driver, graphs: &[CUgraph]) {
 
 #[test]
 fn looking_nodes_up_in_clones() {
-    leaves_nothing("children::looking_nodes_up_in_clones", || {
+    leaves_nothing("clones_and_children::looking_nodes_up_in_clones", || {
         let driver = &session();
         let (own, inner) = (graph(driver), graph(driver));
         let a = empty(driver, own, &[]);
@@ -109,7 +109,7 @@ fn looking_nodes_up_in_clones() {
 
 #[test]
 fn what_can_be_embedded() {
-    leaves_nothing("children::what_can_be_embedded", || {
+    leaves_nothing("clones_and_children::what_can_be_embedded", || {
         let driver = &session();
         // How the inner graph is made, and whether it can be cloned and moved into another.
         type Make<'a> = &'a dyn Fn(CUgraph);
@@ -160,7 +160,7 @@ fn what_can_be_embedded() {
 
 #[test]
 fn the_graph_of_a_cloned_child() {
-    leaves_nothing("children::the_graph_of_a_cloned_child", || {
+    leaves_nothing("clones_and_children::the_graph_of_a_cloned_child", || {
         let driver = &session();
         let (library, stream) = (library(driver), stream(driver));
         let (add, address) = (function(driver, library, "add"), words(driver, 1));
@@ -209,7 +209,7 @@ fn the_graph_of_a_cloned_child() {
 
 #[test]
 fn graphs_nested_in_the_graph_of_a_child() {
-    leaves_nothing("children::graphs_nested_in_the_graph_of_a_child", || {
+    leaves_nothing("clones_and_children::graphs_nested_in_the_graph_of_a_child", || {
         let driver = &session();
         let (outer, inner, other) = (graph(driver), graph(driver), graph(driver));
         empty(driver, inner, &[]);
@@ -242,7 +242,7 @@ fn graphs_nested_in_the_graph_of_a_child() {
 
 #[test]
 fn the_graph_of_a_moved_child() {
-    leaves_nothing("children::the_graph_of_a_moved_child", || {
+    leaves_nothing("clones_and_children::the_graph_of_a_moved_child", || {
         let driver = &session();
         let stream = stream(driver);
         let (outer, inner, other) = (graph(driver), graph(driver), graph(driver));
@@ -284,7 +284,7 @@ fn the_graph_of_a_moved_child() {
 
 #[test]
 fn a_moved_child_with_allocations_brings_their_rules() {
-    leaves_nothing("children::a_moved_child_with_allocations_brings_their_rules", || {
+    leaves_nothing("clones_and_children::a_moved_child_with_allocations_brings_their_rules", || {
         let driver = &session();
         let (outer, inner, around) = (graph(driver), graph(driver), graph(driver));
         assert_eq!(alloc(driver, inner), OK);
@@ -312,7 +312,7 @@ fn a_moved_child_with_allocations_brings_their_rules() {
 
 #[test]
 fn another_graph_for_a_child_node() {
-    leaves_nothing("children::another_graph_for_a_child_node", || {
+    leaves_nothing("clones_and_children::another_graph_for_a_child_node", || {
         let driver = &session();
         let (outer, inner, next, last) = (graph(driver), graph(driver), graph(driver), graph(driver));
         empty(driver, next, &[]);
@@ -346,7 +346,7 @@ fn another_graph_for_a_child_node() {
 
 #[test]
 fn graphs_moved_into_themselves_are_lost() {
-    alone("children::graphs_moved_into_themselves_are_lost", || {
+    alone("clones_and_children::graphs_moved_into_themselves_are_lost", || {
         let driver = &session();
         let (own, one, two) = (graph(driver), graph(driver), graph(driver));
         assert_eq!(embed(driver, own, own, MOVE).0, OK);
@@ -361,7 +361,7 @@ fn graphs_moved_into_themselves_are_lost() {
 
 #[test]
 fn user_objects_follow_the_graphs() {
-    leaves_nothing("children::user_objects_follow_the_graphs", || {
+    leaves_nothing("clones_and_children::user_objects_follow_the_graphs", || {
         let driver = &session();
         let hold = |graph: CUgraph| {
             let (object, ended) = user_object(driver, 1);
@@ -403,7 +403,7 @@ fn user_objects_follow_the_graphs() {
 
 #[test]
 fn a_child_of_an_executable_exchanges_its_user_objects() {
-    leaves_nothing("children::a_child_of_an_executable_exchanges_its_user_objects", || {
+    leaves_nothing("clones_and_children::a_child_of_an_executable_exchanges_its_user_objects", || {
         let driver = &session();
         // A graph with a graph in it, each with an object.
         let nested = || {
@@ -433,7 +433,7 @@ fn a_child_of_an_executable_exchanges_its_user_objects() {
 
 #[test]
 fn a_parent_cannot_be_embedded_in_its_child() {
-    aborts("children::a_parent_cannot_be_embedded_in_its_child", "embedded in itself", || {
+    aborts("clones_and_children::a_parent_cannot_be_embedded_in_its_child", "embedded in itself", || {
         let driver = &session();
         let (outer, inner) = (graph(driver), graph(driver));
         let (_, node) = embed(driver, outer, inner, CLONE);
@@ -443,7 +443,7 @@ fn a_parent_cannot_be_embedded_in_its_child() {
 
 #[test]
 fn a_child_node_cannot_be_set_to_its_own_graph() {
-    aborts("children::a_child_node_cannot_be_set_to_its_own_graph", "embedded in itself", || {
+    aborts("clones_and_children::a_child_node_cannot_be_set_to_its_own_graph", "embedded in itself", || {
         let driver = &session();
         let (outer, inner) = (graph(driver), graph(driver));
         let (_, node) = embed(driver, outer, inner, CLONE);
@@ -453,7 +453,7 @@ fn a_child_node_cannot_be_set_to_its_own_graph() {
 
 #[test]
 fn a_destroyed_original_cannot_be_looked_up() {
-    aborts("children::a_destroyed_original_cannot_be_looked_up", "looked up in a clone", || {
+    aborts("clones_and_children::a_destroyed_original_cannot_be_looked_up", "looked up in a clone", || {
         let driver = &session();
         let own = graph(driver);
         let node = empty(driver, own, &[]);

@@ -70,7 +70,7 @@ fn first_page(file: &File) -> Vec<u8> {
 
 #[test]
 fn descriptors_of_other_things_are_refused() {
-    leaves_nothing("imports::descriptors_of_other_things_are_refused", || {
+    leaves_nothing("foreign_handles::descriptors_of_other_things_are_refused", || {
         let driver = &session();
         let pool = shared_pool(driver);
         let (exported, semaphore) = (export(driver, pool), ExternalSemaphore::new().unwrap());
@@ -116,7 +116,7 @@ fn descriptors_of_other_things_are_refused() {
 
 #[test]
 fn nobody_makes_a_shared_file_shorter() {
-    leaves_nothing("imports::nobody_makes_a_shared_file_shorter", || {
+    leaves_nothing("foreign_handles::nobody_makes_a_shared_file_shorter", || {
         let driver = &session();
         let (pool, stream) = (shared_pool(driver), stream(driver));
         let file = export(driver, pool);
@@ -155,7 +155,7 @@ fn nobody_makes_a_shared_file_shorter() {
 
 #[test]
 fn pointers_that_mean_nothing_are_refused() {
-    leaves_nothing("imports::pointers_that_mean_nothing_are_refused", || {
+    leaves_nothing("foreign_handles::pointers_that_mean_nothing_are_refused", || {
         let driver = &session();
         let (pool, stream) = (shared_pool(driver), stream(driver));
         let (answer, imported) = import_pool(driver, export(driver, pool).as_raw_fd());
@@ -201,7 +201,7 @@ fn pointers_that_mean_nothing_are_refused() {
 
 #[test]
 fn handles_that_mean_nothing_are_refused() {
-    leaves_nothing("imports::handles_that_mean_nothing_are_refused", || {
+    leaves_nothing("foreign_handles::handles_that_mean_nothing_are_refused", || {
         let driver = &session();
         let (mut event, address) = (null_mut(), words(driver, 16));
         let (mut of_event, mut of_memory) = (CUipcEventHandle::default(), CUipcMemHandle::default());

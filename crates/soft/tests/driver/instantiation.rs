@@ -85,7 +85,7 @@ fn branch(driver: &Driver, graph: CUgraph) -> (CUgraphNode, CUgraph) {
 
 #[test]
 fn flags_are_taken_and_told() {
-    leaves_nothing("instantiating::flags_are_taken_and_told", || {
+    leaves_nothing("instantiation::flags_are_taken_and_told", || {
         let driver = &session();
         let library = library(driver);
         let (own, address, stream) = (graph(driver), words(driver, 1), stream(driver));
@@ -144,7 +144,7 @@ fn flags_are_taken_and_told() {
 
 #[test]
 fn uploaded_executables_end_late() {
-    leaves_nothing("instantiating::uploaded_executables_end_late", || {
+    leaves_nothing("instantiation::uploaded_executables_end_late", || {
         let driver = &session();
         let (own, stream) = (graph(driver), stream(driver));
         let (object, ended) = user_object(driver, 1);
@@ -166,7 +166,7 @@ fn uploaded_executables_end_late() {
 
 #[test]
 fn a_graph_for_the_device_holds_little() {
-    leaves_nothing("instantiating::a_graph_for_the_device_holds_little", || {
+    leaves_nothing("instantiation::a_graph_for_the_device_holds_little", || {
         let driver = &session();
         let library = library(driver);
         let (kernel, address) = (function(driver, library, "nothing"), words(driver, 4));
@@ -238,7 +238,7 @@ fn a_graph_for_the_device_holds_little() {
 
 #[test]
 fn a_body_holds_what_the_device_can_do_alone() {
-    leaves_nothing("instantiating::a_body_holds_what_the_device_can_do_alone", || {
+    leaves_nothing("instantiation::a_body_holds_what_the_device_can_do_alone", || {
         let driver = &session();
         let address = words(driver, 4);
         let mut event = null_mut();
@@ -310,7 +310,7 @@ fn a_body_holds_what_the_device_can_do_alone() {
 
 #[test]
 fn newer_drivers_number_graphs_and_nodes() {
-    leaves_nothing("instantiating::newer_drivers_number_graphs_and_nodes", || {
+    leaves_nothing("instantiation::newer_drivers_number_graphs_and_nodes", || {
         let driver = &session_with(Config::new().version(Version::new(13, 2)));
         let (own, other) = (graph(driver), graph(driver));
         let [a, b, c] = [(); 3].map(|()| empty(driver, own, &[]));
@@ -364,7 +364,7 @@ fn newer_drivers_number_graphs_and_nodes() {
 
 #[test]
 fn the_text_tells_what_its_flags_ask_for() {
-    leaves_nothing("instantiating::the_text_tells_what_its_flags_ask_for", || {
+    leaves_nothing("instantiation::the_text_tells_what_its_flags_ask_for", || {
         let driver = &session();
         let library = library(driver);
         let (own, address) = (graph(driver), words(driver, 4));

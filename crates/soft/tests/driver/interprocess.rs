@@ -137,7 +137,7 @@ fn pool_memory_and_events_are_shared() {
         let path = format!("/proc/{}/fd/{}", std::process::id(), descriptor.as_raw_fd());
         let [one, two] = handles;
         let mut other =
-            peer("processes::pool_memory_and_events_are_shared", &[path, hex(&data.reserved), one, two]);
+            peer("interprocess::pool_memory_and_events_are_shared", &[path, hex(&data.reserved), one, two]);
         let mut lines = BufReader::new(other.stdout.take().unwrap()).lines();
         assert!(lines.any(|line| line.unwrap() == "ready"));
         gate.open();
@@ -258,7 +258,7 @@ fn plain_memory_is_shared() {
         let answer = driver.cuIpcOpenMemHandle(&mut none, handle, 1);
         assert_eq!(answer, CUresult::CUDA_ERROR_INVALID_CONTEXT);
     }
-    let other = peer("processes::plain_memory_is_shared", &[hex(&handle.reserved.map(|byte| byte as u8))]);
+    let other = peer("interprocess::plain_memory_is_shared", &[hex(&handle.reserved.map(|byte| byte as u8))]);
     let output = other.wait_with_output().unwrap();
     assert!(output.status.success() && String::from_utf8_lossy(&output.stdout).contains("1 passed"));
     assert_eq!(read(driver, address, 4), [4; 4]);

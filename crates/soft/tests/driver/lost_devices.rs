@@ -22,7 +22,7 @@ fn launch(driver: &Driver, stream: CUstream, function: CUfunction, mut address: 
 
 #[test]
 fn a_stray_access_loses_the_context() {
-    alone("loss::a_stray_access_loses_the_context", || {
+    alone("lost_devices::a_stray_access_loses_the_context", || {
         let driver = &session();
         let (stream, address, own) = (stream(driver), words(driver, 4), graph(driver));
         let mut event = null_mut();
@@ -68,7 +68,7 @@ fn a_stray_access_loses_the_context() {
 
 #[test]
 fn pool_memory_is_watched_on_other_streams() {
-    alone("loss::pool_memory_is_watched_on_other_streams", || {
+    alone("lost_devices::pool_memory_is_watched_on_other_streams", || {
         let driver = &session();
         let (home, other) = (stream(driver), stream(driver));
         let mut address = 0;
@@ -88,7 +88,7 @@ fn pool_memory_is_watched_on_other_streams() {
 
 #[test]
 fn freed_pool_memory_is_not_used() {
-    alone("loss::freed_pool_memory_is_not_used", || {
+    alone("lost_devices::freed_pool_memory_is_not_used", || {
         let driver = &session();
         let stream = stream(driver);
         let mut address = 0;
@@ -105,7 +105,7 @@ fn freed_pool_memory_is_not_used() {
 
 #[test]
 fn a_fill_of_freed_memory_in_a_graph_fails_the_launch() {
-    alone("loss::a_fill_of_freed_memory_in_a_graph_fails_the_launch", || {
+    alone("lost_devices::a_fill_of_freed_memory_in_a_graph_fails_the_launch", || {
         let driver = &session();
         let (stream, address, own) = (stream(driver), words(driver, 4), graph(driver));
         let params = CUDA_MEMSET_NODE_PARAMS_v1 {
@@ -133,7 +133,7 @@ fn a_fill_of_freed_memory_in_a_graph_fails_the_launch() {
 
 #[test]
 fn traps_and_demands_lose_the_context() {
-    alone("loss::traps_and_demands_lose_the_context", || {
+    alone("lost_devices::traps_and_demands_lose_the_context", || {
         let driver = &session();
         let (stream, function) = (stream(driver), function(driver, library(driver), "fails"));
         unsafe {
@@ -188,21 +188,25 @@ fn without_a_current_context_calls_say_so() {
 
 #[test]
 fn a_kernel_node_by_function_needs_a_current_context() {
-    aborts("loss::a_kernel_node_by_function_needs_a_current_context", "no context is current", || {
-        let driver = &session();
-        let (own, function) = (graph(driver), function(driver, library(driver), "nothing"));
-        unsafe {
-            assert_eq!(driver.cuCtxSetCurrent(null_mut()), OK);
-            let mut node = null_mut();
-            let params = params(function, &mut []);
-            let _ = driver.cuGraphAddKernelNode(&mut node, own, std::ptr::null(), 0, &params);
-        }
-    });
+    aborts(
+        "lost_devices::a_kernel_node_by_function_needs_a_current_context",
+        "no context is current",
+        || {
+            let driver = &session();
+            let (own, function) = (graph(driver), function(driver, library(driver), "nothing"));
+            unsafe {
+                assert_eq!(driver.cuCtxSetCurrent(null_mut()), OK);
+                let mut node = null_mut();
+                let params = params(function, &mut []);
+                let _ = driver.cuGraphAddKernelNode(&mut node, own, std::ptr::null(), 0, &params);
+            }
+        },
+    );
 }
 
 #[test]
 fn an_older_version_lacks_the_newer_calls() {
-    alone("loss::an_older_version_lacks_the_newer_calls", || {
+    alone("lost_devices::an_older_version_lacks_the_newer_calls", || {
         let driver =
             &session_with(Config::new().version(Version::new(12, 2)).devices(2).compute_capability(8, 0));
         assert_eq!(driver.version(), Version::new(12, 2));
@@ -225,7 +229,7 @@ fn an_older_version_lacks_the_newer_calls() {
 
 #[test]
 fn before_init_little_works() {
-    alone("loss::before_init_little_works", || {
+    alone("lost_devices::before_init_little_works", || {
         let driver = cuda_soft::loader(Config::new()).install().unwrap();
         let not = CUresult::CUDA_ERROR_NOT_INITIALIZED;
         unsafe {
@@ -240,7 +244,7 @@ fn before_init_little_works() {
 
 #[test]
 fn the_null_driver_gives_out_handles() {
-    alone("loss::the_null_driver_gives_out_handles", || {
+    alone("lost_devices::the_null_driver_gives_out_handles", || {
         let driver = unsafe { cuda_soft::null_loader() }.install().unwrap();
         unsafe {
             let (mut first, mut second, mut offset) = (null_mut(), null_mut(), 0);
@@ -274,7 +278,7 @@ fn the_null_driver_gives_out_handles() {
 
 #[test]
 fn live_objects_are_counted() {
-    alone("loss::live_objects_are_counted", || {
+    alone("lost_devices::live_objects_are_counted", || {
         let driver = &session();
         let count =
             |kind: &str| control::live_objects().into_iter().find(|(name, _)| *name == kind).unwrap().1;

@@ -52,7 +52,7 @@ fn batch_node(
 
 #[test]
 fn what_a_node_takes() {
-    leaves_nothing("batch::what_a_node_takes", || {
+    leaves_nothing("mem_ops::what_a_node_takes", || {
         let driver = &session();
         let (address, own) = (words(driver, 4), graph(driver));
         let nowhere = 1 << 48 | 0xffff_0000_0000;
@@ -142,7 +142,7 @@ fn what_a_node_takes() {
 
 #[test]
 fn operations_read_back_and_change() {
-    leaves_nothing("batch::operations_read_back_and_change", || {
+    leaves_nothing("mem_ops::operations_read_back_and_change", || {
         let driver = &session();
         let (address, own, stream) = (words(driver, 4), graph(driver), stream(driver));
         let node =
@@ -206,7 +206,7 @@ fn operations_read_back_and_change() {
 
 #[test]
 fn waits_compare_and_hold_their_stream_up() {
-    leaves_nothing("batch::waits_compare_and_hold_their_stream_up", || {
+    leaves_nothing("mem_ops::waits_compare_and_hold_their_stream_up", || {
         let driver = &session();
         let (address, waiting, writing) = (words(driver, 4), stream(driver), stream(driver));
         // The comparison, its operand, a value that does not satisfy it, one that does.
@@ -272,7 +272,7 @@ fn waits_compare_and_hold_their_stream_up() {
 
 #[test]
 fn stream_calls_check_and_are_captured() {
-    leaves_nothing("batch::stream_calls_check_and_are_captured", || {
+    leaves_nothing("mem_ops::stream_calls_check_and_are_captured", || {
         let driver = &session();
         let (address, stream) = (words(driver, 4), stream(driver));
         let mut ops = [op(WRITE, address, 5, 0), barrier(), op(WRITE, address + 4, 6, 0)];
@@ -324,7 +324,7 @@ fn stream_calls_check_and_are_captured() {
 
 #[test]
 fn a_newer_driver_reduces() {
-    leaves_nothing("batch::a_newer_driver_reduces", || {
+    leaves_nothing("mem_ops::a_newer_driver_reduces", || {
         let driver = &session_with(Config::new().version(Version::new(13, 2)));
         let (address, stream) = (words(driver, 4), stream(driver));
         type How = CUstreamAtomicReductionOpType;
@@ -358,7 +358,7 @@ fn a_newer_driver_reduces() {
 
 #[test]
 fn a_stray_operation_loses_the_device() {
-    alone("batch::a_stray_operation_loses_the_device", || {
+    alone("mem_ops::a_stray_operation_loses_the_device", || {
         let driver = &session();
         let stream = stream(driver);
         let nowhere = 1 << 48 | 0xffff_0000_0000;
@@ -373,7 +373,7 @@ fn a_stray_operation_loses_the_device() {
 
 #[test]
 fn a_wait_ends_with_its_device() {
-    alone("batch::a_wait_ends_with_its_device", || {
+    alone("mem_ops::a_wait_ends_with_its_device", || {
         let driver = &session();
         let (address, stream) = (words(driver, 1), stream(driver));
         unsafe {
@@ -387,7 +387,7 @@ fn a_wait_ends_with_its_device() {
 
 #[test]
 fn pool_and_managed_memory_is_refused_when_it_is_to_run() {
-    leaves_nothing("batch::pool_and_managed_memory_is_refused_when_it_is_to_run", || {
+    leaves_nothing("mem_ops::pool_and_managed_memory_is_refused_when_it_is_to_run", || {
         let driver = &session();
         let (stream, mut pooled, mut managed) = (stream(driver), 0, 0);
         unsafe {
@@ -414,7 +414,7 @@ fn pool_and_managed_memory_is_refused_when_it_is_to_run() {
 
 #[test]
 fn a_branch_ends_the_wait_of_another() {
-    leaves_nothing("batch::a_branch_ends_the_wait_of_another", || {
+    leaves_nothing("mem_ops::a_branch_ends_the_wait_of_another", || {
         let driver = &session();
         let (own, inner, address, stream) = (graph(driver), graph(driver), words(driver, 4), stream(driver));
         // Two branches, the waiting nodes created first: each goes on by what the other has done.

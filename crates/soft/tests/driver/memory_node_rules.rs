@@ -20,7 +20,7 @@ fn free_node(driver: &Driver, graph: CUgraph, after: &[CUgraphNode], address: CU
 
 #[test]
 fn a_refused_allocation_takes_nothing() {
-    leaves_nothing("memory_nodes::a_refused_allocation_takes_nothing", || {
+    leaves_nothing("memory_node_rules::a_refused_allocation_takes_nothing", || {
         let driver = &session();
         let own = graph(driver);
         let mut base = CUDA_MEM_ALLOC_NODE_PARAMS { bytesize: 64, ..Default::default() };
@@ -73,7 +73,7 @@ fn a_refused_allocation_takes_nothing() {
 
 #[test]
 fn one_graph_frees_an_allocation_once() {
-    leaves_nothing("memory_nodes::one_graph_frees_an_allocation_once", || {
+    leaves_nothing("memory_node_rules::one_graph_frees_an_allocation_once", || {
         let driver = &session();
         let (own, other, third) = (graph(driver), graph(driver), graph(driver));
         let plain = words(driver, 4);
@@ -103,7 +103,7 @@ fn one_graph_frees_an_allocation_once() {
 
 #[test]
 fn memory_outlives_its_graph_and_is_freed_by_another() {
-    leaves_nothing("memory_nodes::memory_outlives_its_graph_and_is_freed_by_another", || {
+    leaves_nothing("memory_node_rules::memory_outlives_its_graph_and_is_freed_by_another", || {
         let driver = &session();
         let (own, late, stream) = (graph(driver), graph(driver), stream(driver));
         let (_, address) = alloc_node(driver, own);
@@ -131,7 +131,7 @@ fn memory_outlives_its_graph_and_is_freed_by_another() {
 
 #[test]
 fn a_graph_with_memory_nodes_forbids_much() {
-    leaves_nothing("memory_nodes::a_graph_with_memory_nodes_forbids_much", || {
+    leaves_nothing("memory_node_rules::a_graph_with_memory_nodes_forbids_much", || {
         let driver = &session();
         for frees in [false, true] {
             let (source, own) = (graph(driver), graph(driver));

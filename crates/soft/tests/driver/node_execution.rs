@@ -9,7 +9,7 @@ use cuda_sys::*;
 
 #[test]
 fn shapes_are_copied_and_filled() {
-    leaves_nothing("node_runs::shapes_are_copied_and_filled", || {
+    leaves_nothing("node_execution::shapes_are_copied_and_filled", || {
         let driver = &session();
         let (from, to, own, stream) = (words(driver, 64), words(driver, 64), graph(driver), stream(driver));
         // A 2-D fill of 3 x 2 words in rows of 8, then a 3-D copy of 2 slices of 2 rows of 2 words.
@@ -56,7 +56,7 @@ fn shapes_are_copied_and_filled() {
 
 #[test]
 fn without_a_current_context() {
-    leaves_nothing("node_runs::without_a_current_context", || {
+    leaves_nothing("node_execution::without_a_current_context", || {
         let driver = &session();
         let (library, address, mine) = (library(driver), words(driver, 4), context(driver));
         let (kern, own) = (kernel(driver, library, "nothing"), graph(driver));
@@ -136,7 +136,7 @@ fn without_a_current_context() {
 
 #[test]
 fn a_function_needs_a_current_context() {
-    aborts("node_runs::a_function_needs_a_current_context", "no context is current", || {
+    aborts("node_execution::a_function_needs_a_current_context", "no context is current", || {
         let driver = &session();
         let (own, function) = (graph(driver), function(driver, library(driver), "nothing"));
         let params = params(function, &mut []);

@@ -48,7 +48,7 @@ fn check(driver: &Driver, rows: Rows) {
 
 #[test]
 fn kernels() {
-    leaves_nothing("node_kinds::kernels", || {
+    leaves_nothing("node_types::kernels", || {
         let driver = &session();
         let library = library(driver);
         let (add, nothing) = (function(driver, library, "add"), function(driver, library, "nothing"));
@@ -112,7 +112,7 @@ fn kernels() {
 
 #[test]
 fn fills() {
-    leaves_nothing("node_kinds::fills", || {
+    leaves_nothing("node_types::fills", || {
         let driver = &session();
         let (address, gone) = (words(driver, 16), words(driver, 4));
         let host = [0u32; 4];
@@ -156,7 +156,7 @@ fn fills() {
 
 #[test]
 fn copies() {
-    leaves_nothing("node_kinds::copies", || {
+    leaves_nothing("node_types::copies", || {
         let driver = &session();
         let (from, to, mut host) = (words(driver, 64), words(driver, 64), [0u32; 64]);
         let mut pinned = null_mut();
@@ -244,7 +244,7 @@ fn copies() {
 
 #[test]
 fn hosts_events_children_and_frees() {
-    leaves_nothing("node_kinds::hosts_events_children_and_frees", || {
+    leaves_nothing("node_types::hosts_events_children_and_frees", || {
         let driver = &session();
         unsafe extern "C" fn nothing(_: *mut c_void) {}
         let (mut event, child) = (null_mut(), graph(driver));
@@ -316,7 +316,7 @@ fn hosts_events_children_and_frees() {
 
 #[test]
 fn getters_and_setters_know_their_type() {
-    leaves_nothing("node_kinds::getters_and_setters_know_their_type", || {
+    leaves_nothing("node_types::getters_and_setters_know_their_type", || {
         let driver = &session();
         let own = graph(driver);
         let (node, gone) = (empty(driver, own, &[]), empty(driver, own, &[]));

@@ -61,7 +61,7 @@ fn outcome(driver: &Driver, graph: CUgraph) -> CUresult {
 
 #[test]
 fn before_12_3_there_are_no_conditions() {
-    alone("conditional_poses::before_12_3_there_are_no_conditions", || {
+    alone("older_conditionals::before_12_3_there_are_no_conditions", || {
         let driver = &posing(12, 2);
         let (own, context) = (graph(driver), context(driver));
         let made = unsafe { driver.cuGraphConditionalHandleCreate(&mut 0, own, context, 0, 0) };
@@ -87,17 +87,17 @@ fn first_kinds(driver: &Driver) {
 
 #[test]
 fn drivers_12_3_and_12_4_know_if_and_while() {
-    alone("conditional_poses::drivers_12_3_and_12_4_know_if_and_while", || first_kinds(&posing(12, 4)));
+    alone("older_conditionals::drivers_12_3_and_12_4_know_if_and_while", || first_kinds(&posing(12, 4)));
 }
 
 #[test]
 fn a_driver_12_3_knows_if_and_while() {
-    alone("conditional_poses::a_driver_12_3_knows_if_and_while", || first_kinds(&posing(12, 3)));
+    alone("older_conditionals::a_driver_12_3_knows_if_and_while", || first_kinds(&posing(12, 3)));
 }
 
 #[test]
 fn since_12_8_there_are_else_and_switch() {
-    alone("conditional_poses::since_12_8_there_are_else_and_switch", || {
+    alone("older_conditionals::since_12_8_there_are_else_and_switch", || {
         let driver = &posing(12, 8);
         let own = graph(driver);
         for kind in [(IF, 2), (SWITCH, 3)] {
@@ -112,7 +112,7 @@ fn since_12_8_there_are_else_and_switch() {
 
 #[test]
 fn since_13_2_the_parameters_are_read_back() {
-    alone("conditional_poses::since_13_2_the_parameters_are_read_back", || {
+    alone("older_conditionals::since_13_2_the_parameters_are_read_back", || {
         let driver = &posing(13, 2);
         let own = graph(driver);
         handle(driver, own, 0);
@@ -137,7 +137,7 @@ fn loses(driver: &Driver, graph: CUgraph, node: CUgraphNode, code: CUresult, wor
 
 #[test]
 fn before_12_8_an_empty_body_hangs() {
-    alone("conditional_poses::before_12_8_an_empty_body_hangs", || {
+    alone("older_conditionals::before_12_8_an_empty_body_hangs", || {
         let driver = &posing(12, 4);
         let full = graph(driver);
         let (_, _, bodies) = conditional(driver, full, handle(driver, full, 0), (IF, 1));
@@ -171,28 +171,28 @@ fn children_of_two_bodies(version: (u16, u8), number: usize) {
 
 #[test]
 fn a_driver_12_8_misbehaves_with_children_in_two_bodies() {
-    alone("conditional_poses::a_driver_12_8_misbehaves_with_children_in_two_bodies", || {
+    alone("older_conditionals::a_driver_12_8_misbehaves_with_children_in_two_bodies", || {
         children_of_two_bodies((12, 8), 0);
     });
 }
 
 #[test]
 fn a_driver_12_9_misbehaves_with_children_in_two_bodies() {
-    alone("conditional_poses::a_driver_12_9_misbehaves_with_children_in_two_bodies", || {
+    alone("older_conditionals::a_driver_12_9_misbehaves_with_children_in_two_bodies", || {
         children_of_two_bodies((12, 9), 1);
     });
 }
 
 #[test]
 fn a_driver_13_0_takes_children_in_two_bodies() {
-    alone("conditional_poses::a_driver_13_0_takes_children_in_two_bodies", || {
+    alone("older_conditionals::a_driver_13_0_takes_children_in_two_bodies", || {
         children_of_two_bodies((13, 0), 1);
     });
 }
 
 #[test]
 fn conditions_lie_thousands_deep_in_each_other() {
-    alone("conditional_poses::conditions_lie_thousands_deep_in_each_other", || {
+    alone("older_conditionals::conditions_lie_thousands_deep_in_each_other", || {
         let driver = &posing(13, 0);
         let (own, address) = (graph(driver), words(driver, 1));
         let add = function(driver, library(driver), "add");

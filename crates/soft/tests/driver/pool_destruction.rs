@@ -32,7 +32,7 @@ fn used(driver: &Driver, pool: CUmemoryPool) -> u64 {
 #[test]
 fn a_pool_cannot_be_destroyed_while_frees_are_pending() {
     aborts(
-        "pools::a_pool_cannot_be_destroyed_while_frees_are_pending",
+        "pool_destruction::a_pool_cannot_be_destroyed_while_frees_are_pending",
         "frees of its memory are pending",
         || {
             let driver = &session();
@@ -50,15 +50,19 @@ fn a_pool_cannot_be_destroyed_while_frees_are_pending() {
 
 #[test]
 fn memory_of_a_destroyed_pool_cannot_be_freed_in_order() {
-    aborts("pools::memory_of_a_destroyed_pool_cannot_be_freed_in_order", "whose pool is destroyed", || {
-        let driver = &session();
-        let (pool, stream) = (pool(driver), stream(driver));
-        let address = allocate(driver, pool, stream);
-        unsafe {
-            assert_eq!(driver.cuMemPoolDestroy(pool), OK);
-            let _ = driver.cuMemFreeAsync(address, stream);
-        }
-    });
+    aborts(
+        "pool_destruction::memory_of_a_destroyed_pool_cannot_be_freed_in_order",
+        "whose pool is destroyed",
+        || {
+            let driver = &session();
+            let (pool, stream) = (pool(driver), stream(driver));
+            let address = allocate(driver, pool, stream);
+            unsafe {
+                assert_eq!(driver.cuMemPoolDestroy(pool), OK);
+                let _ = driver.cuMemFreeAsync(address, stream);
+            }
+        },
+    );
 }
 
 #[test]

@@ -12,7 +12,7 @@ use crate::measure::Effort;
 /// A driver as the command line names it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Choice {
-    /// The one that does nothing, so that only the library's own time is left.
+    /// The driver that does nothing, so that only the library's own time is left.
     Null,
     Soft,
     System,
@@ -51,7 +51,7 @@ impl fmt::Display for Choice {
     }
 }
 
-/// Installs the driver asked for.
+/// Installs the chosen driver.
 pub(crate) fn install(choice: &Choice) -> Outcome<&'static Driver> {
     let loader = match choice {
         // SAFETY: the functions keep to the interfaces of the calls, and nothing is read of what a
@@ -91,7 +91,7 @@ unsafe extern "C" fn saxpy_layout(
     CUresult::CUDA_SUCCESS
 }
 
-/// A capture ends with a graph, or else it was lost.
+/// A capture that ends without a graph was lost.
 unsafe extern "C" fn end_capture(_: CUstream, graph: *mut CUgraph) -> CUresult {
     // SAFETY: by the interface of the call, valid for a write.
     unsafe { *graph = core::ptr::without_provenance_mut(64) };

@@ -1,8 +1,7 @@
 //! Whether drops on another thread hold up launches.
 //!
-//! A kernel runs for 200 ms; meanwhile another thread drops one thing after the other, and this one
-//! launches and launches. A driver that waits for the device in a drop shows as a launch that takes
-//! as long as the kernel still runs.
+//! A kernel runs for 200 ms. Meanwhile another thread drops objects, and this one keeps launching.
+//! If the driver waits for the device in a drop, a launch takes as long as the kernel still runs.
 
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -26,13 +25,12 @@ const DROPPING: Duration = Duration::from_millis(160);
 const LIMIT: Duration = Duration::from_millis(1);
 
 const ROUNDS: usize = 5;
-/// Things of each kind in a round.
+/// Objects of each kind in a round.
 const EACH: usize = 16;
 /// Launches before the queue is emptied: a full one would hold launches up by itself.
 const BATCH: usize = 64;
 
-/// Something to drop, and how it is made: its memory has been used by the stream on which the
-/// kernel will run.
+/// A kind of object to drop, and how to make one: the stream of the kernel has used its memory.
 type Make = fn(&Scene) -> Outcome<Thing>;
 
 #[derive(Debug)]
@@ -87,7 +85,7 @@ fn load(context: &Context, image: &str, kernel: &str) -> Outcome<Kernel> {
     Ok(Library::load(context, Image::Ptx(image))?.kernel(kernel)?)
 }
 
-/// Launch times by what was dropped meanwhile, in microseconds.
+/// Launch times by the kind of object dropped meanwhile, in microseconds.
 type Times = Vec<Vec<f64>>;
 
 pub(crate) fn run(driver: &Choice) -> Outcome<ExitCode> {
@@ -102,7 +100,7 @@ pub(crate) fn run(driver: &Choice) -> Outcome<ExitCode> {
         spin: load(&context, SPIN, "spin")?,
         context,
     };
-    // The first of everything is slow by itself.
+    // The first call of each kind is slow by itself.
     round(&scene, &mut vec![Vec::new(); KINDS.len() + 1])?;
     let mut times: Times = vec![Vec::new(); KINDS.len() + 1];
     for _ in 0..ROUNDS {
@@ -117,7 +115,7 @@ pub(crate) fn run(driver: &Choice) -> Outcome<ExitCode> {
     Ok(if good { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// Prints a table and gives the slowest launch beside a drop.
+/// Prints a table and returns the slowest launch beside a drop.
 fn report(mut times: Times) -> f64 {
     println!(
         "\nmicroseconds for a launch{:>16} {:>9} {:>9} {:>9}",
@@ -155,7 +153,7 @@ fn round(scene: &Scene, times: &mut Times) -> Outcome<()> {
         });
         launch_while_busy(scene, &dropping, times)
     })?;
-    // The rest of the drops, which waits for the device.
+    // The drain waits for the device.
     reaper::drain();
     Ok(())
 }
@@ -180,7 +178,7 @@ fn launch_while_busy(scene: &Scene, dropping: &AtomicUsize, times: &mut Times) -
             // SAFETY: the kernel does nothing.
             unsafe { scene.empty.launch(&scene.launching, LaunchConfig::new(1, 1), params![]) }?;
             let time = start.elapsed();
-            // Read afterwards: a launch that was held up has seen the drop begin.
+            // Read after the launch: a launch that was held up has seen the drop begin.
             if let Some(times) = times.get_mut(dropping.load(Ordering::SeqCst)) {
                 times.push(time.as_secs_f64() * 1e6);
             }

@@ -1,5 +1,5 @@
-//! What the library costs on the host, beside the raw driver call in the same run; and what drops
-//! elsewhere do to launches.
+//! The benchmark: overhead over the raw driver in the same run, and launches beside drops on
+//! another thread.
 
 mod driver;
 mod figures;
@@ -52,9 +52,8 @@ fn figures(driver: &driver::Choice, json: bool, filter: Option<&str>) -> Outcome
     Ok(ExitCode::SUCCESS)
 }
 
-/// Lets the allocator keep what is freed. Else it gives the tables of each batch back to the system
-/// and gets them anew, page by page, if they happen to be larger than some threshold, and that
-/// takes longer than what is measured.
+/// Makes the allocator keep freed memory. Otherwise it returns large tables of each batch to the
+/// system and gets them back page by page, which takes longer than the measured calls.
 fn keep_memory() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     // SAFETY: the calls change settings of the allocator.

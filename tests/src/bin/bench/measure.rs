@@ -1,15 +1,15 @@
-//! Two ways to do the same, timed in turn.
+//! Two ways to do the same, timed alternately.
 //!
-//! Batches of the one and of the other alternate, so that a clock that changes its speed or a
-//! neighbour on the machine meets both. What is reported are medians over the batches: single
-//! batches that were interrupted do not count. The difference is the median of the differences of
-//! neighbouring batches, and its spread their interquartile range.
+//! Batches of both alternate, so that a change of the clock's speed or a neighbour on the machine
+//! affects both. The report has medians over the batches, so that single interrupted batches do not
+//! count. The difference is the median of the differences of neighbouring batches, and its spread
+//! their interquartile range.
 
 use std::time::{Duration, Instant};
 
 use crate::Outcome;
 
-/// How much is measured.
+/// How much to measure.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Effort {
     /// Operations in a batch.
@@ -32,8 +32,8 @@ pub(crate) struct Measured {
     pub(crate) spread: f64,
 }
 
-/// One of the two ways: does as many operations as it is told and gives the time that they took,
-/// without what comes before and after.
+/// One of the two ways: does a number of operations and returns their time, without set-up and
+/// clean-up.
 pub(crate) type Side<'a> = Box<dyn FnMut(u32) -> Outcome<Duration> + 'a>;
 
 /// The library's way and the raw driver's.
@@ -65,8 +65,7 @@ impl Pair<'_> {
         let end = Instant::now() + time;
         let mut rounds = Vec::new();
         while rounds.len() < LEAST || rounds.len() < MOST && Instant::now() < end {
-            // Whoever goes second finds caches and queue as the first has left them, so they take
-            // turns.
+            // The second finds caches and queue as the first has left them, so they take turns.
             let (ours, raw) = if rounds.len() % 2 == 0 {
                 let ours = (self.ours)(batch)?;
                 (ours, (self.raw)(batch)?)
@@ -92,7 +91,7 @@ impl Measured {
         }
     }
 
-    /// How many times the raw call's time ours is; `None` where there is no raw call to speak of.
+    /// Our time as a multiple of the raw call's; `None` if the raw call takes no time.
     pub(crate) fn ratio(&self) -> Option<f64> {
         (self.raw >= 0.1).then(|| self.ours / self.raw)
     }
@@ -104,7 +103,7 @@ fn sorted(values: impl Iterator<Item = f64>) -> Vec<f64> {
     values
 }
 
-/// The value below which a part of the sorted values lies; 0 of none.
+/// A quantile of the sorted values; 0 if there are none.
 pub(crate) fn quantile(sorted: &[f64], part: f64) -> f64 {
     let place = (sorted.len().saturating_sub(1) as f64 * part).round();
     sorted.get(place as usize).copied().unwrap_or_default()

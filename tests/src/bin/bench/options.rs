@@ -2,7 +2,7 @@
 
 use crate::driver::Choice;
 
-/// What is to be done, and on which driver.
+/// The options.
 #[derive(Debug)]
 pub(crate) struct Options {
     pub(crate) driver: Choice,
@@ -20,7 +20,7 @@ pub(crate) enum Task {
 const USAGE: &str = "usage: bench [--driver null|soft|system|PATH] [--json] [--filter TEXT] | bench --latency [--driver soft|system|PATH]";
 
 impl Options {
-    /// Of an option given twice, the later counts.
+    /// The last one counts of an option that is given twice.
     pub(crate) fn parse(mut arguments: impl Iterator<Item = String>) -> Result<Self, String> {
         let (mut driver, mut json, mut filter, mut latency) = (None, false, None, false);
         while let Some(name) = arguments.next() {

@@ -1,4 +1,4 @@
-//! How figures are shown.
+//! The report: a table, or lines of JSON.
 
 use cuda_handles::Device;
 
@@ -6,7 +6,7 @@ use crate::Outcome;
 use crate::driver::Choice;
 use crate::measure::Measured;
 
-/// Says what is measured and heads the table.
+/// Prints the head of the table.
 pub(crate) fn header(driver: &Choice) -> Outcome<()> {
     if *driver != Choice::Null {
         let device = Device::new(0)?;

@@ -1,4 +1,4 @@
-//! The demo: heat on a plate, as one CUDA graph of kernel, memset and memcpy nodes that is
+//! The demo: heat on a plate, as one CUDA graph of kernel, memset and memcpy nodes, which is
 //! replayed.
 //!
 //! It checks the result against plain Rust, compares plain launches with replays, and draws the
@@ -101,7 +101,7 @@ fn heat(task: Task, context: &Context, options: &Options) -> Outcome<ExitCode> {
     Ok(if good { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// Nothing is drawn where nobody would see it move.
+/// A progress bar, which is hidden unless on a terminal.
 fn progress(rounds: usize) -> ProgressBar {
     let bar = ProgressBar::new(rounds as u64);
     match ProgressStyle::with_template("{msg:14} {wide_bar} {pos}/{len} {elapsed}") {
@@ -119,7 +119,7 @@ fn report(task: Task, launches: &Times, replays: &Times) {
     println!();
 }
 
-/// Whether everything that a run leaves behind is as the reference has it.
+/// Whether all results of a run are those of the reference.
 fn verify(name: &str, found: &reference::State, expected: &reference::State) -> bool {
     let differences = [
         ("on the plate", reference::largest_difference(&found.plate, &expected.plate)),
@@ -128,7 +128,7 @@ fn verify(name: &str, found: &reference::State, expected: &reference::State) -> 
     ];
     let mut good = true;
     for (place, difference) in differences {
-        // A result that is not a number is wrong, too.
+        // A NaN is wrong, too.
         if difference.is_nan() || difference > TOLERANCE {
             eprintln!(
                 "error: {name}: {place} the largest difference is {difference}; {TOLERANCE:e} is allowed"

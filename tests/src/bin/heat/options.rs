@@ -4,14 +4,14 @@ use std::path::PathBuf;
 
 use crate::driver::Choice;
 
-/// What the demo is to do.
+/// The options of the demo.
 #[derive(Debug)]
 pub(crate) struct Options {
     pub(crate) driver: Choice,
     pub(crate) size: Option<u32>,
     pub(crate) steps: Option<u32>,
     pub(crate) out: PathBuf,
-    /// Name the driver and its devices, and nothing else.
+    /// Only name the driver and its devices.
     pub(crate) describe: bool,
 }
 
@@ -19,7 +19,7 @@ const USAGE: &str =
     "usage: heat [--driver auto|soft|system|PATH] [--size N] [--steps N] [--out FOLDER] [--describe]";
 
 impl Options {
-    /// Of an option given twice, the later counts.
+    /// The last one counts of an option that is given twice.
     pub(crate) fn parse(mut arguments: impl Iterator<Item = String>) -> Result<Self, String> {
         let mut options = Self {
             driver: Choice::Auto,
@@ -47,7 +47,7 @@ impl Options {
     }
 }
 
-/// Two plates take turns, so that an even number of steps ends where it began.
+/// Two plates take turns, so an even number of steps ends on the plate where it began.
 fn number(name: &str, value: &str, least: u32, most: u32) -> Result<u32, String> {
     let number =
         value.parse().ok().filter(|number| (least..=most).contains(number) && number.is_multiple_of(2));

@@ -2,13 +2,13 @@
 
 use std::ops::Range;
 
-/// What heat a cell takes from its neighbours in a step; stable up to a quarter.
+/// The part of the difference to a neighbour that a cell takes in a step; stable up to a quarter.
 pub(crate) const COEFFICIENT: f32 = 0.24;
 
 /// The temperature of the bar.
 pub(crate) const HOT: f32 = 1.0;
 
-/// Every so many steps a row of the plate is recorded.
+/// The number of steps between two records of a row.
 const RECORD_EVERY: usize = 10;
 
 /// A square plate and the steps of one round of the bar.
@@ -16,7 +16,7 @@ const RECORD_EVERY: usize = 10;
 pub(crate) struct Task {
     pub(crate) size: usize,
     pub(crate) steps: usize,
-    /// How often the steps are repeated.
+    /// How often the round is repeated.
     pub(crate) rounds: usize,
 }
 

@@ -1,8 +1,8 @@
-//! The same heat in plain Rust: the kernel's operations in the kernel's order.
+//! The reference in plain Rust: the kernel's operations in the kernel's order.
 
 use crate::plate::{COEFFICIENT, HOT, Task};
 
-/// What a run leaves behind, on a device or here.
+/// The results of a run, on a device or here.
 #[derive(Clone, Debug)]
 pub(crate) struct State {
     pub(crate) plate: Vec<f32>,
@@ -50,7 +50,7 @@ pub(crate) fn largest_difference(first: &[f32], second: &[f32]) -> f32 {
     first.iter().zip(second).map(|(first, second)| (first - second).abs()).fold(0.0, larger)
 }
 
-/// Unlike `f32::max` this keeps a value that is not a number.
+/// Unlike `f32::max`, this keeps a NaN.
 fn larger(one: f32, other: f32) -> f32 {
     if one >= other || one.is_nan() { one } else { other }
 }

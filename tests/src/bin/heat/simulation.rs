@@ -1,5 +1,4 @@
-//! The task on the device, once as plain launches and once as a graph. Both do the same steps on
-//! plates of their own.
+//! The task on the device, as plain launches and as a graph. Each has plates of its own.
 
 use cuda_graph::{ContextExt, Graph, MemcpyNode, Node};
 use cuda_handles::{Buffer, Context, Image, Kernel, Library, Stream};
@@ -12,7 +11,7 @@ type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
 
 const IMAGE: &str = include_str!("../../../kernels/heat.ptx");
 
-/// Two plates that take turns, and what is recorded of them.
+/// Two plates that take turns, and the records of them.
 pub(crate) struct Plates {
     first: Buffer<f32>,
     second: Buffer<f32>,

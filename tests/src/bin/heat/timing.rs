@@ -1,18 +1,18 @@
-//! How long a step takes, launched plainly and in a replay.
+//! The time of a step, as a plain launch and in a replay.
 
 use std::time::{Duration, Instant};
 
 /// The rounds of one way of launching.
 #[derive(Debug, Default)]
 pub(crate) struct Times {
-    /// Until the calls had returned.
+    /// The time until the calls returned.
     enqueued: Vec<Duration>,
-    /// Until the device was done.
+    /// The time until the device was done.
     complete: Vec<Duration>,
 }
 
 impl Times {
-    /// Times one round: `enqueue` hands the work over, `wait` returns when it is done.
+    /// Times one round: `enqueue` enqueues the work, `wait` returns when it is done.
     pub(crate) fn round<E>(
         &mut self,
         enqueue: impl FnOnce() -> Result<(), E>,

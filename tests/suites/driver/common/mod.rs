@@ -1,4 +1,4 @@
-//! What the tests of the raw calls share.
+//! Helpers for raw calls.
 
 pub(crate) mod table;
 
@@ -218,7 +218,7 @@ impl Session {
         (node, unsafe { std::slice::from_raw_parts(bodies, size as usize) }.to_vec())
     }
 
-    /// What the driver says to such a node.
+    /// The driver's answer to such a node.
     pub(crate) fn try_conditional(&self, graph: CUgraph, handle: u64, kind: (Kind, u32)) -> CUresult {
         let mut params = conditional_params(self.context, handle, kind.0, kind.1);
         self.add(graph, &[], &mut params).0
@@ -232,7 +232,7 @@ impl Session {
         calls::instantiate_with(self, graph, flags)
     }
 
-    /// What instantiate says of a graph that it refuses: the code, the result and the node.
+    /// The answer of a refused instantiation: code, result and node.
     pub(crate) fn refusal(&self, graph: CUgraph, flags: u64) -> (CUresult, u32, CUgraphNode) {
         calls::refusal(self, graph, flags)
     }

@@ -1,5 +1,4 @@
-//! Answers of a driver in rows, all of which a failed test shows: one run on a GPU tells
-//! everything.
+//! Tables of answers: a failed test shows every row, so that one run on a GPU shows everything.
 
 use std::fmt::{Display, Write};
 
@@ -7,7 +6,7 @@ use cuda_sys::CUresult;
 
 use crate::common::OK;
 
-/// What was asked and what came, row by row.
+/// Questions and answers, row by row.
 #[derive(Default)]
 pub(crate) struct Table(Vec<String>);
 

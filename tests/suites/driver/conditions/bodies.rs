@@ -1,4 +1,4 @@
-//! The graphs in conditional nodes: what they hold, and what may be done with them.
+//! The bodies of conditional nodes: permitted nodes and operations.
 
 use std::ffi::c_void;
 use std::ptr::{null, null_mut};

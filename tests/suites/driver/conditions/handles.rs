@@ -1,4 +1,4 @@
-//! Conditions: their numbers, who may use them, and what conditional nodes are refused.
+//! Conditional handles: their numbers, their users, and refused conditional nodes.
 
 use std::ptr::null_mut;
 

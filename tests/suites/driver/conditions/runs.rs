@@ -1,4 +1,4 @@
-//! What conditional nodes run, and the values that conditions have when.
+//! Runs of conditional nodes, and the values of their conditions.
 
 use std::ptr::null_mut;
 

@@ -1,4 +1,4 @@
-//! Executables with conditional nodes: nodes of their bodies set one by one, and whole updates.
+//! Updates of executables with conditional nodes: single nodes of bodies, and whole graphs.
 
 use std::ptr::null_mut;
 
@@ -170,7 +170,7 @@ fn a_whole_update_and_the_values_of_conditions() {
     let driver = session();
     needs!(Conditionals);
     let (mut table, address) = (Table::default(), driver.words(1));
-    // What a run adds to the word.
+    // The value that a run adds to the word.
     let adds = |exec| {
         driver.write(address, 0);
         driver.run(exec);

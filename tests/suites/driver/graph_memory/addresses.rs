@@ -1,4 +1,4 @@
-//! Which freed memory gives its address to a later allocation node.
+//! Reuse of the addresses of freed graph memory.
 
 use std::ptr::{null, null_mut};
 
@@ -10,7 +10,7 @@ use crate::common::*;
 use crate::graph_memory::embedded::source;
 use crate::graph_memory::nodes::{alloc, free};
 
-/// Where memory lies, beside that which was there before.
+/// The position of memory relative to earlier memory.
 fn place(new: CUdeviceptr, len: usize, old: &[(CUdeviceptr, usize)]) -> String {
     for (index, (start, old_len)) in old.iter().enumerate() {
         let (end, old_end) = (new + len as u64, start + *old_len as u64);
@@ -228,20 +228,20 @@ fn between_a_graph_and_its_children() {
         assert_eq!(answer, OK);
         node
     };
-    // What a child freed.
+    // Memory freed in a child.
     let (own, (inner, first)) = (driver.graph(), source(&driver, true));
     let node = moved(own, inner);
     let (_, second) = alloc(&driver, own, &[node], 64);
     table.row("after a child that frees its own", seen(second, &[first]));
     driver.destroy(&[own]);
-    // What the parent freed for the child.
+    // Memory of the child, freed in the parent.
     let (own, (inner, first)) = (driver.graph(), source(&driver, false));
     let node = moved(own, inner);
     let freed = free(&driver, own, &[node], first);
     let (_, second) = alloc(&driver, own, &[freed], 64);
     table.row("after the parent's free of a child's", seen(second, &[first]));
     driver.destroy(&[own]);
-    // What the parent freed before the child; both were there before they met.
+    // Memory freed in the parent before the child ran.
     let (own, (inner, first)) = (driver.graph(), source(&driver, true));
     let (made, before) = alloc(&driver, own, &[], 64);
     let freed = free(&driver, own, &[made], before);

@@ -1,4 +1,4 @@
-//! Graphs with memory nodes in the nodes of others, and memory nodes in graphs that are embedded.
+//! Memory nodes in embedded graphs.
 
 use std::ptr::{null, null_mut};
 

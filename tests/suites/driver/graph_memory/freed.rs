@@ -1,5 +1,4 @@
-//! What calls say of graph memory before its free is called, while it is queued and when it is
-//! done.
+//! Calls on graph memory before its free, while the free is queued, and after it.
 
 use std::ffi::c_void;
 use std::ptr::{null, null_mut};
@@ -65,7 +64,8 @@ fn several(driver: &Session, memory: CUdeviceptr) -> String {
     format!("{}, type {kind}, size {size}", said(answer))
 }
 
-/// What calls need besides. It is there before anything is held up, since its allocation may wait.
+/// Further objects that the calls need, made before anything is held up, since an allocation may
+/// wait.
 struct Scratch {
     words: CUdeviceptr,
     pinned: *mut c_void,
@@ -239,7 +239,7 @@ freed by the node, copies from and to it and a fill: INVALID_VALUE, INVALID_VALU
 freed by the node, a fill node and its executable: ok, ok
 ";
 
-/// What a captured graph holds, and what comes of its executable.
+/// The nodes of a captured graph, and the result of its executable.
 fn freed_by(driver: &Session, table: &mut Table, what: &str, captured: CUgraph) {
     let (mut exec, mut kinds) = (null_mut(), Vec::new());
     for node in driver.nodes(captured) {

@@ -1,4 +1,4 @@
-//! Allocation and free nodes: addresses, lives, and what graphs with them are refused.
+//! Allocation and free nodes: addresses, lifetimes, and refused operations.
 
 use std::ptr::{null, null_mut};
 
@@ -48,7 +48,7 @@ pub(crate) fn free(
     node
 }
 
-/// What the driver says of the pointer: a query and a copy.
+/// The driver's answers to a query of the pointer and to a copy.
 fn seen(driver: &Session, address: CUdeviceptr) -> (CUresult, CUresult) {
     let (mut kind, mut word) = (CUmemorytype(0), 0u32);
     let attribute = CUpointer_attribute_enum::CU_POINTER_ATTRIBUTE_MEMORY_TYPE;
@@ -222,7 +222,7 @@ fn a_launch_waits_for_a_free_that_is_queued_elsewhere() {
         gate.open();
         assert_eq!(driver.cuStreamSynchronize(other), OK);
         driver.wait();
-        // That free was one of the life before.
+        // That free belonged to the allocation before.
         assert_eq!(driver.read(memory), 3);
         assert_eq!(driver.launch(exec), IV);
         assert_eq!(driver.cuMemFreeAsync(memory, other), OK);
@@ -347,7 +347,7 @@ fn a_graph_frees_nothing_late_that_an_executable_of_it_allocates() {
     driver.destroy(&[own, other]);
 }
 
-/// What is said of copies from and to memory and a fill of it, as new nodes of a graph.
+/// The answers to copies from and to memory and to a fill of it, as new nodes of a graph.
 fn copied_and_filled(driver: &Session, place: CUgraph, address: u64, out: u64) -> [CUresult; 3] {
     let fill = fill_params(address + 4, 7);
     let copy = |from, to| {
@@ -566,7 +566,7 @@ fn more_than_the_device_has_is_refused_by_the_launch() {
 const USED: CUgraphMem_attribute = CUgraphMem_attribute::CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT;
 const RESERVED: CUgraphMem_attribute = CUgraphMem_attribute::CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT;
 
-/// What graphs have of the device, in bytes.
+/// The memory that graphs have of the device, in bytes.
 fn mapped(driver: &Session, figure: CUgraphMem_attribute) -> u64 {
     let mut bytes = 0u64;
     let answer = unsafe { driver.cuDeviceGetGraphMemAttribute(0, figure, (&raw mut bytes).cast()) };

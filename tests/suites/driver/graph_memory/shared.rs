@@ -1,5 +1,5 @@
-//! Graphs that do not run at the same time have the same memory: what is reserved is what is needed
-//! at once.
+//! Graphs that do not run at the same time share memory: the device reserves what they need at
+//! once.
 
 use std::ffi::c_void;
 use std::ptr::null_mut;
@@ -21,7 +21,7 @@ struct Made {
     kept: CUdeviceptr,
 }
 
-/// What a host node waits for.
+/// The gate of a host node.
 static OPEN: AtomicBool = AtomicBool::new(true);
 
 unsafe extern "C" fn wait(_: *mut c_void) {

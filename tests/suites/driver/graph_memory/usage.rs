@@ -1,4 +1,4 @@
-//! What the device tells of the memory that graphs have mapped.
+//! The graph memory attributes of a device.
 
 use std::ffi::c_void;
 
@@ -48,7 +48,7 @@ fn graph_memory_rises_by_launches_and_falls_by_a_trim() {
     assert_eq!(steps(&driver), [0; 4]);
     driver.run(exec);
     assert_eq!(steps(&driver), [1; 4]);
-    // What lives is not trimmed.
+    // A trim does not free living memory.
     assert_eq!(unsafe { driver.cuDeviceGraphMemTrim(0) }, OK);
     assert_eq!(driver.try_read(address, &mut 0), OK);
     assert_eq!(steps(&driver), [1; 4]);

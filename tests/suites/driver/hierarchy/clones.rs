@@ -1,4 +1,4 @@
-//! Which graphs that lie in nodes can be cloned.
+//! Clones of embedded graphs: which succeed.
 
 use std::ptr::null_mut;
 

@@ -1,4 +1,4 @@
-//! How deep conditional nodes and child nodes lie in each other.
+//! The depth to which conditional nodes and child nodes can be nested.
 
 use std::ptr::null_mut;
 

@@ -1,4 +1,4 @@
-//! What the end of an executable waits for.
+//! The destruction of an executable, and what it waits for.
 
 use std::ptr::null_mut;
 use std::sync::mpsc::channel;

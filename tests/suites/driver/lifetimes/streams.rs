@@ -1,4 +1,4 @@
-//! The work of a destroyed stream goes on, and whoever waits for all of it waits for that, too.
+//! The work of a destroyed stream goes on, and a wait for the context includes it.
 
 use std::ffi::c_void;
 use std::ptr::{null_mut, with_exposed_provenance_mut};

@@ -1,4 +1,4 @@
-//! What a driver answers to texts of PTX, and which of their variables it finds.
+//! Loading PTX text, and looking up its variables.
 
 use std::ffi::CString;
 use std::ptr::null_mut;

@@ -1,4 +1,4 @@
-//! Variables of libraries: where they are asked for, and what the driver answers.
+//! Variables of libraries: look-ups and errors.
 
 use std::ffi::CStr;
 use std::ptr::null_mut;

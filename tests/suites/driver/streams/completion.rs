@@ -1,4 +1,4 @@
-//! Events and streams tell the same: whoever sees the one at an end sees the other there.
+//! Events and streams agree on completion.
 
 use std::ptr::null_mut;
 

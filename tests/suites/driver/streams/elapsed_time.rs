@@ -1,4 +1,4 @@
-//! The time between two events, and what the driver answers where there is none.
+//! The time between two events, and the errors if there is none.
 
 use std::ptr::null_mut;
 use std::time::Duration;

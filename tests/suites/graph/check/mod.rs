@@ -1,4 +1,4 @@
-//! What a check finds, and what it does not.
+//! `Graph::check`: the faults that it finds, and the graphs in which it finds none.
 
 use cuda_graph::{ContextExt, Finding, Frontier, Graph, KernelNode, Report, Severity};
 use cuda_handles::{Buffer, Context, GraphSlice, Slice, Stream};
@@ -132,7 +132,7 @@ impl Lab {
     }
 }
 
-/// What is found, and of which nodes; notes left out.
+/// The findings and their nodes, without notes.
 pub(crate) fn seen(report: &Report) -> Vec<(&'static str, Vec<String>)> {
     let grave = report.findings().iter().filter(|finding| finding.severity() > Severity::Note);
     let mut seen: Vec<_> = grave.map(one).collect();

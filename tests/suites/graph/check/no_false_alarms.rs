@@ -1,4 +1,4 @@
-//! Graphs in which nothing is wrong: nothing is found.
+//! Correct graphs: nothing is found.
 
 use cuda_graph::{EdgeKind, Error, Graph, Test};
 use cuda_handles::{Batch, Compare, Copy2d, Copy3d};
@@ -354,7 +354,7 @@ sound! {
     };
 }
 
-/// What a graph was given does not matter any more once other code has changed it.
+/// The owner given at the adoption no longer matters once other code has changed the graph.
 #[test]
 fn arguments_of_other_code_are_found_out() {
     let context = setup();

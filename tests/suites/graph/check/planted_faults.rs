@@ -1,4 +1,4 @@
-//! Faults that were planted: each is found, by the names of its nodes, and nothing else is.
+//! Planted faults: each is found, by the names of its nodes, and nothing else.
 
 use cuda_graph::{
     ChildGraphNode, ContextExt, Disorder, EdgeKind, Error, Finding, Graph, RawCopy, RawMemory, Test,
@@ -11,7 +11,7 @@ use cuda_tests::{alone, needs, raw, setup};
 use super::{Lab, N, seen};
 use crate::common::other;
 
-/// What is to be found: the class of a finding and the names of its nodes.
+/// The expected finding: its class and the names of its nodes.
 type Expected = Vec<(&'static str, Vec<&'static str>)>;
 
 /// Checks a graph in which something was planted.

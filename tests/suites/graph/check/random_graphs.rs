@@ -1,4 +1,4 @@
-//! Graphs drawn at random, checked by trying every pair.
+//! Random graphs, against a check that tries every pair.
 
 use std::collections::HashSet;
 
@@ -9,7 +9,7 @@ use proptest::test_runner::{Config, TestRunner};
 
 use super::{Lab, N};
 
-/// What a node does: of which kind it is, where its memory starts, and how many elements it has.
+/// A node: its kind, the start of its memory, and the number of elements.
 #[derive(Clone, Copy, Debug)]
 enum Work {
     Write(usize, usize),
@@ -144,7 +144,7 @@ fn a_check_tells_what_trying_every_pair_tells() {
         let nodes = draw(&lab, &graph, &steps);
         let wanted = oracle(&steps);
         let (found, edges) = told(&graph, &nodes);
-        // What is told is so.
+        // Every finding is true.
         prop_assert!(found.is_subset(&wanted), "{:?} {:?}", found, wanted);
         prop_assert_eq!(found.is_empty(), wanted.is_empty());
         // The edges that are proposed mend all, together.

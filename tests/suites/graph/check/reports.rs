@@ -1,4 +1,4 @@
-//! How a report reads, what it costs, and where it stops.
+//! Reports: their text, their cost, and their limits.
 
 use cuda_graph::{CheckOptions, EdgeKind, Error, Finding, Graph, Severity, Stopped};
 use cuda_launch::{params, per};
@@ -221,7 +221,7 @@ fn a_condition_that_is_set_too_late_is_drawn_as_such() {
     );
 }
 
-/// Whatever the names are: JSON has them as they are.
+/// JSON contains every name as it is.
 #[test]
 fn a_finding_is_one_line() {
     let context = setup();
@@ -291,7 +291,7 @@ fn a_check_says_where_it_stopped() {
     assert_eq!(graph.check().unwrap().findings().len(), 2 * 45);
 }
 
-/// Of a large graph, without anything that is wrong, and with one thing.
+/// A report of a large graph, correct and with one fault.
 #[test]
 fn large_graphs_are_checked_in_few_steps() {
     const NODES: usize = 20_000;

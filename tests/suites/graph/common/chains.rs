@@ -38,7 +38,7 @@ impl Bench {
         graph
     }
 
-    /// What a run of the graph adds to each number.
+    /// The number that a run of the graph adds to each element.
     #[track_caller]
     pub(crate) fn adds(&self, graph: &Graph) -> u32 {
         let mut exec = graph.instantiate().unwrap();

@@ -1,4 +1,4 @@
-//! A graph beside the driver's view of it.
+//! A graph together with the driver's view of it.
 
 use core::ops::Deref;
 
@@ -21,7 +21,7 @@ impl Deref for Drawn {
     }
 }
 
-/// What the driver says of a graph: its raw nodes in creation order, and its edges by position.
+/// The driver's view of a graph: its raw nodes in creation order, and its edges by position.
 #[derive(Debug, PartialEq, Eq, Clone)]
 pub(crate) struct View {
     pub(crate) nodes: Vec<usize>,

@@ -1,4 +1,4 @@
-//! What comes of a graph, and whether that is what comes of the same calls on a stream.
+//! The result of a graph, compared with the same calls on a stream.
 
 use core::fmt::Debug;
 

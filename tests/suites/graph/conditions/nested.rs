@@ -1,5 +1,5 @@
-//! Branches and loops in each other, whose conditions kernels set anew each time: against the same
-//! in plain Rust, ten launches in a row.
+//! Nested branches and loops whose conditions kernels set in each round, compared with plain Rust
+//! over ten launches.
 
 use cuda_graph::{Condition, ContextExt, Error, Frontier, Graph, Node};
 use cuda_handles::{Buffer, Context, Slice, Stream};
@@ -12,7 +12,7 @@ use crate::conditions::branches_and_loops::{count_down, increment_by, set_from};
 /// Added to a number, this takes one away.
 const ONE_LESS: u32 = u32::MAX;
 
-/// What a body does, one after the other.
+/// A step of a body.
 #[derive(Clone, Debug)]
 enum Step {
     /// Adds to the count.
@@ -65,7 +65,7 @@ fn number(steps: &mut [Step], next: &mut usize) {
     }
 }
 
-/// What is counted.
+/// The counters.
 fn expected(steps: &[Step], inputs: &[u32]) -> u32 {
     let one = |step: &Step| match step {
         Step::Count(amount) => *amount,
@@ -90,7 +90,7 @@ struct Machine {
     count_down: count_down,
     increment_by: increment_by,
     counted: Buffer<u32>,
-    /// What a launch is given, and what loops count down.
+    /// The input of a launch, and the counters of loops.
     inputs: Buffer<u32>,
     numbers: Buffer<u32>,
 }

@@ -1,5 +1,5 @@
-//! Which value a condition has when its node is got to: over launches, executables, streams, and
-//! graphs in each other.
+//! The value of a condition when its node runs: over launches, executables, streams and nested
+//! graphs.
 
 use cuda_graph::{ContextExt, Error, Graph, GraphExec, Test};
 use cuda_handles::{Buffer, Context, Stream};

@@ -1,4 +1,4 @@
-//! What drawing and launching costs, exactly.
+//! The cost of building and launching: driver calls and allocations.
 
 use cuda_graph::{AllocOptions, AllocPlace, ContextExt};
 use cuda_launch::{params, per};

@@ -1,4 +1,4 @@
-//! Large graphs: what each operation asks of the driver grows with nodes and edges, no faster.
+//! Large graphs: the driver calls of each operation grow no faster than nodes and edges.
 
 use cuda_graph::EdgeKind::Full;
 use cuda_graph::{ContextExt, EdgeKind, EmptyNode, Error, Graph, Node};

@@ -257,7 +257,7 @@ fn many_edges_are_added_in_one_call_for_each_kind_and_removed_in_one() {
     });
 }
 
-/// Whichever kind the driver refuses, those before it do not stay.
+/// If the driver refuses a kind, no edge before it stays.
 #[test]
 fn a_batch_of_kinds_is_added_or_not() {
     let context = setup();
@@ -469,7 +469,7 @@ fn a_batch_is_checked_as_a_whole() {
                 edges.insert(place, (edge.0, edge.1, Full));
                 let (result, cost) = count(|| graph.add_edges(&edges));
                 match (result.unwrap_err(), &expected) {
-                    // Which of two ways round is told does not matter.
+                    // Either path may be reported.
                     (Error::Cycle { path }, Error::Cycle { .. }) => assert!(path.len() >= 2),
                     (error, expected) => assert_eq!(error, *expected),
                 }

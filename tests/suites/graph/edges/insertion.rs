@@ -1,4 +1,4 @@
-//! New nodes before others, and in the place of edges.
+//! Nodes inserted before other nodes and into edges.
 
 use cuda_graph::EdgeKind::{Full, LaunchOrder, Programmatic};
 use cuda_graph::{ContextExt, Error, Frontier, Node};

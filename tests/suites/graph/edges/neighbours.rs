@@ -1,4 +1,4 @@
-//! The neighbours of a node as sets to change.
+//! The neighbours of a node, as sets that can be changed.
 
 use cuda_graph::EdgeKind::{Full, Programmatic};
 use cuda_graph::{EmptyNode, Error, Node};
@@ -102,7 +102,7 @@ fn what_is_wrong_with_a_set_changes_nothing() {
     });
 }
 
-/// What would be a cycle beside an edge that goes is none without it.
+/// An edge may close a cycle with an edge that the same change removes.
 #[test]
 fn an_edge_that_goes_closes_no_cycle() {
     let context = setup();

@@ -1,4 +1,4 @@
-//! Random edits of a graph against a model and the driver's view.
+//! Random edits, compared with a model and with the driver's view.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -59,7 +59,7 @@ fn edit() -> impl Strategy<Value = Edit> {
     ]
 }
 
-/// What can be wrong with an edit.
+/// A fault of an edit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Fault {
     Removed,
@@ -91,7 +91,7 @@ type Ends = (usize, usize);
 type NewEdge = (usize, usize, EdgeKind);
 type Edges = BTreeMap<Ends, EdgeKind>;
 
-/// What the graph should be: nodes by their number, with a mark for those removed.
+/// The model of the graph: nodes by number, with a mark for removed ones.
 #[derive(Default)]
 struct Model {
     nodes: Vec<Node>,
@@ -113,13 +113,13 @@ impl Model {
         self.edges.keys().nth(place).copied()
     }
 
-    /// What is wrong with these nodes.
+    /// The fault of these nodes, if any.
     fn gone(&self, nodes: impl IntoIterator<Item = usize>) -> BTreeSet<Fault> {
         let gone = nodes.into_iter().any(|node| self.removed.contains(&node));
         gone.then_some(Fault::Removed).into_iter().collect()
     }
 
-    /// What is wrong with taking edges away and adding others.
+    /// The fault of removing edges and adding others, if any.
     fn faults(&self, remove: &[(usize, usize)], add: &[(usize, usize, EdgeKind)]) -> BTreeSet<Fault> {
         let ends = add.iter().map(|(from, to, _)| (*from, *to));
         let mut faults = self.gone(ends.chain(remove.iter().copied()).flat_map(|(from, to)| [from, to]));

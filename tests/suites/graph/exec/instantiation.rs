@@ -1,4 +1,4 @@
-//! How executables are made.
+//! Instantiation and its options.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! Graphs in nodes of graphs.
+//! Child graph nodes.
 
 use std::sync::Barrier;
 
@@ -155,7 +155,7 @@ fn nodes_removed_from_the_source_before_do_not_mix_up_those_of_the_clone() {
             assert_eq!((twin.name(), twin.kind()), (node.name(), node.kind()));
             assert_eq!(twin.graph(), &inside);
         }
-        // What the table takes for a node is that node: its edges and parameters are its own.
+        // The table has the right node: its edges and parameters agree.
         let first = inside.nodes().unwrap().remove(0);
         let last = inside.nodes().unwrap().pop().unwrap();
         inside.add_edge(&first, &last).unwrap();

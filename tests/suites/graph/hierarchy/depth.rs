@@ -1,4 +1,4 @@
-//! Graphs in graphs in graphs, deeper than any stack.
+//! Graphs nested deeper than any stack.
 
 use cuda_graph::{ContextExt, DebugDotFlags, Graph};
 use cuda_handles::Context;
@@ -61,7 +61,7 @@ fn deep_graphs_are_built_cloned_run_drawn_replaced_and_dropped() {
         assert!(std::fs::metadata(&path).unwrap().len() > deep() as u64);
         std::fs::remove_file(&path).unwrap();
 
-        // What is replaced and removed goes with all in it.
+        // Replaced and removed graphs go with everything in them.
         let small = context.graph().unwrap();
         let [child] = graph.children().unwrap().try_into().unwrap();
         child.set_graph(&small).unwrap();
@@ -88,7 +88,7 @@ fn deep_graphs_wait_and_record_and_are_moved() {
         fill.then().record(&event).unwrap();
         stream.record(&first).unwrap();
         inner.root().wait(&first).unwrap();
-        // So that the launch goes down as one that may have to wait.
+        // So that the launch takes the path of one that may have to wait.
         let flag = context.pinned_zeros::<u32>(1).unwrap().share();
         let mut batch = cuda_handles::Batch::new();
         batch.wait(&flag, 0, cuda_handles::Compare::Equal, 0).unwrap();

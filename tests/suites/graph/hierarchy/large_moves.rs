@@ -1,5 +1,4 @@
-//! Graphs of many nodes that are moved into graphs of few, whose table becomes theirs, and the
-//! other way round.
+//! Large graphs moved into small ones, which take over their table, and the other way round.
 
 use cuda_graph::{ContextExt, Error, Graph, Node};
 use cuda_handles::{Context, Owner};
@@ -87,7 +86,7 @@ fn handles_stay_what_they_were_whichever_graph_is_larger() {
             drop(graph.instantiate().unwrap());
             drop((again, clone, around, twin));
             now[inside - 1].remove().unwrap();
-            // What the executable kept the reaper lets go of.
+            // The reaper drops the owners of the executable.
             let counts = || {
                 cuda_handles::reaper::drain();
                 (std::sync::Arc::strong_count(&kept), std::sync::Arc::strong_count(&held))

@@ -1,4 +1,4 @@
-//! What an adopted graph keeps of what is added to it here.
+//! Adopted graphs, and the owners of nodes that are added to them.
 
 use cuda_graph::{
     ContextExt, EdgeKind, Graph, InstantiateOptions, KernelNode, MemsetNode, NodeAttributeKind, NodeKind,
@@ -220,7 +220,7 @@ fn what_a_new_launch_of_an_adopted_node_does_not_set_is_the_drivers_default() {
     });
 }
 
-/// Whoever finds a graph again and again gives its owner every time.
+/// Every adoption of the same graph gives the owner again.
 #[test]
 fn an_owner_given_again_is_held_once() {
     let context = setup();

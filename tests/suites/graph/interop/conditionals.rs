@@ -1,4 +1,4 @@
-//! Conditional nodes that other code made.
+//! Conditional nodes of other code.
 
 use cuda_graph::{
     ContextExt, Error, Fallback, Graph, IfElseNode, IfNode, InstantiateOptions, NodeKind, SwitchNode, Test,

@@ -1,4 +1,4 @@
-//! Graphs shared with other code.
+//! Graphs lent to other code, and raw graphs adopted from it.
 
 use core::ptr;
 
@@ -49,7 +49,7 @@ fn clones_and_executables_of_a_lent_graph_run_when_every_handle_is_gone() {
             let raw = graph.lend().unwrap();
             let exec = other::instantiate(&context, raw);
             let clone = other::clone(raw);
-            // What is added later is in later clones; what these had stays for the earlier ones.
+            // Later clones have the added nodes; the owners of the earlier clones stay.
             graph.nodes().unwrap()[0].remove().unwrap();
             graph.nodes().unwrap()[0].remove().unwrap();
             counter(&graph, &increment, &stream, &out);

@@ -1,5 +1,5 @@
-//! Raw graphs that come back from other code: whatever way they come, this library has one graph
-//! for each.
+//! Raw graphs that come back from other code: the library has one graph for each, whatever way they
+//! come.
 
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering};

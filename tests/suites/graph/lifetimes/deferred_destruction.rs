@@ -1,5 +1,5 @@
-//! The end of executables with conditional nodes, in which the driver waits for all work of the
-//! device: it is put off.
+//! Deferred destruction of executables with conditional nodes: the driver waits in it for all work
+//! of the device.
 
 use std::time::Duration;
 
@@ -26,7 +26,7 @@ fn looping(context: &Context, stream: &Stream, number: &Buffer<u32>) -> Graph {
     graph
 }
 
-/// What a test of this file has: a stream, and a number for loops.
+/// The objects of a test: a stream, and a number for loops.
 fn with_loops(test: impl FnOnce(&Context, &Stream, &Buffer<u32>)) {
     let context = setup();
     needs!(Conditionals);
@@ -85,7 +85,7 @@ fn the_next_executable_of_the_graph_ends_it() {
         let execs = live().of(Kind::Exec);
         drop(graph.instantiate().unwrap());
         let (mut exec, cost) = count(|| graph.instantiate().unwrap());
-        // That one alone.
+        // Only that executable.
         assert_eq!(
             (cost.calls_anywhere("cuGraphExecDestroy"), live().of(Kind::Exec)),
             (1, execs + 1),
@@ -170,7 +170,7 @@ fn memory_of_the_host_does_not_end_it() {
     with_loops(|context, stream, number| {
         let execs = live().of(Kind::Exec);
         drop(looping(context, stream, number).into_exec().unwrap());
-        // Of a size that nothing on the free list has.
+        // A size that is not on the free list.
         for bytes in [1 << 16, 1 << 18] {
             let (block, cost) = count(|| context.pinned_zeros::<u8>(bytes).unwrap());
             assert_eq!(cost.calls_anywhere("cuGraphExecDestroy"), 0, "{cost}");
@@ -301,7 +301,7 @@ fn the_next_executable_is_refused_while_there_is_work_that_the_host_has_to_end()
             // The last one of the round before waits for a drain: lack of memory would end it, too.
             reaper::drain();
             let graph = looping(context, stream, number);
-            // That of the round before.
+            // The executable of the round before.
             reaper::drain();
             let execs = live().of(Kind::Exec);
             let mut exec = graph.instantiate().unwrap();
@@ -330,8 +330,8 @@ fn the_next_executable_is_refused_while_there_is_work_that_the_host_has_to_end()
     });
 }
 
-/// Nobody knows of the work of a stream that is gone: the driver is asked, and not for longer than
-/// calls are patient.
+/// The library does not know the work of a stream that is gone: it asks the driver, and not for
+/// longer than calls are patient.
 #[test]
 fn the_next_executable_does_not_wait_for_ever_for_work_that_is_not_known() {
     with_loops(|context, stream, number| {
@@ -371,7 +371,7 @@ fn who_asks_for_memory_does_not_end_one_that_waits_for_streams_to_be_idle() {
     });
 }
 
-/// That of a graph which other code knows is not left to a drain: that code knows of none.
+/// The executable of a lent graph is not left to a drain, since other code calls none.
 #[test]
 fn one_of_a_lent_graph_waits_for_no_work_and_goes_when_there_is_none() {
     with_loops(|context, stream, number| {
@@ -395,8 +395,8 @@ fn one_of_a_lent_graph_waits_for_no_work_and_goes_when_there_is_none() {
     });
 }
 
-/// Nobody knows of the work of a stream that is gone: the driver waits for it, but not on the
-/// thread that drops the executable.
+/// The library does not know the work of a stream that is gone: the driver waits for it, but not on
+/// the thread that drops the executable.
 #[test]
 fn one_of_a_lent_graph_waits_for_no_work_that_is_not_known() {
     with_loops(|context, stream, number| {

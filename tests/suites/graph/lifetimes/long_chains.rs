@@ -1,4 +1,4 @@
-//! Graphs that keep each other in a long line are dropped by a thread with a small stack.
+//! A long chain of graphs that own each other is dropped on a small stack.
 
 use cuda_graph::{ContextExt, Graph};
 use cuda_handles::{Context, Owner};

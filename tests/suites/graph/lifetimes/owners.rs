@@ -1,4 +1,4 @@
-//! What keeps what alive, and for how long.
+//! Owners: what a graph, an executable and a launch keep alive, and for how long.
 
 use std::sync::mpsc::channel;
 use std::time::Duration;
@@ -612,7 +612,7 @@ fn memory_used_by_several_nodes_goes_with_the_last_of_them() {
         still("the clone uses it");
         drop(clone);
         assert!(until(SOON, || allocations() == before));
-        // What the nodes use now is there.
+        // The owners that the nodes use now are alive.
         graph.instantiate().unwrap().launch(&stream).unwrap();
         assert_eq!(out.read_blocking(&stream).unwrap(), [1; N]);
     });

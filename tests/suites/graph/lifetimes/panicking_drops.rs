@@ -1,5 +1,5 @@
-//! Destructors of other code that panic: each ends by itself, wherever this library drops for
-//! others, and what comes later is dropped as ever.
+//! Panicking destructors of other code: the panic is contained wherever the library drops their
+//! values, and later values are dropped as usual.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -81,7 +81,7 @@ const KINDS: [(&str, Give); 8] = [
     }),
 ];
 
-/// Where the graph, and with it what it was given, is dropped.
+/// The place where the graph and its owners are dropped.
 type Place = fn(Graph, &Stream);
 
 fn keep_in_another(graph: Graph) -> Graph {
@@ -156,7 +156,7 @@ const PLACES: [(&str, Place); 15] = [
     }),
 ];
 
-/// That later drops let go of what they have, on this thread and on the reaper's.
+/// Asserts that later drops work, on this thread and on the reaper's.
 fn assert_all_is_well(context: &Context, stream: &Stream) {
     let value = Arc::new(());
     let graph = || {
@@ -270,7 +270,7 @@ fn a_value_that_the_caller_has_as_well_panics_where_the_caller_drops_it() {
     assert_eq!((DROPPED.load(Ordering::SeqCst), told()), (2, 1));
 }
 
-/// What a call drops that it takes the place of, or does not take.
+/// Owners that a call replaces or refuses.
 #[test]
 fn calls_that_drop_what_they_are_given_or_replace_do_not_panic() {
     alone!();
@@ -301,7 +301,7 @@ fn calls_that_drop_what_they_are_given_or_replace_do_not_panic() {
         removed.keep(Owner::other(Bomb)).unwrap_err();
         removed.then().host(call()).unwrap_err();
         assert_eq!(told(), 5, "not taken");
-        // What the node has now.
+        // The closure that the node has now.
         drop((removed, node, graph));
         settle();
         assert_eq!((told(), DROPPED.load(Ordering::SeqCst)), (6, 6));

@@ -1,5 +1,5 @@
-//! What was dropped and is idle is released when the next call asks, whatever the driver has still
-//! to do by itself.
+//! Dropped and idle owners are released by the next call that needs them gone, without waiting for
+//! the driver.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};

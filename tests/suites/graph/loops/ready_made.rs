@@ -1,4 +1,4 @@
-//! Loops and branches that go by numbers in memory, without device code for it.
+//! Loops and branches that compare numbers in memory, without device code of the user.
 
 use core::fmt::Debug;
 use std::panic::{AssertUnwindSafe, catch_unwind};

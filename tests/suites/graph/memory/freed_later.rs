@@ -1,4 +1,4 @@
-//! Free nodes that come after other things: executables, copies and fills.
+//! Free nodes added after executables, copies and fills.
 
 use cuda_graph::{
     ContextExt, Error, Graph, GraphExec, InstantiateOptions, Node, NodeKind, RawFill, RawMemory,
@@ -17,7 +17,7 @@ fn too_late(memory: &str) -> Error {
     Error::FreedTooLate { memory: memory.into() }
 }
 
-/// What is done with an executable.
+/// A use of an executable.
 type Use = fn(&mut GraphExec, &Stream);
 
 #[test]
@@ -172,7 +172,7 @@ fn copies_and_fills_come_before_the_free_node() {
             last.fill_raw(RawFill::new(target, 4, 3, N)).unwrap()
         };
         graph.add_edge(&other, &kept).unwrap();
-        // What is allocated next has the address and no free node.
+        // The next allocation has the address and no free node.
         let (next, again) = free.then().alloc::<u32>(N).unwrap();
         next.then().fill(&again, 4).unwrap();
     });
@@ -286,7 +286,7 @@ fn an_executable_that_frees_memory_waits_for_what_was_left_of_it() {
     });
 }
 
-/// What is done to a graph whose nodes are in a line.
+/// An operation on a graph whose nodes form a chain.
 #[derive(Clone, Copy, Debug)]
 enum Step {
     Alloc,

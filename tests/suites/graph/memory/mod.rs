@@ -1,4 +1,4 @@
-//! Memory that graphs bring by themselves: allocation and free nodes, and what launches leave.
+//! Memory of graphs: allocation nodes, free nodes, and the memory that launches leave.
 
 use cuda_graph::{AllocNode, ContextExt, FreeNode, NodeKind};
 use cuda_handles::{Context, Image, Stream};
@@ -43,7 +43,7 @@ pub(crate) fn traceless(section: impl FnOnce(&Context, &Stream)) {
     assert!(is_back, "{after:?} in place of {before:?}");
 }
 
-/// What graphs have of the device and cannot give back.
+/// The memory that graphs have of the device and that a trim does not free.
 pub(crate) fn in_use(context: &Context) -> (u64, u64) {
     settle();
     context.synchronize_blocking().unwrap();
@@ -96,7 +96,7 @@ fn what_is_not_freed_comes_out() {
             assert_eq!((output.address(), output.len(), output.home()), (memory.address(), N, Some(stream)));
             assert_eq!(output.read_blocking(stream).unwrap(), [5; N]);
         }
-        // Nobody asks, and all goes at once.
+        // Without further calls, everything goes at once.
         for _ in 0..3 {
             exec.launch(stream).unwrap();
         }

@@ -1,4 +1,4 @@
-//! Which uses of a graph's memory are in order.
+//! The order of allocation, uses and free: what is accepted and what is refused.
 
 use core::cell::Cell;
 
@@ -11,7 +11,7 @@ use proptest::test_runner::{TestCaseError, TestRunner};
 
 use super::{COUNT, N, increment, traceless};
 
-/// What instantiation says is not in order.
+/// The pairs that instantiation reports as unordered.
 #[track_caller]
 fn found(graph: &Graph) -> Vec<MemoryOrder> {
     match graph.instantiate().unwrap_err() {
@@ -191,7 +191,7 @@ fn a_free_of_the_graph_waits_for_all_uses() {
         assert_eq!(free.predecessors().unwrap(), [(*child).clone(), (*fill).clone(), (*copy).clone()]);
         graph.instantiate().unwrap().launch(stream).unwrap();
         assert_eq!(out.read_blocking(stream).unwrap(), [[5; 32], [6; 32]].concat());
-        // Of what nobody uses.
+        // Memory without uses.
         let (alloc, memory) = graph.root().alloc::<u32>(N).unwrap();
         assert_eq!(graph.free(&memory).unwrap().predecessors().unwrap(), [(*alloc).clone()]);
         in_order(&graph);

@@ -1,4 +1,4 @@
-//! What launches leave of a graph's memory.
+//! Memory that a launch leaves behind.
 
 use std::sync::{Mutex, mpsc};
 
@@ -141,7 +141,7 @@ fn memory_that_something_keeps_is_not_launched_over() {
             fill.remove().unwrap();
             refused(&mut exec);
             drop(others);
-            // What an executable kept goes some time after its last launch.
+            // The owners of an executable go some time after its last launch.
             assert!(until(SOON, || {
                 reaper::drain();
                 exec.launch(stream).is_ok()
@@ -187,7 +187,7 @@ fn an_executable_that_frees_by_itself_keeps_what_nobody_asks_for() {
         assert_eq!(output.read_blocking(stream).unwrap(), [5; N]);
         drop(output);
         exec.launch(stream).unwrap();
-        // What it has goes with it, and the next executable of the graph can be launched.
+        // Its memory goes with it, and the next executable of the graph can be launched.
         let ((), cost) = count(|| drop(exec));
         assert_eq!(cost.calls("cuMemFreeAsync"), 1, "{cost}");
         settle();

@@ -1,4 +1,4 @@
-//! What nodes tell of memory: those of this library and those of other code, and pictures of them.
+//! Parameters of memory nodes, of this library and of other code, and their pictures.
 
 use cuda_graph::{AllocNode, AllocOptions, AllocPlace, ContextExt, FreeNode, Graph, Node, NodeKind};
 use cuda_handles::{Device, PoolAccess};

@@ -1,4 +1,4 @@
-//! What graphs with memory of their own, and their memory, are refused.
+//! Operations refused for graphs with memory nodes, and for their memory.
 
 use cuda_graph::{
     AllocOptions, AllocPlace, ChildGraphNode, ContextExt, EdgeKind, Error, InstantiateOptions, NodeKind,

@@ -1,4 +1,4 @@
-//! Executables of a graph that can have one at a time, one after the other: the memory is the same.
+//! Successive executables of a graph use the same memory.
 
 use cuda_graph::{ContextExt, Fallback, Graph, GraphExec, InstantiateOptions};
 use cuda_handles::{Buffer, Context, Stream};

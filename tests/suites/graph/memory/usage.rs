@@ -1,4 +1,4 @@
-//! What graphs have of a context.
+//! The graph memory of a context.
 
 use cuda_graph::ContextExt;
 use cuda_handles::{Context, GraphMemoryUsage};
@@ -30,7 +30,7 @@ fn memory_of_graphs_rises_by_launches_and_falls_by_a_trim() {
         let output = exec.launch_with_outputs(stream).unwrap().take(&memory).unwrap();
         stream.synchronize_blocking().unwrap();
         assert_eq!(steps(context), [2; 4]);
-        // What is in use is not given back.
+        // A trim does not free memory in use.
         context.trim_graph_memory().unwrap();
         stream.fill(&output, 1).unwrap();
         assert_eq!(output.slice(..2).unwrap().read_blocking(stream).unwrap(), [1, 1]);

@@ -1,4 +1,4 @@
-//! Errors as people read them: the right names, and advice that works when it is followed.
+//! Error messages: they name the right things, and their advice works.
 
 use cuda_graph::{ContextExt, Error, Graph, Node, Test};
 use cuda_tests::{needs, no_leaks, setup};
@@ -72,7 +72,7 @@ fn an_embedded_graph_that_is_gone_cannot_be_used() {
         let node = graph.root().child(&small).unwrap();
         let inside = node.embedded().unwrap();
         assert!(matches!(inside.instantiate(), Err(Error::Embedded { what: "instantiated" })));
-        // What that says to do works.
+        // The advice works.
         drop(inside.clone_graph().unwrap().instantiate().unwrap());
         node.remove().unwrap();
         let fallback = cuda_graph::Fallback::HostLoop;
@@ -254,7 +254,7 @@ fn the_advice_about_conditions_works() {
         let own = other.condition().unwrap();
         inner.root().if_node(&own).unwrap();
         drop(other.instantiate().unwrap());
-        // What a body cannot hold.
+        // Nodes that a body cannot hold.
         let refused = node.body().unwrap().root().alloc::<u32>(4).map(drop).unwrap_err();
         assert!(refused.to_string().starts_with("an alloc node cannot be in a body"), "{refused}");
         let inside: Node = node.body().unwrap().root().fill(&buffer, 1).unwrap().into();

@@ -1,5 +1,4 @@
-//! Which of two things is of another context than the graph is told by its name, with the node that
-//! was to get it.
+//! Objects of another context: the error names the object and the node.
 
 use core::fmt;
 

@@ -1,4 +1,4 @@
-//! Nodes that write numbers to memory and wait for numbers in memory, and the same on streams.
+//! Batches of memory operations, in nodes and on streams: writing values and waiting for values.
 
 use cuda_graph::{BatchNode, ContextExt, Error, NodeKind};
 use cuda_handles::capture::CaptureMode;
@@ -27,7 +27,7 @@ fn can_wide(context: &Context) -> bool {
     has(context, Attribute::CU_DEVICE_ATTRIBUTE_CAN_USE_64_BIT_STREAM_MEM_OPS)
 }
 
-/// What the driver says of the node is what the node says: the words of each operation.
+/// The driver's parameters of the node are those of the handle: the words of each operation.
 #[track_caller]
 fn agree(node: &BatchNode, batch: &Batch, graph: &Drawn) {
     assert_eq!(node.operations().unwrap()[..], *batch.operations());

@@ -1,4 +1,4 @@
-//! Nodes that copy memory: of every kind, shape and direction, by owner and by address.
+//! Memcpy nodes: every kind of memory, shape and direction, by owner and by address.
 
 use std::sync::Arc;
 
@@ -33,7 +33,7 @@ fn numbers(from: u32) -> Vec<u32> {
     (from..from + N as u32).collect()
 }
 
-/// What the driver says of a node is what the node says.
+/// The driver's parameters of a node are those of the handle.
 #[track_caller]
 fn agree(layout: &CopyLayout, seen: &CUDA_MEMCPY3D_v2) {
     assert_eq!((seen.WidthInBytes, seen.Height, seen.Depth), (layout.width, layout.height, layout.depth));
@@ -381,7 +381,7 @@ fn addresses_are_classified_by_asking_the_driver() {
     no_leaks(|| {
         let stream = context.stream().unwrap();
         for (index, (space, memory)) in every_kind(&context, &stream).into_iter().enumerate() {
-            // What another owner has is of the device, as the driver knows.
+            // The driver knows that the memory of another owner is device memory.
             let expected = if space == MemorySpace::Found { MemorySpace::Device } else { space };
             let values = numbers(100 * index as u32);
             memory.write_blocking(&stream, &values).unwrap();
@@ -538,7 +538,7 @@ fn memory_of_two_devices_is_copied() {
             graph.root().copy_raw(copy).unwrap()
         };
         assert_eq!(raw_node.describe().unwrap(), "copy 256 B peer device -> device");
-        // Of one context it is a copy as any other.
+        // Within one context it is an ordinary copy.
         let plain = graph.root().copy_peer(here.slice(..8).unwrap(), here.slice(8..16).unwrap()).unwrap();
         assert_eq!(plain.describe().unwrap(), "copy 32 B device -> device");
     });

@@ -1,4 +1,4 @@
-//! Nodes that record events and wait for them.
+//! Event nodes: records and waits.
 
 use core::time::Duration;
 
@@ -116,7 +116,7 @@ fn an_event_of_a_capture_is_not_taken_for_one_after_a_graph_recorded_it() {
         assert_eq!(event.query(), Err(HandleError::CapturedEvent));
         exec.launch(&stream).unwrap();
         stream.synchronize_blocking().unwrap();
-        // What it means now, the driver says.
+        // The driver tells the event that it means now.
         assert_ne!(event.query(), Err(HandleError::CapturedEvent));
         assert_ne!(context.stream().unwrap().wait(&event), Err(HandleError::CapturedEvent));
     });

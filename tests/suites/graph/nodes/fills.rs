@@ -1,4 +1,4 @@
-//! Nodes that fill memory: of every kind, element size and shape, by owner and by address.
+//! Memset nodes: every kind of memory, element size and shape, by owner and by address.
 
 use cuda_graph::{ContextExt, Error, MemsetNode, RawFill, RawMemory};
 use cuda_handles::{Buffer, Error as HandleError, FillLayout, MemorySpace};
@@ -11,7 +11,7 @@ use crate::common::same_as_stream::{Pair, launched};
 
 const N: usize = 64;
 
-/// What the driver says of a node is what the node says.
+/// The driver's parameters of a node are those of the handle.
 #[track_caller]
 fn agree(layout: &FillLayout, seen: &CUDA_MEMSET_NODE_PARAMS_v1) {
     assert_eq!((seen.dst, seen.value), (layout.address, layout.value));

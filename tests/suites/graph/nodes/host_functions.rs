@@ -1,4 +1,4 @@
-//! Nodes that call the host: closures and C functions, who owns them, and what may happen inside.
+//! Host nodes: closures and C functions, their owners, and calls inside them.
 
 use core::ffi::c_void;
 use std::sync::atomic::{AtomicU32, Ordering};

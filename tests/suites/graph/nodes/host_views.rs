@@ -1,4 +1,4 @@
-//! Host nodes that look at pinned, registered and managed memory, and nodes that clear.
+//! Host nodes with views of pinned, registered and managed memory, and nodes that clear it.
 
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -1,4 +1,4 @@
-//! Properties of nodes against what the driver says of them.
+//! Properties of nodes, compared with the driver's.
 
 use cuda_graph::{Error, KernelNode, MemcpyNode, MemsetNode, NodeKind};
 use cuda_launch::{LaunchConfig, params};

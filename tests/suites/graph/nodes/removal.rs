@@ -1,4 +1,4 @@
-//! Removing nodes, and what a graph with memory nodes refuses.
+//! Removing nodes, and the refusals of graphs with memory nodes.
 
 use cuda_graph::EdgeKind::{Full, Programmatic};
 use cuda_graph::{EdgeKind, Error, Node};

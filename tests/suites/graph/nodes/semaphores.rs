@@ -1,5 +1,5 @@
-//! Nodes that signal semaphores of other interfaces and wait for them. Without Vulkan, a GPU has
-//! none, and the tests say so.
+//! Semaphore nodes: signals and waits. On a GPU the tests are skipped without Vulkan, which makes
+//! the semaphores.
 
 use cuda_graph::{
     ContextExt, Error, Fallback, InstantiateOptions, NodeKind, SemaphoreSignalNode, SemaphoreWaitNode,
@@ -70,7 +70,7 @@ macro_rules! semaphores {
     }};
 }
 
-/// What a node of either type holds, as the driver says.
+/// The driver's parameters of a node of either type.
 fn seen(raw_node: cuda_sys::CUgraphNode, kind: NodeKind) -> Vec<(CUexternalSemaphore, u64)> {
     if kind == NodeKind::SemaphoreSignal {
         let mut params = CUDA_EXT_SEM_SIGNAL_NODE_PARAMS::default();

@@ -1,4 +1,4 @@
-//! Nodes with kernels that were declared as `unsafe fn`, and with variables of libraries.
+//! Kernel nodes of kernels declared as `unsafe fn`, and variables of libraries.
 
 use cuda_graph::{ContextExt, Error};
 use cuda_handles::Image;

@@ -1,4 +1,4 @@
-//! A thermostat that a host function is.
+//! A thermostat in a host function.
 
 #[path = "../../../../crates/graph/examples/host_reads/program.rs"]
 mod program;

@@ -1,4 +1,5 @@
-//! The examples of cuda-graph, which are whole programs: each against plain Rust, again and again.
+//! The examples of cuda-graph, which are whole programs: each is compared with plain Rust, in
+//! repeated runs.
 
 mod bisection;
 mod dispatch;
@@ -24,7 +25,7 @@ fn branching() -> Option<Setup> {
     has_them.then_some(context)
 }
 
-/// What pictures have to say of each.
+/// The texts that the picture of each program contains.
 fn assert_drawn(graph: &Graph, words: &[&str]) {
     let (dot, svg) = (graph.to_dot().unwrap(), graph.to_svg().unwrap());
     for word in words {

@@ -1,5 +1,5 @@
-//! Changes of nodes and edges are made or not: each driver call of each of them fails in turn, and
-//! after that the driver sees what it saw before.
+//! Changes of nodes and edges happen whole or not at all: each driver call of each change fails in
+//! turn, and then the driver's view is the one before.
 
 use cuda_graph::EdgeKind::{Full, LaunchOrder, Programmatic};
 use cuda_graph::{Error, KernelNode};

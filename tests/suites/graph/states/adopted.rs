@@ -1,4 +1,4 @@
-//! Graphs of other code, adopted, and raw values given out.
+//! Adopted graphs and lent raw handles.
 
 use core::ptr;
 

@@ -1,4 +1,4 @@
-//! The library's own calls beside a capture.
+//! Operations on graphs beside a capture.
 
 use core::ptr;
 

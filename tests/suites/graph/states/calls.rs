@@ -1,4 +1,4 @@
-//! Host callbacks, events, and launches changed.
+//! Host nodes, event nodes, and changes of launches.
 
 use cuda_graph::{
     ContextExt, EventRecordNode, EventWaitNode, Graph, HostCallbackNode, KernelNode, NodeAttribute,

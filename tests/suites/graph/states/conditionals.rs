@@ -1,4 +1,4 @@
-//! Conditions, conditional nodes and kernels that decide.
+//! Conditions, conditional nodes, and kernels that set conditions.
 
 use cuda_graph::{Condition, ContextExt, Graph, IfNode};
 use cuda_launch::per;

@@ -1,4 +1,4 @@
-//! Edges and neighbours changed, and nodes removed.
+//! Changes of edges and neighbours, and removal of nodes.
 
 use cuda_graph::{ContextExt, EdgeKind, EmptyNode, Frontier, Graph, KernelNode};
 use cuda_launch::{params, per};

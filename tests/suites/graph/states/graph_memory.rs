@@ -1,4 +1,4 @@
-//! Memory that graphs bring by themselves.
+//! Memory of graphs.
 
 use cuda_graph::{AllocNode, ContextExt, FreeNode, Graph, GraphExec, InstantiateOptions};
 use cuda_handles::GraphBuffer;

@@ -1,4 +1,4 @@
-//! Graphs in graphs, clones of them, and what was moved: found, lent, kept, added to.
+//! Child graphs, clones and moved graphs.
 
 use cuda_graph::{ChildGraphNode, ContextExt, Graph};
 use cuda_tests::states::{CALLS, CHECKS, PERMITTED, PURE, Refusal, Row, Things, done, drops, prepared};

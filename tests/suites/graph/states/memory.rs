@@ -1,4 +1,4 @@
-//! Nodes that copy and fill, added and changed.
+//! Memcpy and memset nodes.
 
 use cuda_graph::{BatchNode, ContextExt, Graph, RawCopy, RawFill, RawMemory};
 use cuda_handles::{Batch, Copy2d, Copy3d, Owner, SharedHostBuffer, Slice};

@@ -1,4 +1,4 @@
-//! Executables with every option, attributes of every kind, and pictures.
+//! Options of executables, attributes of nodes, and pictures.
 
 use cuda_graph::{
     AccessPolicyWindow, CacheUse, ClusterScheduling, ContextExt, DebugDotFlags, EdgeKind, Graph, GraphExec,

@@ -1,5 +1,4 @@
-//! Nodes of semaphores of other interfaces; on the software driver alone, whose semaphores need no
-//! other interface.
+//! Semaphore nodes; on the software driver only, whose semaphores need no Vulkan.
 
 use cuda_graph::{ContextExt, Graph, SemaphoreSignalNode, SemaphoreWaitNode};
 use cuda_handles::{ExternalSemaphore, SemaphoreKind};

@@ -1,5 +1,4 @@
-//! Calls on a graph that another call has, from which the driver does not return: they end, and say
-//! so.
+//! Calls on a graph while another call on it hangs in the driver: they end with `Busy`.
 
 use std::mem::forget;
 use std::sync::Arc;
@@ -38,7 +37,7 @@ fn a_graph_that_another_call_has_is_named() {
             is_busy(asks.instantiate(), "the graph");
             is_busy(embeds.root().child(&asks), "the graph");
             is_busy(node.remove(), "the graph");
-            // What cannot be entered is never let go of.
+            // An owner that cannot be entered is never dropped.
             keeps.keep(Owner::shared(owner));
         });
         drop(held);

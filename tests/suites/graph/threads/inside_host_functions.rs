@@ -1,4 +1,4 @@
-//! Graphs inside host functions that the driver waits for, while another thread works on them.
+//! Graphs used in a host function while another thread works on them.
 
 use std::sync::mpsc::channel;
 use std::thread;

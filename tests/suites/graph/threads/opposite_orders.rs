@@ -1,5 +1,4 @@
-//! Threads that work on the same graphs in different orders, and destructors that come back to the
-//! library.
+//! Threads that use the same graphs in opposite orders, and destructors that call the library.
 
 use std::sync::{Arc, Mutex};
 use std::thread;

@@ -1,5 +1,4 @@
-//! Captures that this library did not begin and events that others record: every stream is asked
-//! after in time, and nobody's capture is harmed.
+//! Captures and event records of other code: the library notices them in time and harms no capture.
 
 use std::sync::Arc;
 
@@ -119,7 +118,7 @@ fn a_stream_is_asked_after_from_before_the_wait_on_whatever_fails() {
     assert!(injection.hit());
     drop(injection);
     assert!(is_captured(&stream));
-    // Nobody uses a stream while it is drawn in: what is enqueued is captured whole or not at all.
+    // Nobody uses a stream while it joins: work is captured whole or not at all.
     let other = context.stream().unwrap();
     let turn = other.enqueue().unwrap();
     let (stopped, event_again) = (Arc::new(()), event.clone());

@@ -1,5 +1,4 @@
-//! Capture as a state of the stream: who is in it, what is refused, and that the end leaves every
-//! stream usable.
+//! Capture as a state of a stream: joining, refusals, and an end that leaves every stream usable.
 
 use std::sync::Arc;
 
@@ -12,7 +11,7 @@ fn begin(stream: &Stream) -> ActiveCapture {
     stream.begin_capture(CaptureMode::ThreadLocal).unwrap()
 }
 
-/// What the driver says of a stream.
+/// The driver's capture status of a stream.
 fn status(stream: &Stream) -> CUstreamCaptureStatus {
     let mut status = CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE;
     // SAFETY: the stream lives and the out pointer is valid.

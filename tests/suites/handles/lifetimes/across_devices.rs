@@ -1,4 +1,4 @@
-//! Memory used by streams of other contexts, and faults of one device beside another one.
+//! Memory used by streams of other contexts, and faults of one device beside another.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -46,7 +46,7 @@ where
     gate
 }
 
-/// What the copy has brought, once the gate is open.
+/// The result of the copy, once the gate is open.
 fn brought(there: &Context, to: &Buffer<u32>, gate: &Gate) -> u32 {
     gate.open();
     there.synchronize_blocking().unwrap();

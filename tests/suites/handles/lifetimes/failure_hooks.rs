@@ -1,4 +1,4 @@
-//! A hook for failures of drops that calls back in, drops in turn, and panics.
+//! Hooks for failures of drops that call the library, drop, and panic.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 

@@ -1,5 +1,4 @@
-//! Destructors of other code that panic, where the library drops for others without a graph: each
-//! ends by itself.
+//! Panicking destructors of other code, outside of graphs: the panic is contained.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
@@ -227,7 +226,7 @@ fn what_a_capture_of_other_code_keeps_panics_for_itself() {
         foreign.begin(CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED);
         (0..2).for_each(|_| stream.enqueue().unwrap().keep(Owner::other(Bomb(0))).unwrap());
         assert_eq!(DROPPED.load(Ordering::SeqCst), 0);
-        // That nothing else was captured is no matter.
+        // An otherwise empty capture is fine.
         let _ = foreign.end();
         assert!(until(SOON, || {
             settle();

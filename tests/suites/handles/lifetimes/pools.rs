@@ -1,5 +1,4 @@
-//! Pools dropped while their memory is still being freed: destroying them then would crash a
-//! driver.
+//! Pools dropped while their memory is being freed, when destroying them would crash a driver.
 
 use std::sync::mpsc::channel;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! The reaper: whom it holds up, and doing without its thread.
+//! The reaper: it holds nobody up, and works without its thread.
 
 use std::sync::mpsc::channel;
 

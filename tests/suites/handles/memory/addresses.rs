@@ -1,4 +1,4 @@
-//! What the driver says of addresses.
+//! The driver's answers about addresses.
 
 use cuda_handles::{Buffer, MemorySpace};
 use cuda_tests::{count, no_leaks, setup};

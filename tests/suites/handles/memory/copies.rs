@@ -6,7 +6,7 @@ use cuda_sys::{CUresult, Call};
 use cuda_tests::{Gate, Kind, alone, count, every_failure, fail, live, needs, no_leaks, settle, setup};
 use proptest::prelude::*;
 
-/// What a copy of boxes makes of the target.
+/// The expected target of a copy of a box.
 fn expected(
     source: &[u32],
     from: [usize; 3],

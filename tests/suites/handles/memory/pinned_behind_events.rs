@@ -1,4 +1,4 @@
-//! Pinned memory that comes back behind an event, while its stream goes on.
+//! Pinned memory that is free again behind an event, while its stream goes on.
 
 use cuda_handles::{Buffer, Context, Copy2d, Copy3d, Event, EventOptions, SharedHostBuffer, Stream};
 use cuda_tests::{Gate, SOON, count, no_leaks, setup, until};
@@ -240,7 +240,7 @@ fn a_ring_of_buffers_goes_round_on_a_busy_stream() {
     });
 }
 
-/// What kernels use is not told use by use: their stream has to be idle.
+/// Uses by kernels are not counted one by one: their stream has to be idle.
 #[test]
 fn memory_that_was_made_ready_for_good_waits_for_the_stream() {
     let context = setup();

@@ -180,7 +180,7 @@ fn a_pool_that_is_refused_leaves_nothing() {
     });
 }
 
-/// Whatever frees it: its home, or the reaper where other streams have used it.
+/// The home frees it, or the reaper if other streams have used it.
 #[test]
 fn memory_that_was_dropped_and_is_idle_is_not_in_use() {
     let context = setup();

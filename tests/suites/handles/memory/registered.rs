@@ -1,4 +1,4 @@
-//! Memory of the host that is registered with the driver.
+//! Registered host memory.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,4 +1,4 @@
-//! Writes that do not wait: the elements are copied first.
+//! Writes that do not wait, since the elements are staged first.
 
 use std::sync::mpsc::channel;
 
@@ -7,7 +7,7 @@ use cuda_handles::{Buffer, Error, Slice, Stream, reaper};
 use cuda_sys::{CUDA_GRAPH_INSTANTIATE_PARAMS, CUresult, Call};
 use cuda_tests::{Gate, Kind, SOON, alone, count, fail, in_callback, live, no_leaks, raw, setup, until};
 
-/// What goes through the blocks of a stream, and the size of these.
+/// The largest write that goes through the blocks of a stream, and the size of a block.
 const MOST: usize = 16 << 10;
 const BLOCK: usize = 64 << 10;
 
@@ -94,7 +94,7 @@ fn a_write_is_one_call_and_a_block_two_more_where_nobody_waits() {
         let ((), cost) = count(|| stream.write(&small, &[1; 4]).unwrap());
         cost.assert_calls(&[("cuMemcpyHtoDAsync", 1)]);
         assert_eq!(cost.heap_allocations(), 0);
-        // Where the host waits now and then, a block is filled again and again.
+        // If the host waits now and then, one block is filled again and again.
         let ((), cost) = count(|| {
             for _ in 0..10_000 {
                 stream.write(&small, &[1; 4]).unwrap();
@@ -111,7 +111,7 @@ fn a_write_is_one_call_and_a_block_two_more_where_nobody_waits() {
             cost.assert_calls(&[("cuMemcpyHtoDAsync", 4)]);
             assert_eq!(cost.heap_allocations(), 0);
         }
-        // Where nobody does, there is an event behind each block, which is asked for once.
+        // If it never waits, there is an event behind each block, queried once.
         for _ in 0..3 {
             fill_block(&stream, &large);
             assert!(until(SOON, || stream.query().unwrap()));
@@ -160,7 +160,7 @@ fn streams_that_go_leave_their_blocks_behind_their_work() {
         let gate = Gate::close(&stream);
         stream.write(&buffer, &[1, 2, 3, 4]).unwrap();
         drop(stream);
-        // Nobody gets the block before it was read.
+        // The block is not reused before it was read.
         let mut other = context.pinned_zeros::<u8>(BLOCK).unwrap();
         other.fill(u8::MAX);
         reaper::drain();
@@ -190,7 +190,7 @@ fn a_captured_write_keeps_elements_of_its_own() {
             || unsafe { raw::driver().cuGraphInstantiateWithParams(&raw mut exec, graph, &raw mut params) };
         raw::ok(context.with_current(made).unwrap());
         for _ in 0..3 {
-            // What goes through the blocks meanwhile changes nothing.
+            // Writes through the blocks meanwhile change nothing.
             (0..3).for_each(|_| stream.write(&buffer, &[8; 4]).unwrap());
             // SAFETY: executable and stream live, and so does what the nodes use.
             raw::ok(unsafe { raw::driver().cuGraphLaunch(exec, stream.as_raw()) });

@@ -6,8 +6,8 @@ use cuda_handles::nvrtc::{self, Arch, Compiled, Program, Target, Version};
 use cuda_handles::{Context, Error, Image, Library};
 use cuda_tests::{alone, count, is_soft, kernel, no_leaks, raw, setup};
 
-/// What came of the compilation, or the end of the test where there is no compiler, or only one
-/// that is too new for the driver.
+/// The result of the compilation; ends the test where there is no compiler, or only one that is too
+/// new for the driver.
 macro_rules! compiled {
     ($outcome:expr) => {
         match $outcome {

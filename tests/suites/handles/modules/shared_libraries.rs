@@ -1,4 +1,4 @@
-//! Libraries that all share who load the same image.
+//! Libraries shared by everyone who loads the same image.
 
 use std::sync::{Barrier, LazyLock};
 

@@ -173,7 +173,7 @@ fn staged_writes_and_memory_that_comes_back() {
         home.copy_to_host(&small, &host)?;
         home.record(&event)?;
         event.synchronize_blocking()?;
-        // Where asking fails, it is shared yet.
+        // If the query fails, the memory stays shared.
         if let Ok(mut host) = host.try_unique() {
             assert_eq!((host[3], host[4]), (7, 1));
             host.fill(3);

@@ -38,7 +38,7 @@ fn whatever_call_of_an_operation_fails_nothing_stays_behind() {
     assert!(every_failure(|| context.event()) >= 1);
     assert!(every_failure(|| home.zeros::<u32>(16)) >= 2);
     assert!(every_failure(|| home.upload_blocking(&[1_u32; 16])) >= 2);
-    // What these leave on its way is counted as theirs.
+    // Objects that these leave are counted as theirs.
     assert!(every_failure(|| home.upload(&[1_u32; 16]).and_then(|_buffer| home.synchronize_blocking())) >= 3);
     assert!(every_failure(|| home.write(&ready, &[1; 16]).and_then(|()| home.synchronize_blocking())) >= 2);
     assert!(every_failure(|| home.fill(&ready, 1)) >= 1);

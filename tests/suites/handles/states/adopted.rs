@@ -1,5 +1,5 @@
-//! What other code made and this library adopts. Nothing of it is ever destroyed: it has to outlive
-//! its last handle, wherever that is dropped.
+//! Adopted objects of other code. The library never destroys them: they outlive the last handle,
+//! wherever that is dropped.
 
 use core::ptr;
 use std::ffi::CString;

@@ -1,4 +1,4 @@
-//! What drains makes the driver wait; inside a host function that would be for the function itself.
+//! Drains. They make the driver wait, inside a host function for the function itself.
 
 use std::sync::mpsc::channel;
 
@@ -6,7 +6,7 @@ use cuda_handles::{Image, Library, UserObject, reaper};
 use cuda_sys::Call;
 use cuda_tests::{SMALL, SOON, in_callback, no_leaks, setup, trace, until};
 
-/// What waits for somebody to drain, of each kind.
+/// Leaves an object of each kind for a drain.
 fn leave_something(context: &cuda_handles::Context) -> usize {
     drop(Library::load(context, Image::Ptx(SMALL)).unwrap());
     drop(context.pinned_zeros::<u32>(1 << 20).unwrap());

@@ -1,4 +1,4 @@
-//! Host functions, and memory of the host that is registered.
+//! Host functions and registered memory.
 
 use cuda_handles::{HostBuffer, RegisterOptions, SharedHostBuffer};
 use cuda_tests::states::{

@@ -1,5 +1,5 @@
-//! What other processes exported. Each test runs its table in a child, with handles of things that
-//! live in the parent meanwhile.
+//! Imports from other processes. Each test runs its table in a child, with handles of objects that
+//! live in the parent.
 
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 
@@ -21,7 +21,7 @@ cuda_tests::six_states!(
     {}
 );
 
-/// What the children get, with its owners; without them in a child itself.
+/// The exports for the children, with their owners; in a child without them.
 struct Exports {
     handles: String,
     _owners: Option<(Event, Buffer<u32>, MemPool, OwnedFd)>,

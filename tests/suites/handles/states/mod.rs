@@ -178,7 +178,7 @@ fn captures() -> Vec<Row> {
     ]
 }
 
-/// Whatever captures here is a non-blocking stream, which the legacy stream does not meet.
+/// The capturing stream is non-blocking, so the legacy stream does not touch it.
 fn default_streams() -> Vec<Row> {
     vec![
         row("DefaultStream::synchronize_blocking", CALLS, |things| {

@@ -1,4 +1,4 @@
-//! What takes two devices.
+//! Operations that need two devices.
 
 use cuda_handles::{Buffer, Context, Device, MemPool, PoolAccess, PoolOptions, Stream};
 use cuda_tests::states::{CALLS, DEVICE, LEN, PURE, Refusal, Row, Things, done, drops, prepared, row};

@@ -1,4 +1,4 @@
-//! The default streams, and what streams were created with.
+//! The default streams, and the options of streams.
 
 use cuda_handles::capture::CaptureMode;
 use cuda_handles::{DefaultStream, Error, StreamOptions};

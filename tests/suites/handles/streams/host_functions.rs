@@ -1,4 +1,4 @@
-//! Closures that streams call.
+//! Closures called in stream order.
 
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::channel;
@@ -128,7 +128,7 @@ fn a_panic_is_told_and_the_stream_goes_on() {
     assert!(text.contains("a_panic_is_told") && text.ends_with("panicked: plain"), "{text}");
 }
 
-/// Where they are dropped: after the call, after a refusal, at the end of a capture.
+/// Places where closures are dropped: after the call, after a refusal, at the end of a capture.
 #[test]
 fn panics_of_destructors_stay_inside() {
     alone!();

@@ -1,4 +1,4 @@
-//! Host functions that look at pinned, registered and managed memory.
+//! Host functions with views of pinned, registered and managed memory.
 
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -1,5 +1,5 @@
-//! Waits for what others hold: each has an end, and an error that says who has what. Guards that
-//! were forgotten count, and those of threads that have ended.
+//! Waits for locks and guards of others: each ends with an error that names holder and object.
+//! Forgotten guards count, and guards of threads that have ended.
 
 use std::mem::forget;
 use std::sync::Mutex;
@@ -62,7 +62,7 @@ fn who_has_a_turn_is_named() {
                     ends_soon(move || (take(), begins.begin_capture(MODE).map(drop)).1),
                     &[who, "Enqueue"],
                 );
-                // That thread has ended as well.
+                // The holder's thread has ended, too.
                 is_busy(stream.begin_capture(MODE), &["a thread that has ended"]);
                 continue;
             }
@@ -143,7 +143,7 @@ fn a_capture_ends_although_a_turn_was_forgotten() {
             let capture = stream.begin_capture(MODE).unwrap();
             forget(stream.enqueue().unwrap());
             over.send(end(capture)).unwrap();
-            // What cannot be had for good waits for nobody.
+            // Nobody waits for an object that is held for good.
             drop(stream.begin_capture(MODE).unwrap_err());
             drop(stream.synchronize_blocking().unwrap_err());
             reaper::drain();
@@ -250,7 +250,7 @@ fn the_last_handle_of_an_adopted_stream_is_dropped_although_another_call_has_it(
         outcome
     };
     beside(Call::cuEventRecord, first, move || drop(last)).unwrap();
-    // What a stream used of which nobody knows the end stays.
+    // Memory stays if the end of a stream's use is unknown.
     drop(buffer);
     reaper::drain();
 }

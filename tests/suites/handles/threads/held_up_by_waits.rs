@@ -1,4 +1,4 @@
-//! Whom a wait may hold up: no host function that it waits for itself, nobody who only asks, and no
+//! Threads held up by a wait: no host function that the wait itself waits for, no query, and no
 //! capture for long.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -196,7 +196,7 @@ fn questions_in_a_host_function_do_not_wait_for_who_enqueues() {
         let (query, wait, unique) = receiver.recv_timeout(SOON).expect("the host function waits");
         is_refused(query);
         is_refused(wait);
-        // What was seen to be over needs no question.
+        // Work that was seen to have ended needs no query.
         assert_eq!(unique, [false, true]);
         let (drained, recorded, ordered) = waited.join().unwrap();
         assert_eq!((drained > 0, recorded, ordered), (true, Ok(()), Ok(())));

@@ -1,5 +1,5 @@
-//! Host functions wait for nothing that another thread may have over a driver call: the driver may
-//! hold that call up until the function is over.
+//! Host functions wait for no lock that another thread may hold over a driver call, which the
+//! driver may hold up until the function ends.
 
 use std::sync::Arc;
 use std::sync::mpsc::channel;

@@ -1,5 +1,5 @@
-//! Implementations of safe traits that lie, change their minds, panic or call back in: they get an
-//! error or what they asked for, and nothing breaks.
+//! Implementations of safe traits that lie, change their answers, panic or call the library:
+//! nothing breaks.
 
 use core::cell::Cell;
 use std::collections::Bound;

@@ -1,4 +1,4 @@
-//! Holders that own what they use.
+//! Holders that own their arguments.
 
 use cuda_launch::{Launch, params, per};
 use cuda_tests::{Gate, Kind, SOON, kernel, live, no_leaks, setup, until};

@@ -1,4 +1,4 @@
-//! Arguments that are not the kernel's.
+//! Arguments of the wrong number or size.
 
 use cuda_launch::{Arguments, Error, Launch, Params, params, per};
 use cuda_tests::{alone, count, kernel, needs, no_leaks, setup};

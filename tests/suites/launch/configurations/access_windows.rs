@@ -1,4 +1,4 @@
-//! Access policy windows of launches and streams, past the library, which gives launches none.
+//! Access policy windows of launches and streams, by raw calls: the library sets none for launches.
 
 use cuda_handles::{Kernel, Stream};
 use cuda_sys::{

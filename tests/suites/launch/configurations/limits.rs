@@ -1,4 +1,4 @@
-//! Configurations that device or kernel do not allow.
+//! Configurations beyond the limits of device or kernel.
 
 use cuda_launch::{Error, Launch, LaunchConfig, params, per};
 use cuda_tests::{count, kernel, setup};
@@ -69,7 +69,7 @@ fn shared_memory_beyond_the_kernels_allowance_is_refused() {
     }
 }
 
-/// What the error advises is done, and the launch works.
+/// Follows the advice of the error, and the launch works.
 #[test]
 fn shared_memory_over_a_limit_says_who_raises_it_and_how_far() {
     let context = setup();

@@ -1,4 +1,4 @@
-//! What fits on the device at once.
+//! Occupancy.
 
 use cuda_launch::{Launch, LaunchConfig, Occupancy, params};
 use cuda_tests::{count, kernel, needs, raw, setup};

@@ -9,7 +9,7 @@ kernel! {
     // and `count` the variable `calls`; what is in these matters to no access.
     unsafe in "../../../kernels/variables.ptx";
 
-    /// What the image has.
+    /// The variables of the image.
     #[derive(PartialEq)]
     pub(crate) struct Weighing;
 

@@ -1,5 +1,5 @@
-//! Kernels that take the handle of a condition: on a stream they are refused, before the driver
-//! could lose the context.
+//! Kernels with a conditional handle: on a stream they are refused, since the launch would lose the
+//! context.
 
 use cuda_handles::capture::CaptureMode;
 use cuda_launch::{Arguments, ConditionalHandle, Error, Launch, TypedKernel, kernel, params, per};

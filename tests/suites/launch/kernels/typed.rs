@@ -75,7 +75,7 @@ kernel! {
         a12: u64, a13: u8, a14: u16, a15: u32, a16: u64, a17: u8, a18: u16, a19: u32
     ) where out.len() >= 20, grid.product() == 1, block.product() == 1;
 
-    // What the image has otherwise.
+    // Kernels whose declaration differs from the image.
     fn wrong_size(values: InOut<u32>, n: u64) named "increment";
     fn wrong_number(values: InOut<u32>) named "increment";
     fn not_there();

@@ -1,4 +1,4 @@
-//! When the memory of arguments is ready.
+//! A launch waits until the memory of its arguments is ready.
 
 use cuda_launch::{Launch, params, per};
 use cuda_sys::{CUresult, Call};

@@ -1,4 +1,4 @@
-//! Pool memory on other streams, at once.
+//! Pool memory used on other streams at once.
 
 use cuda_launch::{Launch, params, per};
 use cuda_tests::{kernel, no_leaks, setup};

@@ -1,4 +1,4 @@
-//! Events that launches record, beside others who record them.
+//! Events recorded by launches, while other threads record them.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::channel;

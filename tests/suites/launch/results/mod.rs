@@ -1,4 +1,4 @@
-//! What kernels compute from what they were given.
+//! The results of kernels.
 
 mod compiled;
 mod values;

@@ -1,4 +1,4 @@
-//! What kernels see of what they were given.
+//! Arguments arrive in the kernel as they were given.
 
 use cuda_launch::{Launch, LaunchConfig, ParamBytes, Params, params, per, per_2d};
 use cuda_tests::{kernel, no_leaks, setup};

@@ -1,4 +1,5 @@
-//! `cargo xtask bindgen` runs this: the generator, with packages that no other command needs.
+//! The generator of the bindings, which `cargo xtask bindgen` runs. It needs packages that no other
+//! command needs.
 
 mod bindgen;
 

@@ -1,4 +1,4 @@
-//! Attributes of kernel nodes, one by one.
+//! Attributes of kernel nodes.
 
 use std::borrow::Cow;
 
@@ -13,16 +13,17 @@ use crate::error::{Error, Result};
 use crate::node::kernel::KernelNode;
 use crate::state::params::NodeParams;
 
-/// How long what a kernel touches is to stay in the second-level cache.
+/// How long data stays in the L2 cache.
+#[doc(alias = "cudaAccessProperty")]
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 #[non_exhaustive]
 pub enum CacheUse {
-    /// As usual.
+    /// The default policy.
     #[default]
     Normal,
-    /// It goes first.
+    /// Evicted first.
     Streaming,
-    /// It goes last.
+    /// Evicted last.
     Persisting,
 }
 
@@ -44,24 +45,26 @@ impl CacheUse {
     }
 }
 
-/// Memory that a kernel uses in a special way, a hint for the second-level cache.
+/// A range of memory with an L2 cache policy: a hint for the accesses of a kernel.
+#[doc(alias = "CUaccessPolicyWindow")]
+#[doc(alias = "cudaAccessPolicyWindow")]
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct AccessPolicyWindow {
-    /// Where it starts. Nothing is kept alive by this, and nothing is accessed.
+    /// The start of the range. The window neither accesses the memory nor keeps it alive.
     pub address: CUdeviceptr,
-    /// Its bytes; none for no window.
+    /// The length of the range in bytes; 0 for no window.
     pub bytes: usize,
-    /// The part of the accesses that `hit` is for, from 0 to 1; the rest goes by `miss`. What is no
-    /// number is refused by this library: the driver takes it.
+    /// The fraction of the accesses that are hits, from 0 to 1. The others are misses. This library
+    /// refuses NaN, which the driver accepts.
     pub hit_ratio: f32,
-    /// For the accesses that are hits.
+    /// The policy of hits.
     pub hit: CacheUse,
-    /// For the others; not [`CacheUse::Persisting`].
+    /// The policy of misses; not [`CacheUse::Persisting`].
     pub miss: CacheUse,
 }
 
 impl AccessPolicyWindow {
-    /// All accesses to a slice are to have this use.
+    /// A window over a slice, in which every access is a hit.
     pub fn of<'a, T: 'a>(memory: impl Into<Slice<'a, T>>, hit: CacheUse) -> Self {
         let memory = memory.into();
         let bytes = memory.len() * size_of::<T>();
@@ -69,48 +72,55 @@ impl AccessPolicyWindow {
     }
 }
 
-/// How the blocks of a cluster are put on the device.
+/// How the device places the blocks of a cluster.
+#[doc(alias = "cudaClusterSchedulingPolicy")]
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 #[non_exhaustive]
 pub enum ClusterScheduling {
-    /// As the driver likes.
+    /// The driver's choice.
     #[default]
     Default,
-    /// On as many multiprocessors as can be.
+    /// Spread over the multiprocessors.
     Spread,
     /// Wherever there is room.
     LoadBalancing,
 }
 
-/// An attribute of a kernel node with its value.
+/// An attribute of a kernel node with its value; see [`KernelNode::set_attribute`].
+#[doc(alias = "CUlaunchAttributeValue")]
+#[doc(alias = "cudaLaunchAttributeValue")]
+#[doc(alias = "cudaKernelNodeAttrValue")]
 #[derive(Clone, Copy, PartialEq, Debug)]
 #[non_exhaustive]
 pub enum NodeAttribute {
-    /// See [`LaunchConfig::cluster`]; `None` without clusters.
+    /// The cluster size ([`LaunchConfig::cluster`]); `None` without clusters.
     Cluster(Option<Dim>),
-    /// See [`LaunchConfig::cooperative`].
+    /// Whether the launch is cooperative ([`LaunchConfig::cooperative`]).
     Cooperative(bool),
-    /// See [`LaunchConfig::priority`].
+    /// The priority ([`LaunchConfig::priority`]).
     Priority(i32),
-    /// See [`LaunchConfig::memory_sync_domain`].
+    /// The memory synchronization domain ([`LaunchConfig::memory_sync_domain`]).
     MemorySyncDomain(MemorySyncDomain),
-    /// See [`LaunchConfig::memory_sync_domain_map`].
+    /// The device's memory synchronization domains ([`LaunchConfig::memory_sync_domain_map`]).
     MemorySyncDomainMap {
         /// The device's domain for the default one.
         default: u8,
         /// The device's domain for the remote one.
         remote: u8,
     },
-    /// See [`LaunchConfig::shared_carveout`]; `None` for that of the kernel. The driver has one
-    /// value for none and for 0 percent, which is read back as `None`.
+    /// The shared memory carve-out in percent ([`LaunchConfig::shared_carveout`]); `None` for the
+    /// kernel's own. The driver does not distinguish 0 from `None`: it is read back as `None`.
     SharedCarveout(Option<u8>),
-    /// A hint for the second-level cache.
+    /// An L2 cache policy.
     AccessPolicyWindow(AccessPolicyWindow),
-    /// How the blocks of a cluster are put on the device.
+    /// How the device places the blocks of a cluster.
     ClusterScheduling(ClusterScheduling),
 }
 
-/// The attributes that a kernel node has; see [`KernelNode::attribute`].
+/// The attributes of a kernel node; see [`KernelNode::attribute`].
+#[doc(alias = "CUlaunchAttributeID")]
+#[doc(alias = "cudaLaunchAttributeID")]
+#[doc(alias = "cudaKernelNodeAttrID")]
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[non_exhaustive]
 pub enum NodeAttributeKind {
@@ -147,8 +157,8 @@ impl NodeAttributeKind {
     }
 
     fn value(self, value: CUlaunchAttributeValue) -> NodeAttribute {
-        // SAFETY: the driver gave the value for this attribute; numbers all, so that any bits are a
-        // value.
+        // SAFETY: the driver wrote the value of this attribute. All fields are numbers, so that any
+        // bits are valid.
         unsafe {
             match self {
                 Self::Cluster => {
@@ -196,7 +206,7 @@ impl NodeAttributeKind {
 }
 
 impl NodeAttribute {
-    /// Which attribute it is.
+    /// The kind of the attribute.
     #[must_use]
     pub fn kind(&self) -> NodeAttributeKind {
         match self {
@@ -211,35 +221,35 @@ impl NodeAttribute {
         }
     }
 
-    /// The driver's form; all bytes but those of the value are zero.
+    /// The driver's form. All bytes after the value are zero.
     fn raw(self) -> CUlaunchAttribute {
         let mut raw = CUlaunchAttribute { id: self.kind().id(), ..CUlaunchAttribute::default() };
-        let to = &mut raw.value;
+        let value = &mut raw.value;
         match self {
             Self::Cluster(cluster) => {
                 let cluster = cluster.unwrap_or(Dim { x: 0, y: 0, z: 0 });
-                to.clusterDim.x = cluster.x;
-                to.clusterDim.y = cluster.y;
-                to.clusterDim.z = cluster.z;
+                value.clusterDim.x = cluster.x;
+                value.clusterDim.y = cluster.y;
+                value.clusterDim.z = cluster.z;
             }
-            Self::Cooperative(is_set) => to.cooperative = i32::from(is_set),
-            Self::Priority(priority) => to.priority = priority,
-            Self::MemorySyncDomain(domain) => to.memSyncDomain = domain.raw(),
+            Self::Cooperative(is_set) => value.cooperative = i32::from(is_set),
+            Self::Priority(priority) => value.priority = priority,
+            Self::MemorySyncDomain(domain) => value.memSyncDomain = domain.raw(),
             Self::MemorySyncDomainMap { default, remote } => {
-                to.memSyncDomainMap.default_ = default;
-                to.memSyncDomainMap.remote = remote;
+                value.memSyncDomainMap.default_ = default;
+                value.memSyncDomainMap.remote = remote;
             }
-            Self::SharedCarveout(percent) => to.sharedMemCarveout = percent.map_or(0, u32::from),
+            Self::SharedCarveout(percent) => value.sharedMemCarveout = percent.map_or(0, u32::from),
             Self::AccessPolicyWindow(window) => {
-                to.accessPolicyWindow.base_ptr =
+                value.accessPolicyWindow.base_ptr =
                     core::ptr::with_exposed_provenance_mut(window.address as usize);
-                to.accessPolicyWindow.num_bytes = window.bytes;
-                to.accessPolicyWindow.hitRatio = window.hit_ratio;
-                to.accessPolicyWindow.hitProp = window.hit.raw();
-                to.accessPolicyWindow.missProp = window.miss.raw();
+                value.accessPolicyWindow.num_bytes = window.bytes;
+                value.accessPolicyWindow.hitRatio = window.hit_ratio;
+                value.accessPolicyWindow.hitProp = window.hit.raw();
+                value.accessPolicyWindow.missProp = window.miss.raw();
             }
             Self::ClusterScheduling(policy) => {
-                to.clusterSchedulingPolicyPreference = match policy {
+                value.clusterSchedulingPolicyPreference = match policy {
                     ClusterScheduling::Default => {
                         CUclusterSchedulingPolicy::CU_CLUSTER_SCHEDULING_POLICY_DEFAULT
                     }
@@ -255,8 +265,8 @@ impl NodeAttribute {
         raw
     }
 
-    /// The configuration with this attribute, as far as configurations have it; or why a node
-    /// cannot have it.
+    /// Sets the attribute in a configuration, if configurations have it. Refuses attributes that a
+    /// node cannot change by itself.
     fn put_into(self, config: LaunchConfig, kernel: &Kernel) -> Result<LaunchConfig> {
         Ok(match self {
             Self::Cluster(_) => return Err(Error::FixedAttribute { what: "the cluster" }),
@@ -307,40 +317,59 @@ impl AccessPolicyWindow {
 }
 
 impl KernelNode {
-    /// An attribute of the node as the driver has it. A priority is brought into the device's range
-    /// by the driver.
+    /// Reads an attribute of the node from the driver. The driver clamps priorities to the range of
+    /// the device.
     ///
-    /// Stands on `cuGraphKernelNodeGetAttribute`, CUDA 11.0.
+    /// Calls `cuGraphKernelNodeGetAttribute` (CUDA 11.0).
     ///
     /// # Errors
-    /// The node was removed, or what the driver answers.
+    /// - [`Error::Removed`], if the node was removed.
+    /// - [`Error::Handles`], if the driver reports an error.
     #[doc(alias = "cuGraphKernelNodeGetAttribute")]
+    #[doc(alias = "cudaGraphKernelNodeGetAttribute")]
     pub fn attribute(&self, kind: NodeAttributeKind) -> Result<NodeAttribute> {
         let guard = self.graph().enter()?;
         let raw = guard.record(self.id()).ok_or_else(|| self.removed())?.raw.0;
         let mut value = CUlaunchAttributeValue::default();
-        // SAFETY: the table says that the kernel node is live; the lock is held, and the out
+        // SAFETY: the kernel node is live, as its record says; the lock is held, and the out
         // pointer is valid.
         let result = unsafe { guard.driver().cuGraphKernelNodeGetAttribute(raw, kind.id(), &raw mut value) };
         guard.answer(Call::cuGraphKernelNodeGetAttribute, result)?;
         Ok(kind.value(value))
     }
 
-    /// Gives the node an attribute. Executables made before go on as they are.
+    /// Sets an attribute of the node. Existing executables keep the old value.
     ///
-    /// Cluster and cooperation are part of what makes a launch right, so they go with a whole
-    /// launch: [`set`](Self::set).
+    /// A kernel may rely on its cluster size and on a cooperative launch, so that these two change
+    /// only with the whole launch ([`set`](Self::set)).
     ///
-    /// Stands on `cuGraphKernelNodeSetAttribute`, CUDA 11.0.
+    /// ```no_run
+    /// # use cuda_graph::{KernelNode, Result};
+    /// # use cuda_handles::Buffer;
+    /// # fn example(node: &KernelNode, weights: &Buffer<f32>) -> Result<()> {
+    /// use cuda_graph::{AccessPolicyWindow, CacheUse, NodeAttribute};
+    ///
+    /// let window = AccessPolicyWindow::of(weights, CacheUse::Persisting);
+    /// node.set_attribute(NodeAttribute::AccessPolicyWindow(window))?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// Calls `cuGraphKernelNodeSetAttribute` (CUDA 11.0).
     ///
     /// # Errors
-    /// The kernel or the device cannot have it; a cluster or cooperation
-    /// ([`Error::FixedAttribute`]); the node was removed; or what the driver answers. The node is
-    /// as it was then.
+    /// - [`Error::FixedAttribute`], if the attribute is the cluster size or cooperation.
+    /// - [`Error::AccessPolicyWindow`], if the window is not valid or the device has no such
+    ///   windows.
+    /// - [`Error::Launch`], if the kernel or the device does not allow the attribute.
+    /// - [`Error::Removed`], if the node was removed.
+    /// - [`Error::Handles`], if the driver reports an error.
+    ///
+    /// The node is then unchanged.
     #[doc(alias = "cuGraphKernelNodeSetAttribute")]
+    #[doc(alias = "cudaGraphKernelNodeSetAttribute")]
     pub fn set_attribute(&self, attribute: NodeAttribute) -> Result<()> {
-        // The launch that it is checked for is that of the call: another thread may set the node
-        // meanwhile.
+        // Check and call happen under one lock, since another thread may set the node meanwhile.
         let mut guard = self.graph().enter()?;
         let record = guard.record(self.id()).ok_or_else(|| self.removed())?;
         let NodeParams::Kernel { kernel, config, .. } = &record.node_params else {
@@ -358,39 +387,44 @@ impl KernelNode {
         Ok(())
     }
 
-    /// Gives the node all attributes of another one, of this or another graph, in place of its own;
-    /// grid, block and shared memory stay.
+    /// Replaces all attributes of the node with those of another node, of this graph or another
+    /// one. Grid, block and shared memory stay. Existing executables keep the old attributes.
     ///
-    /// Stands on `cuGraphKernelNodeCopyAttributes`, CUDA 11.0.
+    /// Calls `cuGraphKernelNodeCopyAttributes` (CUDA 11.0).
     ///
     /// # Safety
-    /// With cluster and cooperation of the other node, what was promised of this node's launch
-    /// still holds: the kernel accesses no memory but that of its buffers, within their bounds. The
-    /// conditions of a typed kernel may speak of the cluster.
+    /// With the cluster size and the cooperation of `other`, the safety conditions of this node's
+    /// launch still hold: the kernel accesses only the memory of its arguments, within their
+    /// bounds. Conditions in the declaration of a typed kernel are not checked again, though they
+    /// may depend on the cluster.
     ///
     /// # Errors
-    /// The kernel cannot have one of the attributes with the sizes of this node; one of the nodes
-    /// was removed; or what the driver answers. The node is as it was then.
+    /// - [`Error::Launch`], if the kernel does not allow an attribute, with the sizes of this node.
+    /// - [`Error::Removed`], if one of the nodes was removed.
+    /// - [`Error::Handles`], if the driver reports an error.
+    ///
+    /// The node is then unchanged.
     #[doc(alias = "cuGraphKernelNodeCopyAttributes")]
+    #[doc(alias = "cudaGraphKernelNodeCopyAttributes")]
     pub unsafe fn copy_attributes_from(&self, other: &Self) -> Result<()> {
-        let mut two = self.graph().enter_with(other.graph())?;
+        let mut guards = self.graph().enter_with(other.graph())?;
         let (source, config) = {
-            let record = two.second().0.record(other.id()).ok_or_else(|| other.removed())?;
+            let record = guards.second().0.record(other.id()).ok_or_else(|| other.removed())?;
             let NodeParams::Kernel { config, .. } = &record.node_params else { return Err(other.removed()) };
             (record.raw.0, config.get())
         };
-        let record = two.first.record(self.id()).ok_or_else(|| self.removed())?;
+        let record = guards.first.record(self.id()).ok_or_else(|| self.removed())?;
         let NodeParams::Kernel { kernel, config: own, .. } = &record.node_params else {
             return Err(self.removed());
         };
         let (raw, config) = (record.raw.0, own.get().attributes_of(&config));
         config.check(kernel)?;
         config.node_attributes(kernel)?;
-        // SAFETY: the tables say that both kernel nodes are live, and both locks are held.
-        let result = unsafe { two.first.driver().cuGraphKernelNodeCopyAttributes(raw, source) };
-        two.first.answer(Call::cuGraphKernelNodeCopyAttributes, result)?;
+        // SAFETY: both kernel nodes are live, as their records say, and both locks are held.
+        let result = unsafe { guards.first.driver().cuGraphKernelNodeCopyAttributes(raw, source) };
+        guards.first.answer(Call::cuGraphKernelNodeCopyAttributes, result)?;
         if let Some(NodeParams::Kernel { config: own, .. }) =
-            two.first.record_mut(self.id()).map(|record| &mut record.node_params)
+            guards.first.record_mut(self.id()).map(|record| &mut record.node_params)
         {
             *own = config.into();
         }
@@ -398,12 +432,12 @@ impl KernelNode {
     }
 }
 
-/// Whether the driver compares an attribute with the sizes of the launch.
+/// Whether the driver compares the attribute with the sizes of the launch.
 pub(crate) fn is_structural(id: Id) -> bool {
     matches!(id, Id::CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION | Id::CU_LAUNCH_ATTRIBUTE_COOPERATIVE)
 }
 
-/// The value of an attribute of a [`LaunchConfig`] where none was set.
+/// The attribute with the value that it has if a [`LaunchConfig`] does not set it.
 pub(crate) fn neutral(id: Id) -> CUlaunchAttribute {
     let value = match id {
         Id::CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION => NodeAttribute::Cluster(None),
@@ -425,7 +459,7 @@ pub(crate) fn set_all<'a>(
     mut attributes: impl Iterator<Item = &'a CUlaunchAttribute>,
 ) -> Result<()> {
     attributes.try_for_each(|attribute| {
-        // SAFETY: the node is live and its graph locked; the value is of the attribute's kind.
+        // SAFETY: the node is live and its graph locked; the value belongs to the attribute.
         let result = unsafe {
             context.driver().cuGraphKernelNodeSetAttribute(raw, attribute.id, &raw const attribute.value)
         };

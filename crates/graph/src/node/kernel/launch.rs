@@ -1,4 +1,4 @@
-//! Launches of kernels as nodes: new ones, and others for nodes that are there.
+//! Launches of kernel nodes: adds nodes, and replaces the launch of existing ones.
 
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ use crate::state::params::NodeParams;
 use crate::state::raw_params::kernel_params;
 use cuda_sys::{CUgraphNode, CUgraphNodeParams, Call};
 
-/// A launch, checked, with what it keeps alive besides its kernel.
+/// A checked launch with its owners. The kernel is in the parameters.
 struct PreparedLaunch {
     node_params: NodeParams,
     owners: Owners,
@@ -34,21 +34,27 @@ struct PreparedLaunch {
 }
 
 impl KernelNode {
-    /// Launches a typed kernel, the same or another one, from now on. The node lets go of what it
-    /// used before; executables made before go on as they are.
+    /// Replaces the node's launch with one of a typed kernel; see [`Frontier::launch`].
     ///
-    /// Attributes are those of the configuration; what it does not set gets the driver's default.
-    /// Those that a [`LaunchConfig`] does not have, set by [`set_attribute`](Self::set_attribute),
-    /// are left to the driver.
+    /// The kernel may be another one. The node drops what only the old launch used. Existing
+    /// executables keep the old launch and its owners.
     ///
-    /// Stands on `cuGraphNodeSetParams`, CUDA 12.2; with attributes before or after also on
-    /// `cuGraphKernelNodeSetAttribute`, CUDA 11.0, and `cuGraphKernelNodeGetParams`, CUDA 12.0.
+    /// The node gets the attributes of `config`. Attributes that `config` does not set get the
+    /// driver's default. Attributes that a [`LaunchConfig`] does not have, as set by
+    /// [`set_attribute`](Self::set_attribute), are left to the driver.
+    ///
+    /// Calls `cuGraphNodeSetParams` (CUDA 12.2). If the old or the new launch has attributes, also
+    /// calls `cuGraphKernelNodeSetAttribute` (CUDA 11.0) and `cuGraphKernelNodeGetParams` (CUDA
+    /// 12.0).
     ///
     /// # Errors
-    /// As [`Frontier::launch`]; the node is as it was then. Should the driver refuse both an
-    /// attribute and the way back, that is [`Error::HalfDone`](crate::Error::HalfDone).
+    /// The errors of [`Frontier::launch`]. The node is then unchanged, unless the driver refuses an
+    /// attribute and then also refuses to restore the old launch
+    /// ([`Error::Broken`](crate::Error::Broken)).
     #[doc(alias = "cuGraphKernelNodeSetParams")]
     #[doc(alias = "cuGraphNodeSetParams")]
+    #[doc(alias = "cudaGraphKernelNodeSetParams")]
+    #[doc(alias = "cudaGraphNodeSetParams")]
     pub fn set<'a, K: SafeKernel>(
         &self,
         kernel: &'a K,
@@ -60,16 +66,18 @@ impl KernelNode {
         unsafe { self.set_unchecked(kernel, config, arguments) }
     }
 
-    /// [`set`](Self::set) for a kernel that was declared as `unsafe fn`. The conditions of its
-    /// declaration are checked all the same.
+    /// Replaces the node's launch with one of a kernel that was declared as `unsafe fn`; see
+    /// [`set`](Self::set). The conditions of the declaration are checked.
     ///
     /// # Safety
-    /// As [`Frontier::launch_unchecked`].
+    /// As for [`Frontier::launch_unchecked`].
     ///
     /// # Errors
-    /// As [`set`](Self::set).
+    /// The errors of [`set`](Self::set).
     #[doc(alias = "cuGraphKernelNodeSetParams")]
     #[doc(alias = "cuGraphNodeSetParams")]
+    #[doc(alias = "cudaGraphKernelNodeSetParams")]
+    #[doc(alias = "cudaGraphNodeSetParams")]
     pub unsafe fn set_unchecked<'a, K: TypedKernel>(
         &self,
         kernel: &'a K,
@@ -77,19 +85,22 @@ impl KernelNode {
         arguments: impl ArgumentsOf<'a, K::Signature>,
     ) -> Result<()> {
         let prepared = kernel.prepare(&config, arguments)?;
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller promises this.
         unsafe { self.set_untyped(kernel.kernel(), config, prepared) }
     }
 
-    /// Launches a kernel, the same or another one, from now on; see [`set`](Self::set).
+    /// Replaces the node's launch with one of a kernel without a declaration; see
+    /// [`set`](Self::set).
     ///
     /// # Safety
-    /// As [`Frontier::launch_untyped`].
+    /// As for [`Frontier::launch_untyped`].
     ///
     /// # Errors
-    /// As [`Frontier::launch_untyped`], and as [`set`](Self::set).
+    /// The errors of [`Frontier::launch_untyped`] and of [`set`](Self::set).
     #[doc(alias = "cuGraphKernelNodeSetParams")]
     #[doc(alias = "cuGraphNodeSetParams")]
+    #[doc(alias = "cudaGraphKernelNodeSetParams")]
+    #[doc(alias = "cudaGraphNodeSetParams")]
     pub unsafe fn set_untyped(
         &self,
         kernel: &Kernel,
@@ -108,31 +119,43 @@ impl KernelNode {
 }
 
 impl Frontier<'_> {
-    /// Adds a launch of a typed kernel. Values are packed now; kernel and buffers are kept by the
-    /// node.
+    /// Adds a node that launches a typed kernel.
     ///
-    /// Stands on `cuGraphAddNode`, CUDA 12.2.
+    /// The arguments are packed now. The node keeps the kernel and the memory of the arguments
+    /// alive.
     ///
     /// ```no_run
     /// # use cuda_launch::per;
     /// # cuda_launch::kernel! {
     /// #     unsafe in cuda_handles::Image::Ptx("");
-    /// #     fn saxpy(n: u32, a: f32, x: In<f32>, y: InOut<f32>) where x.len() >= n, y.len() >= n, grid.x * block.x >= n;
+    /// #     fn saxpy(n: u32, a: f32, x: In<f32>, y: InOut<f32>)
+    /// #     where x.len() >= n, y.len() >= n, grid.x * block.x >= n;
     /// # }
+    /// # use cuda_graph::{Graph, Result};
+    /// # use cuda_handles::Buffer;
     /// # fn main() {}
     /// # fn example(
-    /// #     graph: &cuda_graph::Graph, saxpy: &saxpy, x: &cuda_handles::Buffer<f32>, y: &cuda_handles::Buffer<f32>
-    /// # ) -> cuda_graph::Result<()> {
+    /// #     graph: &Graph, saxpy: &saxpy, x: &Buffer<f32>, y: &Buffer<f32>
+    /// # ) -> Result<()> {
     /// let step = graph.root().launch(saxpy, per(1000, 256), (1000, 2.0, x, y))?;
     /// # Ok(())
     /// # }
     /// ```
     ///
+    /// Calls `cuGraphAddNode` (CUDA 12.2) and, for each attribute of `config`,
+    /// `cuGraphKernelNodeSetAttribute` (CUDA 11.0).
+    ///
     /// # Errors
-    /// A condition of the kernel does not hold, memory that it writes overlaps other arguments;
-    /// otherwise as [`launch_untyped`](Self::launch_untyped).
+    /// The errors of [`launch_untyped`](Self::launch_untyped), and
+    /// [`Error::Launch`](crate::Error::Launch), if a condition of the declaration does not hold, or
+    /// memory that the kernel writes overlaps another argument.
     #[doc(alias = "cuGraphAddKernelNode")]
     #[doc(alias = "cuGraphAddNode")]
+    #[doc(alias = "cudaGraphAddKernelNode")]
+    #[doc(alias = "cudaGraphAddNode")]
+    #[doc(alias = "cudaLaunchKernel")]
+    #[doc(alias = "cudaLaunchKernelExC")]
+    #[doc(alias = "cuLaunchKernel")]
     pub fn launch<'a, K: SafeKernel>(
         &self,
         kernel: &'a K,
@@ -140,66 +163,78 @@ impl Frontier<'_> {
         arguments: impl ArgumentsOf<'a, K::Signature>,
     ) -> Result<KernelNode> {
         // SAFETY: the kernel's declaration promises this for arguments that meet its conditions,
-        // which are checked. Memory of the device is no Rust reference, so that unordered work of
-        // others changes numbers and nothing else.
+        // which are checked. No Rust reference points to device memory: work that is not ordered
+        // with the kernel changes numbers, and nothing else.
         unsafe { self.launch_unchecked(kernel, config, arguments) }
     }
 
-    /// [`launch`](Self::launch) for a kernel that was declared as `unsafe fn`. The conditions of
-    /// its declaration are checked all the same; what is not checked is what its documentation
-    /// asks.
+    /// Adds a node that launches a kernel declared as `unsafe fn`; see [`launch`](Self::launch).
+    ///
+    /// The conditions of the declaration are checked. The further conditions in its documentation
+    /// are the caller's to meet.
     ///
     /// ```no_run
     /// # use cuda_launch::per;
     /// # cuda_launch::kernel! {
     /// #     unsafe in cuda_handles::Image::Ptx("");
-    /// #     unsafe fn gather(n: u32, index: In<u32>, values: In<f32>, out: Out<f32>) where index.len() >= n, out.len() >= n;
+    /// #     unsafe fn gather(n: u32, index: In<u32>, values: In<f32>, out: Out<f32>)
+    /// #     where index.len() >= n, out.len() >= n;
     /// # }
+    /// # use cuda_graph::{Graph, Result};
+    /// # use cuda_handles::Buffer;
     /// # fn main() {}
     /// # fn example(
-    /// #     graph: &cuda_graph::Graph, gather: &gather, index: &cuda_handles::Buffer<u32>, values: &cuda_handles::Buffer<f32>,
-    /// #     out: &cuda_handles::Buffer<f32>
-    /// # ) -> cuda_graph::Result<()> {
+    /// #     graph: &Graph, gather: &gather, index: &Buffer<u32>, values: &Buffer<f32>,
+    /// #     out: &Buffer<f32>
+    /// # ) -> Result<()> {
+    /// let (config, arguments) = (per(1000, 256), (1000, index, values, out));
     /// // SAFETY: every position in `index` is less than the length of `values`.
-    /// let node = unsafe { graph.root().launch_unchecked(gather, per(1000, 256), (1000, index, values, out)) }?;
+    /// let node = unsafe { graph.root().launch_unchecked(gather, config, arguments) }?;
     /// # Ok(())
     /// # }
     /// ```
     ///
-    /// [`launch`](Self::launch) does not take such a kernel:
+    /// [`launch`](Self::launch) does not accept such a kernel:
     /// ```compile_fail,E0277
     /// # use cuda_launch::per;
     /// # cuda_launch::kernel! {
     /// #     unsafe in cuda_handles::Image::Ptx("");
     /// #     unsafe fn gather(n: u32, index: In<u32>) where index.len() >= n;
     /// # }
+    /// # use cuda_graph::Graph;
     /// # fn main() {}
-    /// # fn example(graph: &cuda_graph::Graph, gather: &gather, index: &cuda_handles::Buffer<u32>) {
+    /// # fn example(graph: &Graph, gather: &gather, index: &cuda_handles::Buffer<u32>) {
     /// let _ = graph.root().launch(gather, per(1000, 256), (1000, index));
     /// # }
     /// ```
-    /// And nothing launches it outside of `unsafe`:
+    /// Without `unsafe`, it cannot be launched at all:
     /// ```compile_fail,E0133
     /// # use cuda_launch::per;
     /// # cuda_launch::kernel! {
     /// #     unsafe in cuda_handles::Image::Ptx("");
     /// #     unsafe fn gather(n: u32, index: In<u32>) where index.len() >= n;
     /// # }
+    /// # use cuda_graph::Graph;
     /// # fn main() {}
-    /// # fn example(graph: &cuda_graph::Graph, gather: &gather, index: &cuda_handles::Buffer<u32>) {
+    /// # fn example(graph: &Graph, gather: &gather, index: &cuda_handles::Buffer<u32>) {
     /// let _ = graph.root().launch_unchecked(gather, per(1000, 256), (1000, index));
     /// # }
     /// ```
     ///
     /// # Safety
-    /// At every launch of an executable of the graph, what the documentation of the kernel's
-    /// declaration asks holds, for these arguments and this configuration and what the memory has
-    /// in it then.
+    /// At every launch of an executable of the graph, the conditions in the documentation of the
+    /// kernel's declaration hold, for these arguments, this configuration and the contents of the
+    /// memory at that time.
     ///
     /// # Errors
-    /// As [`launch`](Self::launch).
+    /// The errors of [`launch`](Self::launch).
     #[doc(alias = "cuGraphAddKernelNode")]
     #[doc(alias = "cuGraphAddNode")]
+    #[doc(alias = "cudaGraphAddKernelNode")]
+    #[doc(alias = "cudaGraphAddNode")]
+    #[doc(alias = "cudaLaunchKernel")]
+    #[doc(alias = "cudaLaunchKernelExC")]
+    #[doc(alias = "cuLaunchKernel")]
     #[inline]
     pub unsafe fn launch_unchecked<'a, K: TypedKernel>(
         &self,
@@ -208,33 +243,60 @@ impl Frontier<'_> {
         arguments: impl ArgumentsOf<'a, K::Signature>,
     ) -> Result<KernelNode> {
         let prepared = kernel.prepare(&config, arguments)?;
-        // SAFETY: the declaration says what the parameters are; that the kernel stays within their
-        // memory is the caller's promise.
+        // SAFETY: the declaration has the types of the parameters. The caller promises that the
+        // kernel stays within their memory.
         unsafe { self.launch_untyped(kernel.kernel(), config, prepared) }
     }
 
-    /// Adds a launch of `kernel`. The values are packed now; kernel and buffers are kept by the
-    /// node.
+    /// Adds a node that launches a kernel without a declaration.
     ///
-    /// Stands on `cuGraphAddNode`, CUDA 12.2, and, for each attribute of the configuration,
-    /// `cuGraphKernelNodeSetAttribute`, CUDA 11.0.
+    /// The arguments are packed now. The node keeps the kernel and the memory of the arguments
+    /// alive. Number and sizes of the arguments are checked, their types are not.
+    ///
+    /// ```no_run
+    /// # use cuda_graph::{Graph, Result};
+    /// # use cuda_handles::{Buffer, Kernel};
+    /// # fn example(graph: &Graph, scale: &Kernel, values: &Buffer<f32>) -> Result<()> {
+    /// use cuda_launch::{params, per};
+    ///
+    /// let arguments = params![1000_u32, 2.0_f32, values];
+    /// // SAFETY: the kernel is `scale(unsigned n, float by, float *values)`. It stays within the
+    /// // first n elements, which no other work uses.
+    /// let node = unsafe { graph.root().launch_untyped(scale, per(1000, 256), arguments) }?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// Calls `cuGraphAddNode` (CUDA 12.2) and, for each attribute of `config`,
+    /// `cuGraphKernelNodeSetAttribute` (CUDA 11.0).
     ///
     /// # Safety
     /// At every launch of an executable of the graph:
-    /// - The kernel's parameters mean what the arguments are: a number where it takes a number of
-    ///   that kind, an address where it takes an address. (Number and sizes are checked.)
-    /// - With these arguments and this configuration, and whatever the buffers hold then, the
-    ///   kernel accesses no memory but that of the buffers given, within their bounds.
-    /// - No other work that may run at the same time, in this graph or elsewhere, accesses the same
-    ///   memory in a way that makes a data race.
+    /// - Each argument has the type of its parameter: a number where the kernel takes such a
+    ///   number, an address where it takes an address.
+    /// - With these arguments and this configuration, and for any contents of the memory, the
+    ///   kernel accesses only the memory of its arguments, within their bounds.
+    /// - No other work that may run at the same time, in this graph or elsewhere, races with the
+    ///   kernel for that memory.
     ///
     /// # Errors
-    /// Configuration or arguments that the kernel does not take; a kernel of another context; a
-    /// node of the frontier was removed; or what the driver answers.
+    /// - [`Error::Launch`](crate::Error::Launch), if the kernel does not take the configuration or
+    ///   the arguments.
+    /// - [`Error::Handles`](crate::Error::Handles), if the kernel belongs to another context, or
+    ///   the driver reports an error.
+    /// - [`Error::ForeignMemory`](crate::Error::ForeignMemory), if memory belongs to an allocation
+    ///   node of another graph, and [`Error::ForeignCondition`](crate::Error::ForeignCondition), if
+    ///   a condition belongs to another graph.
+    /// - [`Error::Removed`](crate::Error::Removed), if a node of the frontier was removed.
     #[doc(alias = "cuGraphAddKernelNode")]
     #[doc(alias = "cuGraphAddNode")]
-    // As for a launch on a stream: configuration and arguments are large, and passing them on takes
-    // longer than what is done with them.
+    #[doc(alias = "cudaGraphAddKernelNode")]
+    #[doc(alias = "cudaGraphAddNode")]
+    #[doc(alias = "cudaLaunchKernel")]
+    #[doc(alias = "cudaLaunchKernelExC")]
+    #[doc(alias = "cuLaunchKernel")]
+    // Inlined since configuration and arguments are large: copying them takes longer than using
+    // them, as for a launch on a stream.
     #[inline(always)]
     pub unsafe fn launch_untyped(
         &self,
@@ -263,10 +325,10 @@ impl Frontier<'_> {
         })
     }
 
-    /// [`launch_untyped`](Self::launch_untyped) with something more that goes with the launch.
+    /// [`launch_untyped`](Self::launch_untyped) with an additional owner for the node to keep.
     ///
     /// # Safety
-    /// As [`launch_untyped`](Self::launch_untyped).
+    /// As for [`launch_untyped`](Self::launch_untyped).
     pub(crate) unsafe fn launch_keeping(
         &self,
         kernel: &Kernel,
@@ -279,8 +341,8 @@ impl Frontier<'_> {
         self.launch_in_steps(kernel, config, &arguments, accesses, Some(more))
     }
 
-    /// Adds a launch that takes more than one driver call, or keeps more than its arguments;
-    /// everything is checked but attributes.
+    /// Adds a launch that takes more than one driver call, or keeps more than its arguments. The
+    /// caller has checked everything but the attributes.
     #[cold]
     fn launch_in_steps(
         &self,
@@ -301,7 +363,7 @@ impl Frontier<'_> {
             guard.ensure_own_handles(&handles, &launch.node_params)?;
             guard.ensure_own_memory(&launch.owners, &launch.node_params)?;
             guard.ensure_not_freed(&launch.owners, &launch.node_params)?;
-            // Where the library sets the default of a condition, the node waits for that.
+            // The node waits for the nodes that assign the defaults of its conditions.
             let defaults = guard.default_nodes(&handles, subgraph);
             let frontier = defaults.into_iter().fold(self.clone(), Self::and_id);
             guard.store_mut().reserve(launch.owners.len());
@@ -313,8 +375,9 @@ impl Frontier<'_> {
 }
 
 impl Frontier<'_> {
-    /// Adds the node to a graph of its own first, if its attributes may be refused after it was
-    /// added and the driver would not remove it: it removes no nodes of a graph with memory nodes.
+    /// Adds the node to a scratch graph first, if it has attributes and the graph has memory nodes:
+    /// the driver may refuse an attribute after it added the node, and does not remove nodes from
+    /// such a graph.
     fn rehearse(&self, attributes: &AttributeList, params: &mut CUgraphNodeParams) -> Result<()> {
         if attributes.is_empty() || !self.graph().look()?.has_memory_nodes() {
             return Ok(());
@@ -322,8 +385,8 @@ impl Frontier<'_> {
         let context = self.graph().context();
         let scratch = GraphHandle::create(context)?;
         let mut raw = core::ptr::null_mut();
-        // SAFETY: the graph is new, and nobody else has it; the parameters are complete for their
-        // type, and what they point to outlives the call.
+        // SAFETY: the graph is new, and no other code has it. The parameters are complete for their
+        // type, and their pointers outlive the call.
         let result = unsafe {
             context.driver().cuGraphAddNode(&raw mut raw, scratch.as_raw(), core::ptr::null(), 0, params)
         };
@@ -332,8 +395,8 @@ impl Frontier<'_> {
     }
 }
 
-/// A launch without attributes and handles of conditions. Its memory is counted only once the
-/// driver has taken the node.
+/// A launch without attributes and handles of conditions. References to its memory are counted only
+/// after the driver has added the node.
 struct PlainLaunch<'a> {
     subgraph: SubgraphId,
     kernel: &'a Kernel,
@@ -416,7 +479,7 @@ fn check(graph: &Graph, kernel: &Kernel, config: &LaunchConfig, arguments: &impl
     Ok(arguments.check_memory(kernel)?)
 }
 
-/// What a checked launch consists of.
+/// Collects the owners and the attributes of a checked launch.
 fn prepare(
     kernel: &Kernel,
     config: LaunchConfig,

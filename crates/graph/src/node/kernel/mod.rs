@@ -1,4 +1,4 @@
-//! Nodes that launch kernels.
+//! Kernel nodes: launch kernels.
 
 pub(crate) mod attribute;
 pub(crate) mod launch;
@@ -12,24 +12,40 @@ use crate::graph::node::typed;
 use crate::state::params::NodeParams;
 
 typed! {
-    /// A node that launches a kernel, with the arguments packed when it was added or last set.
+    /// A node that launches a kernel.
+    ///
+    /// The arguments are packed when the node is added or set: a launch of the graph passes the
+    /// same values and addresses again. The node keeps the kernel and the memory of its arguments
+    /// alive.
+    ///
+    /// Add one with [`Frontier::launch`](crate::Frontier::launch), or with
+    /// [`Frontier::launch_untyped`](crate::Frontier::launch_untyped) for a kernel without a
+    /// declaration. Replace its launch with [`set`](Self::set), or single attributes with
+    /// [`set_attribute`](Self::set_attribute).
+    #[doc(alias = "CUDA_KERNEL_NODE_PARAMS")]
+    #[doc(alias = "cudaKernelNodeParams")]
+    #[doc(alias = "cudaGraphNodeTypeKernel")]
     KernelNode, Kernel
 }
 
 impl KernelNode {
-    /// The kernel.
+    /// The kernel that the node launches.
     ///
     /// # Errors
-    /// The node was removed.
+    /// [`Error::Removed`](crate::Error::Removed), if the node was removed.
     #[doc(alias = "cuGraphKernelNodeGetParams")]
+    #[doc(alias = "cudaGraphKernelNodeGetParams")]
     pub fn kernel(&self) -> Result<Kernel> {
         self.current().map(|(kernel, _)| kernel)
     }
 
-    /// Grid, block, shared memory, and the attributes that a [`LaunchConfig`] has.
+    /// The launch configuration: grid, block, dynamic shared memory, and the attributes that a
+    /// [`LaunchConfig`] has. [`attribute`](Self::attribute) reads all attributes from the driver.
     ///
     /// # Errors
-    /// The node was removed.
+    /// [`Error::Removed`](crate::Error::Removed), if the node was removed.
+    #[doc(alias = "cuGraphKernelNodeGetParams")]
+    #[doc(alias = "cudaGraphKernelNodeGetParams")]
     pub fn config(&self) -> Result<LaunchConfig> {
         self.current().map(|(_, config)| config)
     }
@@ -37,7 +53,7 @@ impl KernelNode {
     pub(crate) fn current(&self) -> Result<(Kernel, LaunchConfig)> {
         match self.node_params()? {
             NodeParams::Kernel { kernel, config, .. } => Ok((kernel, config.get())),
-            // The handle is made for rows of its kind only, and a row keeps its kind.
+            // A handle is made only for a record of its kind, and a record keeps its kind.
             _ => Err(self.removed()),
         }
     }

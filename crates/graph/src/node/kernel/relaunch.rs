@@ -1,5 +1,5 @@
-//! Giving a kernel node another launch. Attributes take several driver calls, of which all or none
-//! take effect.
+//! Replaces the launch of a kernel node. Launches with attributes take several driver calls: either
+//! all of them take effect, or none.
 
 use core::ffi::c_void;
 use core::mem::MaybeUninit;
@@ -16,7 +16,7 @@ use crate::state::owners::Owners;
 use crate::state::params::{KernelHandles, NodeParams};
 use crate::state::raw_params::kernel_params;
 
-/// The launch that a node is to get.
+/// The new launch of a node.
 pub(crate) struct Relaunch {
     pub(crate) node_params: NodeParams,
     pub(crate) owners: Owners,
@@ -28,26 +28,26 @@ pub(crate) struct Relaunch {
 /// The bytes of each argument.
 type Values = Vec<Box<[MaybeUninit<u8>]>>;
 
-/// The launch that a node has, to be given back should the new one fail.
+/// The old launch of a node, to be restored if the new one fails.
 struct Before {
     kernel: Kernel,
     config: LaunchConfig,
     attributes: AttributeList,
-    /// `None` where they cannot be read.
+    /// `None` if they cannot be read.
     arguments: Option<Values>,
 }
 
-/// A new launch that failed on its way.
+/// A failed replacement.
 struct Failure {
     cause: Error,
-    /// Whether the launch before was given back.
+    /// The outcome of restoring the old launch.
     undone: Result<()>,
 }
 
 impl Relaunch {
-    /// Sets the launch under one lock, as another thread may set the node meanwhile.
+    /// Replaces the launch under one lock: another thread may set the node meanwhile.
     pub(crate) fn apply(mut self, node: &KernelNode, params: &mut CUgraphNodeParams) -> Result<()> {
-        // The launch before is dropped after the lock.
+        // Declared before the guard: the old launch is dropped after the lock.
         let mut before = None;
         let mut guard = node.graph().enter()?;
         guard.ensure_own_memory(&self.owners, &self.node_params)?;
@@ -59,7 +59,7 @@ impl Relaunch {
         guard.decided(node.id(), &self.handles, &new, outcome)
     }
 
-    /// Takes one call where neither the launch before nor this one has attributes.
+    /// Takes one driver call, if neither launch has attributes.
     fn set(
         &mut self,
         before: &mut Option<Before>,
@@ -79,8 +79,8 @@ impl Relaunch {
         self.set_with_attributes(before, guard, node, params)
     }
 
-    /// Cluster and cooperation go first, as the driver compares them with the sizes at every call;
-    /// then come the parameters, then all attributes.
+    /// The driver compares cluster size and cooperation with the sizes at every call. So the old
+    /// ones are reset first; then come the parameters, then all attributes.
     #[cold]
     fn set_with_attributes(
         &mut self,
@@ -101,7 +101,7 @@ impl Relaunch {
             }
             Err(Failure { cause, undone: Ok(()) }) => Err(cause),
             Err(Failure { cause, undone: Err(undo) }) => {
-                // The node may have either launch.
+                // The driver's node may have either launch.
                 let mut owners = core::mem::take(&mut self.owners);
                 owners.extend(self.node_params.owner());
                 Err(guard.broken(cause, undo, owners))
@@ -117,7 +117,7 @@ impl Before {
         Ok(Self { arguments, attributes: config.attributes(), kernel: kernel.clone(), config })
     }
 
-    /// Gives the node the launch of `params`, with the attributes `new`; or the one before again.
+    /// Sets the launch of `params` with the attributes `new`, or restores the old one.
     fn replace(
         &self,
         guard: &GraphGuard<'_>,
@@ -129,14 +129,14 @@ impl Before {
         let old = &self.attributes;
         let relaxed = set_all(guard.context(), raw, relax(old).iter());
         if let Err(cause) = relaxed.and_then(|()| guard.set_launch(raw, params)) {
-            let structural = old.iter().filter(|one| is_structural(one.id));
+            let structural = old.iter().filter(|attribute| is_structural(attribute.id));
             return Err(Failure { cause, undone: set_all(guard.context(), raw, structural) });
         }
         set_all(guard.context(), raw, transition(old, new).iter())
             .map_err(|cause| Failure { cause, undone: self.restore(guard, raw, new, name) })
     }
 
-    /// Gives the launch back after the node has new parameters and some of the attributes `new`.
+    /// Restores the old launch of a node that has new parameters and some of the attributes `new`.
     fn restore(
         &self,
         guard: &GraphGuard<'_>,
@@ -156,14 +156,14 @@ impl Before {
 
 impl GraphGuard<'_> {
     fn set_launch(&self, raw: CUgraphNode, params: &mut CUgraphNodeParams) -> Result<()> {
-        // SAFETY: a live kernel node of this graph, whose lock is held; the parameters are
-        // complete, and what they point to outlives the call.
+        // SAFETY: the kernel node is live and of this graph, whose lock is held. The parameters are
+        // complete, and their pointers outlive the call.
         let result = unsafe { self.driver().cuGraphNodeSetParams(raw, params) };
         self.answer(Call::cuGraphNodeSetParams, result)
     }
 
-    /// A copy of a kernel node's arguments; `None` where their sizes are not known (before CUDA
-    /// 12.4), where they are packed, or where the node has another kernel.
+    /// A copy of a kernel node's arguments. `None` if their sizes are unknown (before CUDA 12.4),
+    /// if they are packed, or if the node has another kernel.
     fn arguments(&self, raw: CUgraphNode, kernel: &Kernel) -> Result<Option<Values>> {
         let Some(parameters) = kernel.parameters() else { return Ok(None) };
         let found = self.kernel_params(raw)?;
@@ -178,8 +178,9 @@ impl GraphGuard<'_> {
             return Ok(None);
         }
         let copy = |(at, size): (usize, usize)| {
-            // SAFETY: the driver gives a pointer to each parameter of the kernel, to as many bytes
-            // as it has, in the node's own block; nobody changes that while the lock is held.
+            // SAFETY: the driver returns one pointer per parameter of the kernel, to as many bytes
+            // as the parameter has. They lie in the node, which no other code changes while the
+            // lock is held.
             let bytes = unsafe {
                 let value: *const MaybeUninit<u8> = (*found.kernelParams.add(at)).cast();
                 core::slice::from_raw_parts(value, size)
@@ -190,12 +191,15 @@ impl GraphGuard<'_> {
     }
 }
 
-/// Those of a list that the driver compares with the sizes, with the values that fit all sizes.
+/// Resets of the attributes in a list that the driver compares with the sizes.
 fn relax(list: &AttributeList) -> Vec<CUlaunchAttribute> {
-    list.iter().filter(|one| is_structural(one.id)).map(|one| neutral(one.id)).collect()
+    list.iter()
+        .filter(|attribute| is_structural(attribute.id))
+        .map(|attribute| neutral(attribute.id))
+        .collect()
 }
 
-/// What leads from some attributes to others.
+/// The attributes to set to get from one list to another.
 fn transition(from: &AttributeList, to: &AttributeList) -> Vec<CUlaunchAttribute> {
     let gone = from.iter().filter(|old| to.iter().all(|new| new.id != old.id)).map(|old| neutral(old.id));
     gone.chain(to.iter().copied()).collect()

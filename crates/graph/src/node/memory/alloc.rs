@@ -1,4 +1,4 @@
-//! Nodes that allocate memory.
+//! Allocation nodes: allocate memory of the graph.
 
 use std::sync::Arc;
 
@@ -18,49 +18,63 @@ use crate::state::owners::Owners;
 use crate::state::params::NodeParams;
 
 typed! {
-    /// A node that allocates memory, which has the same address at every launch.
+    /// A node that allocates memory for nodes of its graph.
+    ///
+    /// The memory has the same address at every launch. It belongs to the graph from this node to
+    /// the [`FreeNode`](crate::FreeNode) that frees it. Without a free node, each launch leaves the
+    /// memory to the caller
+    /// ([`GraphExec::launch_with_outputs`](crate::GraphExec::launch_with_outputs)).
+    ///
+    /// Add one with [`Frontier::alloc`].
+    #[doc(alias = "CUDA_MEM_ALLOC_NODE_PARAMS")]
+    #[doc(alias = "cudaMemAllocNodeParams")]
+    #[doc(alias = "cudaGraphNodeTypeMemAlloc")]
     AllocNode, Alloc
 }
 
-/// The first drivers with managed memory of graphs.
+/// The first driver with managed memory in allocation nodes.
 const MANAGED: Version = Version::new(13, 0);
 
 impl AllocNode {
-    /// The memory, for nodes of the graph, as elements of a type.
+    /// The memory, for nodes of the graph, as elements of type `T`.
     ///
     /// # Errors
-    /// Its size is no multiple of the type's; or the node was removed.
+    /// - [`Error::Handles`], if its size is not a multiple of the size of `T`.
+    /// - [`Error::Removed`], if the node was removed.
     pub fn memory<T: Element>(&self) -> Result<GraphBuffer<T>> {
         match self.node_params()? {
             NodeParams::Alloc { memory, .. } => Ok(GraphBuffer::of(&memory)?),
-            // The handle is made for rows of its kind only, and a row keeps its kind.
+            // A handle is made only for a record of its kind, and a record keeps its kind.
             _ => Err(self.removed()),
         }
     }
 
-    /// Where the memory is at every launch.
+    /// The address of the memory, which is the same at every launch.
     ///
     /// # Errors
-    /// The node was removed.
+    /// [`Error::Removed`], if the node was removed.
     #[doc(alias = "cuGraphMemAllocNodeGetParams")]
+    #[doc(alias = "cudaGraphMemAllocNodeGetParams")]
     pub fn address(&self) -> Result<CUdeviceptr> {
         self.memory::<u8>().map(|memory| memory.address())
     }
 
-    /// The size of the memory.
+    /// The size of the memory in bytes.
     ///
     /// # Errors
-    /// The node was removed.
+    /// [`Error::Removed`], if the node was removed.
     #[doc(alias = "cuGraphMemAllocNodeGetParams")]
+    #[doc(alias = "cudaGraphMemAllocNodeGetParams")]
     pub fn bytes(&self) -> Result<usize> {
         self.memory::<u8>().map(|memory| memory.len())
     }
 
-    /// How the memory is.
+    /// The location of the memory and the devices that can access it.
     ///
     /// # Errors
-    /// The node was removed.
+    /// [`Error::Removed`], if the node was removed.
     #[doc(alias = "cuGraphMemAllocNodeGetParams")]
+    #[doc(alias = "cudaGraphMemAllocNodeGetParams")]
     pub fn options(&self) -> Result<AllocOptions> {
         match self.node_params()? {
             NodeParams::Alloc { options, .. } => Ok((*options).clone()),
@@ -70,23 +84,22 @@ impl AllocNode {
 }
 
 impl Frontier<'_> {
-    /// Adds a node that allocates memory for `len` elements on the graph's device. What is in it is
-    /// what was there before.
+    /// Adds a node that allocates memory for `len` elements on the device of the graph. The memory
+    /// is not cleared.
     ///
-    /// Nodes of the graph use it: those that wait for this one, and, if it is [freed](Self::free),
-    /// that the free node waits for. [`Graph::instantiate`](crate::Graph::instantiate) refuses
-    /// others. What the graph does not free, a launch leaves:
-    /// [`GraphExec::launch_with_outputs`](crate::GraphExec::launch_with_outputs).
+    /// Nodes that wait for this node can use the memory. If a [free node](Self::free) exists, it
+    /// has to wait for all of them. [`Graph::instantiate`](crate::Graph::instantiate) refuses other
+    /// uses. Memory without a free node outlives the launch
+    /// ([`GraphExec::launch_with_outputs`](crate::GraphExec::launch_with_outputs)).
     ///
-    /// A graph with such a node has one executable at a time, and the driver takes neither nodes
-    /// nor edges out of it and makes no clones of it; it can be [moved](Self::child_moved) into a
-    /// node.
-    ///
-    /// Stands on `cuGraphAddNode`, CUDA 12.2, and, once in a process for each device, on
-    /// `cuDeviceTotalMem`.
+    /// A graph with memory nodes has restrictions: it has one executable at a time, its nodes and
+    /// edges cannot be removed, and it cannot be cloned. It can be [moved](Self::child_moved) into
+    /// a node.
     ///
     /// ```no_run
-    /// # fn example(context: &cuda_handles::Context, stream: &cuda_handles::Stream) -> cuda_graph::Result<()> {
+    /// # use cuda_graph::Result;
+    /// # use cuda_handles::{Context, Stream};
+    /// # fn example(context: &Context, stream: &Stream) -> Result<()> {
     /// use cuda_graph::ContextExt;
     ///
     /// let graph = context.graph()?;
@@ -102,25 +115,45 @@ impl Frontier<'_> {
     /// # }
     /// ```
     ///
+    /// Calls `cuGraphAddNode` (CUDA 12.2) and, once per process and device, `cuDeviceTotalMem`
+    /// (CUDA 3.2).
+    ///
     /// # Errors
-    /// No elements; more than the device has ([`Error::LargerThanDevice`]); a graph that is
-    /// embedded in a node, which takes no memory nodes ([`Error::MemoryEmbedded`]); a node of the
-    /// frontier was removed; or what the driver answers. Whether there is room for it, and for all
-    /// nodes together, is seen at a [launch](crate::GraphExec::launch).
+    /// - [`Error::NoElements`], if `len` is 0.
+    /// - [`Error::LargerThanDevice`], if the device has less memory. A
+    ///   [launch](crate::GraphExec::launch) reports whether the memory is free, and whether the
+    ///   memory of all nodes fits together.
+    /// - [`Error::MemoryEmbedded`], if the graph is embedded in a node, and [`Error::NotInBody`],
+    ///   if it lies in a body.
+    /// - [`Error::Removed`], if a node of the frontier was removed.
+    /// - [`Error::Handles`], if `len` elements exceed the address space, or the driver reports an
+    ///   error.
     #[doc(alias = "cuGraphAddMemAllocNode")]
     #[doc(alias = "cuGraphAddNode")]
+    #[doc(alias = "cudaGraphAddMemAllocNode")]
+    #[doc(alias = "cudaGraphAddNode")]
+    #[doc(alias = "cudaMallocAsync")]
+    #[doc(alias = "cudaMalloc")]
     pub fn alloc<T: Element>(&self, len: usize) -> Result<(AllocNode, GraphBuffer<T>)> {
         self.alloc_with(len, AllocOptions::new())
     }
 
-    /// Adds a node that allocates memory of a kind; see [`alloc`](Self::alloc).
+    /// Adds a node that allocates memory with options: its location, and the devices that can
+    /// access it; see [`alloc`](Self::alloc).
     ///
-    /// Stands on `cuGraphAddNode`, CUDA 12.2; for managed memory CUDA 13.0.
+    /// Calls `cuGraphAddNode` (CUDA 12.2; CUDA 13.0 for managed memory).
     ///
     /// # Errors
-    /// As [`alloc`](Self::alloc); a place that the driver has no memory of graphs at
-    /// ([`Error::NoMemoryThere`]), or is too old for.
+    /// - The errors of [`alloc`](Self::alloc).
+    /// - [`Error::NoMemoryThere`], if the driver does not allocate memory of graphs at the
+    ///   location.
+    /// - [`Error::TooOld`], if the driver is too old for managed memory in graphs.
     #[doc(alias = "cuGraphAddMemAllocNode")]
+    #[doc(alias = "cuGraphAddNode")]
+    #[doc(alias = "cudaGraphAddMemAllocNode")]
+    #[doc(alias = "cudaGraphAddNode")]
+    #[doc(alias = "cudaMallocFromPoolAsync")]
+    #[doc(alias = "cudaMallocManaged")]
     pub fn alloc_with<T: Element>(
         &self,
         len: usize,
@@ -147,7 +180,7 @@ impl Frontier<'_> {
         })?;
         let memory = match guard.record(id).map(|record| &record.node_params) {
             Some(NodeParams::Alloc { memory, .. }) => Arc::clone(memory),
-            // The record is what was just entered.
+            // `insert` has just entered the record.
             _ => return Err(guard.removed(id)),
         };
         drop(guard);
@@ -178,14 +211,14 @@ impl NewNode for NewAlloc {
         _: CUgraphNode,
         params: &CUgraphNodeParams,
     ) -> Result<CUdeviceptr> {
-        // SAFETY: the driver wrote it there when it took the node.
+        // SAFETY: the driver wrote the address there when it added the node.
         Ok(unsafe { params.__bindgen_anon_1.alloc.dptr })
     }
 
     fn commit(self, guard: &mut GraphGuard<'_>, added: AddedNode, address: CUdeviceptr) -> NodeId {
         let Self { context, subgraph, bytes, options } = self;
         let place = graph_memory::Place { address, bytes, space: options.space(&context) };
-        // SAFETY: the driver has given the node this address for as many bytes.
+        // SAFETY: the driver has allocated as many bytes at this address for the node.
         let memory = unsafe { graph_memory::of_node(&context, guard.memory_number(), place) };
         guard.insert(subgraph, added, NodeParams::Alloc { memory, options }, Owners::new())
     }
@@ -196,12 +229,12 @@ impl NewNode for NewAlloc {
 }
 
 impl GraphGuard<'_> {
-    /// Refuses a memory node in a graph that the driver takes none in.
-    pub(crate) fn ensure_takes_memory(&self, place: SubgraphId, kind: NodeKind) -> Result<()> {
-        if place.is_root() {
+    /// Refuses a memory node in an embedded graph.
+    pub(crate) fn ensure_takes_memory(&self, subgraph: SubgraphId, kind: NodeKind) -> Result<()> {
+        if subgraph.is_root() {
             return Ok(());
         }
-        match self.body_around(place) {
+        match self.body_around(subgraph) {
             Some(conditional) => Err(Error::NotInBody { kind, conditional: self.name(conditional) }),
             None => Err(Error::MemoryEmbedded { kind }),
         }
@@ -210,7 +243,7 @@ impl GraphGuard<'_> {
 
 fn bytes_of<T>(len: usize) -> Result<usize> {
     let size = size_of::<T>();
-    // As for all memory: no object is larger than half the address space.
+    // No object is larger than half the address space.
     let bytes = len.checked_mul(size).filter(|&bytes| isize::try_from(bytes).is_ok());
     match bytes.ok_or(HandleError::TooLarge { len, size })? {
         0 => Err(Error::NoElements { what: "allocation" }),
@@ -218,7 +251,7 @@ fn bytes_of<T>(len: usize) -> Result<usize> {
     }
 }
 
-/// Whether the driver has no memory of the kind, rather than none left.
+/// Whether the driver does not support the kind of memory, as opposed to having none left.
 fn is_refusal(error: &Error) -> bool {
     let Error::Handles(HandleError::Driver { call: Call::cuGraphAddNode, code }) = error else {
         return false;

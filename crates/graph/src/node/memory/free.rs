@@ -1,4 +1,4 @@
-//! Nodes that free memory.
+//! Free nodes: free memory of the graph.
 
 use std::sync::Arc;
 
@@ -21,78 +21,100 @@ use crate::state::raw_params::blank;
 
 typed! {
     /// A node that frees the memory of an [`AllocNode`].
+    ///
+    /// All nodes that use the memory run before it. Add one with [`Graph::free`], which finds these
+    /// nodes, or with [`Frontier::free`].
+    #[doc(alias = "CUDA_MEM_FREE_NODE_PARAMS")]
+    #[doc(alias = "cudaMemFreeNodeParams")]
+    #[doc(alias = "cudaGraphNodeTypeMemFree")]
     FreeNode, Free
 }
 
 impl FreeNode {
-    /// Where the memory is that it frees.
+    /// The address of the memory that the node frees.
     ///
     /// # Errors
-    /// The node was removed.
+    /// [`Error::Removed`], if the node was removed.
     #[doc(alias = "cuGraphMemFreeNodeGetParams")]
+    #[doc(alias = "cudaGraphMemFreeNodeGetParams")]
     pub fn address(&self) -> Result<CUdeviceptr> {
         match self.node_params()? {
             NodeParams::Free { address, .. } => Ok(address),
-            // The handle is made for rows of its kind only, and a row keeps its kind.
+            // A handle is made only for a record of its kind, and a record keeps its kind.
             _ => Err(self.removed()),
         }
     }
 
-    /// The node whose memory it frees; `None` for memory of another graph, which other code can
-    /// free so.
+    /// The node that allocates the memory. `None` if the memory belongs to another graph; only
+    /// other code adds such nodes.
     ///
     /// # Errors
-    /// The node was removed.
+    /// [`Error::Removed`], if the node was removed.
     pub fn allocation(&self) -> Result<Option<AllocNode>> {
         let address = self.address()?;
         let guard = self.graph().look()?;
         let alloc = guard.memory.freed_by(address, self.id()).map(|life| life.alloc);
-        let place = alloc.and_then(|id| guard.record(id)).map(|record| record.within);
+        let subgraph = alloc.and_then(|id| guard.record(id)).map(|record| record.within);
         drop(guard);
-        let alloc =
-            alloc.zip(place).map(|(id, place)| Node::new(self.graph().at(place), id, NodeKind::Alloc));
+        let alloc = alloc
+            .zip(subgraph)
+            .map(|(id, subgraph)| Node::new(self.graph().at(subgraph), id, NodeKind::Alloc));
         Ok(alloc.map(AllocNode::wrap))
     }
 }
 
 impl AllocNode {
-    /// The node that frees the memory; `None` if launches leave it
+    /// The node that frees the memory. `None` if launches leave the memory to the caller
     /// ([`GraphExec::launch_with_outputs`](crate::GraphExec::launch_with_outputs)).
     ///
     /// # Errors
-    /// The node was removed.
+    /// [`Error::Removed`], if the node was removed.
     pub fn freed_by(&self) -> Result<Option<FreeNode>> {
         let NodeParams::Alloc { memory, .. } = self.node_params()? else { return Err(self.removed()) };
         let guard = self.graph().look()?;
         let free = guard.memory.life_of(&memory).and_then(|life| life.free);
-        let place = free.and_then(|id| guard.record(id)).map(|record| record.within);
+        let subgraph = free.and_then(|id| guard.record(id)).map(|record| record.within);
         drop(guard);
-        let free = free.zip(place).map(|(id, place)| Node::new(self.graph().at(place), id, NodeKind::Free));
+        let free =
+            free.zip(subgraph).map(|(id, subgraph)| Node::new(self.graph().at(subgraph), id, NodeKind::Free));
         Ok(free.map(FreeNode::wrap))
     }
 }
 
 impl Frontier<'_> {
-    /// Adds a node that frees memory of the graph. It has to wait for all nodes that use the
-    /// memory, or the graph is not instantiated; [`Graph::free`] finds them by itself.
+    /// Adds a node that frees memory of the graph.
     ///
-    /// It comes last: once it is there, the driver takes no more copies and fills with the memory,
-    /// whatever they wait for, in this graph and those embedded in it; kernels it does. And it
-    /// comes before the first executable of the graph, unless the allocation node is added after
-    /// that: what launches leave can only be dropped else, or freed by the [next
-    /// launch](crate::InstantiateOptions::auto_free). Memory that comes from a graph which was
-    /// [moved](Self::child_moved) into a node is freed here at any time.
+    /// It has to wait for all nodes that use the memory; otherwise
+    /// [`Graph::instantiate`](crate::Graph::instantiate) refuses the graph. [`Graph::free`] finds
+    /// these nodes.
     ///
-    /// Stands on `cuGraphAddNode`, CUDA 12.2.
+    /// Add it late: once it exists, the driver refuses to add copies and fills with the memory, to
+    /// this graph and to those embedded in it, wherever they would run. Kernel nodes can still be
+    /// added.
+    ///
+    /// Add it before the first executable is made, unless the allocation node was added after that.
+    /// Otherwise launches leave the memory, which is then freed by dropping it or by the [next
+    /// launch](crate::InstantiateOptions::auto_free). Memory of a graph that was
+    /// [moved](Self::child_moved) into a node can be freed here at any time.
+    ///
+    /// Calls `cuGraphAddNode` (CUDA 12.2).
     ///
     /// # Errors
-    /// Memory of another graph; memory that the graph frees already ([`Error::FreedTwice`]); an
-    /// allocation node of this graph of which an executable was made ([`Error::FreedTooLate`]), or
-    /// of which other code has made one ([`Error::FreeRefused`]); a graph that is embedded in a
-    /// node, which takes no memory nodes ([`Error::MemoryEmbedded`]); a node of the frontier was
-    /// removed; or what the driver answers.
+    /// - [`Error::ForeignMemory`], if the memory belongs to another graph.
+    /// - [`Error::FreedTwice`], if a free node for the memory exists.
+    /// - [`Error::FreedTooLate`], if an executable was made of the graph with the allocation node.
+    /// - [`Error::FreeRefused`], if the driver refuses the node, as it does if other code made such
+    ///   an executable.
+    /// - [`Error::MemoryEmbedded`], if the graph is embedded in a node, and [`Error::NotInBody`],
+    ///   if it lies in a body.
+    /// - [`Error::Removed`], if a node of the frontier was removed.
+    /// - [`Error::Handles`], if the driver reports another error.
     #[doc(alias = "cuGraphAddMemFreeNode")]
     #[doc(alias = "cuGraphAddNode")]
+    #[doc(alias = "cudaGraphAddMemFreeNode")]
+    #[doc(alias = "cudaGraphAddNode")]
+    #[doc(alias = "cudaFreeAsync")]
+    #[doc(alias = "cudaFree")]
     pub fn free<T>(&self, memory: &GraphBuffer<T>) -> Result<FreeNode> {
         let mut guard = self.graph().enter()?;
         guard.ensure_takes_memory(self.graph().subgraph(), NodeKind::Free)?;
@@ -108,15 +130,33 @@ impl Frontier<'_> {
 }
 
 impl Graph {
-    /// Adds a node that frees memory of the graph once all is done with it: it waits for the
-    /// allocation and for every node that uses the memory now, be it in a graph embedded in a node.
-    /// It looks through all nodes for that.
+    /// Adds a node that frees memory of the graph after all nodes that use it now.
     ///
-    /// Stands on `cuGraphAddNode`, CUDA 12.2.
+    /// It waits for the allocation node and for every node that uses the memory, also in embedded
+    /// graphs. Finding them visits all nodes of the graph.
+    ///
+    /// ```no_run
+    /// # use cuda_graph::{Graph, Result};
+    /// # fn example(graph: &Graph) -> Result<()> {
+    /// let (scratch, numbers) = graph.root().alloc::<f32>(1024)?;
+    /// let (left, right) = (numbers.slice(..512)?, numbers.slice(512..)?);
+    /// scratch.then().fill(left, 1.0)?;
+    /// scratch.then().fill(right, 2.0)?;
+    /// graph.free(&numbers)?; // waits for both fills
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// Calls `cuGraphAddNode` (CUDA 12.2).
     ///
     /// # Errors
-    /// As [`Frontier::free`].
+    /// The errors of [`Frontier::free`].
     #[doc(alias = "cuGraphAddMemFreeNode")]
+    #[doc(alias = "cuGraphAddNode")]
+    #[doc(alias = "cudaGraphAddMemFreeNode")]
+    #[doc(alias = "cudaGraphAddNode")]
+    #[doc(alias = "cudaFreeAsync")]
+    #[doc(alias = "cudaFree")]
     pub fn free<T>(&self, memory: &GraphBuffer<T>) -> Result<FreeNode> {
         let mut after = Vec::new();
         {
@@ -126,7 +166,7 @@ impl Graph {
             after.extend(guard.users_of(alloc).into_iter().filter_map(|id| guard.outermost(id)));
             after.sort_unstable_by_key(|id| id.number);
             after.dedup();
-            // Its users wait for the allocation already.
+            // Otherwise the users wait for the allocation.
             if after.is_empty() {
                 after.extend(guard.outermost(alloc));
             }
@@ -136,15 +176,15 @@ impl Graph {
 }
 
 impl GraphGuard<'_> {
-    /// What becomes of memory of the hierarchy, for which a free node can be added now.
+    /// The life of memory of this hierarchy, if a free node for it can be added now.
     fn ensure_unfreed(&self, memory: &Arc<Allocation>) -> Result<Life> {
         self.ensure_of_here(memory, || "free".into())?;
         let life = self.memory.life_of(memory).ok_or_else(|| Error::ForeignMemory { node: "free".into() })?;
         let memory_of = || self.name(life.alloc);
         match life.free {
             Some(free) => Err(Error::FreedTwice { memory: memory_of(), free: self.name(free) }),
-            // Free nodes are in the root graph, and one in another graph than the allocation node
-            // the driver takes at any time.
+            // Free nodes are in the root graph. If the allocation node is in another graph, the
+            // driver accepts them at any time.
             None if self.is_of_root(life.alloc) && self.memory.was_instantiated(memory) => {
                 Err(Error::FreedTooLate { memory: memory_of() })
             }
@@ -156,7 +196,7 @@ impl GraphGuard<'_> {
         self.record(node).is_some_and(|record| record.within.is_root())
     }
 
-    /// The driver's refusal of a free node in words: what there is to know here speaks for it.
+    /// Explains an `INVALID_VALUE` for a free node that passed all checks of this library.
     #[cold]
     fn explain_free(&self, alloc: NodeId, error: Error) -> Error {
         let (call, code) = (Call::cuGraphAddNode, CUresult::CUDA_ERROR_INVALID_VALUE);
@@ -167,7 +207,7 @@ impl GraphGuard<'_> {
     }
 }
 
-/// The driver's form of a free node.
+/// The driver's parameters of a free node.
 fn params(address: CUdeviceptr) -> CUgraphNodeParams {
     let mut params = blank(CUgraphNodeType::CU_GRAPH_NODE_TYPE_MEM_FREE);
     params.__bindgen_anon_1.free.dptr = address;

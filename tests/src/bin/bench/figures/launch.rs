@@ -97,7 +97,7 @@ fn typed(bench: &Bench) -> Outcome<Pair<'_>> {
     Ok(Pair { ours: Box::new(ours), raw: raw_built_per_call(bench) })
 }
 
-/// Beginning and end of the capture do not count, nor does giving up what it kept.
+/// The begin and the end of the capture do not count, nor does the drop of its owners.
 fn captured(bench: &Bench) -> Outcome<Pair<'_>> {
     let ours = move |count| {
         let capture = bench.stream.begin_capture(CaptureMode::ThreadLocal)?;

@@ -1,5 +1,5 @@
-//! Rounds of loops: those of a WHILE, which the device decides about, beside those of the host. The
-//! body is one small kernel.
+//! Rounds of loops: of a WHILE node, decided on the device, beside a loop that the host decides.
+//! The body is one small kernel.
 
 use cuda_graph::{ContextExt, Graph, GraphExec, KernelNode};
 use cuda_handles::{Buffer, Image, Kernel, Library};
@@ -14,7 +14,7 @@ pub(super) const FIGURES: &[Row] = &[
     ("round of a WHILE, beside a host that counts", beside_counting),
 ];
 
-/// The values that the loops count up to 0.
+/// The start values, from which the loops count up to 0.
 type Left = Buffer<u32>;
 
 fn beside_looking(bench: &Bench) -> Outcome<Pair<'_>> {
@@ -78,7 +78,7 @@ fn increment(bench: &Bench) -> Outcome<Kernel> {
     Ok(Library::load(&bench.context, Image::Ptx(IMAGE))?.kernel("increment")?)
 }
 
-/// So many rounds are left: the number from which that many increments lead to 0.
+/// The start value for so many rounds: that many increments lead to 0.
 fn set(bench: &Bench, left: &Left, count: u32) -> Outcome<()> {
     bench.stream.fill(left, count.wrapping_neg())?;
     bench.settle(())

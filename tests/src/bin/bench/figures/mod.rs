@@ -14,7 +14,7 @@ use crate::Outcome;
 use crate::driver::Choice;
 use crate::measure::{Effort, Measured, Pair};
 
-/// One operation.
+/// A figure: one operation.
 pub(crate) struct Figure {
     pub(crate) name: &'static str,
     pair: for<'a> fn(&'a Bench) -> Outcome<Pair<'a>>,
@@ -26,7 +26,7 @@ impl Figure {
     }
 }
 
-/// All figures that make sense on a driver: loops have no rounds on one that does nothing.
+/// All figures that make sense on a driver: on one that does nothing, loops have no rounds.
 pub(crate) fn all(driver: &Choice) -> impl Iterator<Item = Figure> {
     let loops = if *driver == Choice::Null { &[] } else { loops::FIGURES };
     [launch::FIGURES, graph::FIGURES, handles::FIGURES, loops]
@@ -39,11 +39,11 @@ type Row = (&'static str, for<'a> fn(&'a Bench) -> Outcome<Pair<'a>>);
 
 const IMAGE: &str = include_str!("../../../../suites/ptx/small.ptx");
 
-/// The elements of the buffers, and the threads of the launches: few, since the host's time is what
+/// The elements of the buffers, and the threads of the launches: few, since only the host's time
 /// counts.
 const N: u32 = 32;
 
-/// What the figures are measured with: a kernel `saxpy(n, a, x, y)` and its buffers, at home on the
+/// The objects of the figures: a kernel `saxpy(n, a, x, y)` and its buffers, whose home is the
 /// stream of the launches.
 pub(crate) struct Bench {
     context: Context,
@@ -72,14 +72,14 @@ impl Bench {
         self.context.driver()
     }
 
-    /// Waits, so that no batch meets the queue of the one before.
+    /// Waits, so that a batch starts with an empty queue.
     fn settle<T>(&self, value: T) -> Outcome<T> {
         self.stream.synchronize_blocking()?;
         Ok(value)
     }
 }
 
-/// The answer of a raw call.
+/// The result of a raw call.
 #[inline]
 fn ok(code: CUresult) -> Outcome<()> {
     if code.is_success() { Ok(()) } else { refused(code) }

@@ -1,4 +1,4 @@
-//! What it costs that the host decides, in driver calls.
+//! The driver calls of loops decided by the host.
 
 use cuda_graph::{Fallback, HostCounts, InstantiateOptions, Test};
 use cuda_launch::per;

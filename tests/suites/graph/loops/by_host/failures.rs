@@ -1,4 +1,4 @@
-//! Runs by the host that fail on their way.
+//! Runs by the host that fail half-way.
 
 use std::sync::Arc;
 
@@ -197,7 +197,7 @@ fn swept(fallback: Fallback) -> u64 {
 
 #[test]
 fn sweeping_loops_by_the_host() {
-    // What a failing call was to end stays, and would be there for other tests of the process.
+    // The object that a failing call was to end stays, and other tests of the process would see it.
     alone!();
     let cases = swept(Fallback::HostLoopAlways);
     assert!(cases >= 150, "{cases}");

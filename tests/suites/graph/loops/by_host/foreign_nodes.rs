@@ -1,4 +1,4 @@
-//! Nodes of other code, and edges, in graphs about which the host decides.
+//! Nodes and edges of other code in graphs decided by the host.
 
 use cuda_graph::{EdgeKind, Error, Fallback, Graph, InstantiateOptions, NodeAttributeKind, Test};
 use cuda_launch::{LaunchConfig, MemorySyncDomain, per};

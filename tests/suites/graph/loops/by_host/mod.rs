@@ -1,5 +1,5 @@
-//! Ready-made loops and branches about which the host decides: what the device comes to, on drivers
-//! that have nodes for them and on those that have none.
+//! Ready-made loops and branches decided by the host: the results are those of the device, on
+//! drivers with and without conditional nodes.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};

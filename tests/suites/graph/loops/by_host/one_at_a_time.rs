@@ -1,4 +1,4 @@
-//! That a graph has one executable, and that this runs once at a time, also where the host decides.
+//! One executable a graph, and one run at a time, also if the host decides.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, mpsc};

@@ -1,5 +1,5 @@
-//! Loops and branches that are place holders, as the driver has no nodes for them: what is drawn,
-//! and what is refused.
+//! Placeholders of loops and branches on drivers without conditional nodes: how they are built, and
+//! what is refused.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 

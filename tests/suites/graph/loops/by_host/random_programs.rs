@@ -1,4 +1,4 @@
-//! Programs of loops, branches, child graphs and branches beside each other, made up from a seed.
+//! Random programs of nested loops, branches and child graphs.
 
 use cuda_graph::{Error, Fallback, Graph, InstantiateOptions, Node, Test};
 use cuda_handles::Buffer;
@@ -10,7 +10,7 @@ scenarios! {
     random_programs_come_to_what_they_come_to_here
 }
 
-/// What is done to numbers.
+/// An operation on the numbers.
 enum Do {
     /// To which how much is added.
     Add(usize, u32),

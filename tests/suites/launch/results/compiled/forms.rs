@@ -1,11 +1,11 @@
-//! Forms of PTX that not every reader of it understands, each with a value that tells.
+//! Rare forms of PTX, each with a value that shows how it was read.
 
 use cuda_launch::{Launch, LaunchConfig, params};
 use cuda_tests::{no_leaks, setup};
 
 const FORMS: &str = include_str!("../../../ptx/forms.ptx");
 
-/// What a kernel of `forms.ptx` leaves in 16 zeros.
+/// The result of a kernel of `forms.ptx` in 16 zeros.
 fn words(name: &str, config: LaunchConfig) -> [u32; 16] {
     let context = setup();
     let mut found = [0; 16];

@@ -39,7 +39,7 @@ struct Loaded {
 }
 
 impl Loaded {
-    /// What the kernel of that name leaves in `words` zeros.
+    /// The result of the kernel of that name in `words` zeros.
     fn words(
         &self,
         name: &str,

@@ -1,4 +1,4 @@
-//! The compiled kernels in `tests/kernels` against the same computations here, bit for bit.
+//! The kernels in `tests/kernels`, compared with the same computations in Rust, bit for bit.
 
 mod arithmetic;
 mod forms;

@@ -1,5 +1,4 @@
-//! What Triton writes: lists of one register, blocks of a size that the kernel asks for, shared
-//! memory by the launch.
+//! Triton's PTX: lists of one register, required block sizes, shared memory set by the launch.
 
 use cuda_handles::{Context, Device, Stream};
 use cuda_launch::{Launch, LaunchConfig, params};
