@@ -1,7 +1,7 @@
-//! Kernels compiled at run time: a polynomial whose coefficients are constants of the kernel, for
-//! two types of numbers, in a graph.
+//! Runtime compilation: a polynomial whose coefficients are compiled into the kernel, for two types
+//! of numbers, in a graph.
 //!
-//! It needs NVIDIA's runtime compiler, from a toolkit or from PyPI (`pip install
+//! It needs NVIDIA's runtime compiler, from a CUDA toolkit or from PyPI (`pip install
 //! nvidia-cuda-nvrtc-cu12`). On the software driver it needs no GPU.
 //!
 //! ```sh
@@ -23,7 +23,7 @@ use common::Options;
 
 type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
-/// The header `coefficients.h` has the numbers; the loop over them is unrolled.
+/// The header `coefficients.h` has the numbers. The compiler unrolls the loop over them.
 const SOURCE: &str = r#"
 #include "coefficients.h"
 
@@ -67,8 +67,8 @@ fn run(context: &Context, options: &Options) -> Result<bool> {
 
     let graph = context.graph()?;
     let count = u32::try_from(len)?;
-    // SAFETY: these are the parameters of the source above, and each thread touches the elements of
-    // its number, below `n`.
+    // SAFETY: these are the parameters of the source above. Each thread accesses the elements of
+    // its own number, below `n`.
     unsafe {
         let first = graph.root().launch_untyped(&single, per(len, 64), params![count, &x, &y])?;
         first.then().launch_untyped(&double, per(len, 64), params![count, &wide_x, &wide_y])?;
@@ -91,7 +91,7 @@ fn polynomial(coefficients: &[f32]) -> Program {
         .expression("polynomial<double>")
 }
 
-/// A program that does not compile is an error with the compiler's own words.
+/// Compiles an invalid program: the error has the compiler's message.
 fn tells_what_is_wrong(context: &Context) -> bool {
     let wrong = Program::new("wrong.cu", "__global__ void wrong(float *x)\n{\n    *x = sine(*x);\n}\n");
     match context.compile(&wrong) {

@@ -1,5 +1,8 @@
 #![doc = include_str!("../README.md")]
 
+// The table of `runtime` names this crate's items as a user would.
+extern crate self as cuda_graph;
+
 mod alloc_options;
 mod build;
 mod check;
@@ -18,6 +21,8 @@ mod node;
 mod node_kind;
 mod node_name;
 pub mod prelude;
+#[doc = include_str!("runtime.md")]
+pub mod runtime {}
 mod state;
 mod toposort;
 mod wording;

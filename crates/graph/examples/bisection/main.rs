@@ -1,5 +1,5 @@
-//! The root of a monotone function: an IF with two sides in a WHILE, and an IF after it. Kernels of
-//! the program set the conditions.
+//! The root of a monotone function by bisection: an if-else node within a while node, and an if
+//! node behind it. Kernels of the program set the conditions.
 //!
 //! ```sh
 //! cargo run -p cuda-graph --features svg --example bisection -- --driver soft --svg bisection.svg
@@ -27,10 +27,10 @@ fn run(context: &Context, options: &Options) -> Result<bool> {
     let problem = Problem { level: 10.0, low: 0.0, high: 8.0, tolerance: 1e-12, accuracy: 1e-9 };
     let problems = [
         problem,
-        // The final interval is wide, so the root is polished.
+        // The interval stays too wide, so the root is polished.
         Problem { tolerance: 0.01, ..problem },
         Problem { level: -3.5, low: -100.0, ..problem },
-        // The first guess hits the root; then an interval that is narrow from the start.
+        // The root is hit at once; and an interval that is narrow from the start.
         Problem { low: 2.0, high: 2.0, ..problem },
         Problem { low: 1.9, high: 2.2, tolerance: 0.5, ..problem },
     ];

@@ -1,5 +1,5 @@
-//! The program: halve an interval until it is narrow, and polish the root if it is not good enough.
-//! All of it is one graph, and kernels set its conditions.
+//! The program, all in one graph: halves an interval until it is narrow, and polishes the root if
+//! it is not accurate enough. Kernels decide.
 
 use std::error::Error;
 
@@ -10,8 +10,8 @@ use cuda_launch::{kernel, per};
 pub(crate) type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
 kernel! {
-    // SAFETY: the kernels in the file have these parameters, and touch the first element of each,
-    // but of `problem` the first five.
+    // SAFETY: the kernels in the file have these parameters, and access the first element of each,
+    // and the first five of `problem`.
     unsafe in "../kernels/bisection.ptx";
 
     fn begin(problem: In<f64>, low: Out<f64>, high: Out<f64>, go_on: ConditionalHandle)
@@ -30,7 +30,7 @@ kernel! {
     where problem.len() >= 5, root.len() >= 1, steps.len() >= 1;
 }
 
-/// A problem: find the `x` between `low` and `high` with `x³ + x = level`.
+/// The problem: find `x` between `low` and `high` with `x³ + x = level`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Problem {
     pub(crate) level: f64,
@@ -38,21 +38,21 @@ pub(crate) struct Problem {
     pub(crate) high: f64,
     /// An interval of this width is narrow enough.
     pub(crate) tolerance: f64,
-    /// If the function is further from its level than this, the root is polished.
+    /// The root is polished if the function is farther from its level.
     pub(crate) accuracy: f64,
 }
 
-/// The result of a launch.
+/// The results of a launch.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Outcome {
     pub(crate) root: f64,
-    /// The number of times that the interval was halved.
+    /// How often the interval was halved.
     pub(crate) rounds: u32,
-    /// The number of Newton's steps; 0 if no polish was needed.
+    /// Newton steps of the polish; 0 if none was needed.
     pub(crate) steps: u32,
 }
 
-/// The graph, and the stream and memory around it.
+/// The graph, with the memory to feed it and to read its results.
 pub(crate) struct Bisection {
     graph: Graph,
     executable: GraphExec,
@@ -67,7 +67,7 @@ struct Staging {
     counts: SharedHostBuffer<u32>,
 }
 
-/// The device memory of the graph.
+/// Kernels and memory of the graph on the device.
 struct Device {
     kernels: Kernels,
     problem: Buffer<f64>,
@@ -75,7 +75,7 @@ struct Device {
     high: Buffer<f64>,
     middle: Buffer<f64>,
     root: Buffer<f64>,
-    /// The rounds of the loop, and the steps of the polish.
+    /// Rounds of the loop, and steps of the polish.
     counts: Buffer<u32>,
 }
 
@@ -120,18 +120,18 @@ impl Bisection {
         &self.graph
     }
 
-    /// Launches the graph: one driver call, without waiting.
+    /// Launches the graph by one driver call, without waiting.
     pub(crate) fn launch(&mut self) -> Result<()> {
         Ok(self.executable.launch(&self.stream)?)
     }
 
-    /// Gives the next launches a problem, after the launches before have ended.
+    /// Stages a problem for the next launches, once the earlier ones have ended.
     pub(crate) fn load(&self, problem: Problem) -> Result<()> {
         let Problem { level, low, high, tolerance, accuracy } = problem;
         Ok(self.staging.problem.write_blocking(&self.stream, &[level, low, high, tolerance, accuracy])?)
     }
 
-    /// Waits for the last launch and returns its result.
+    /// Waits for the last launch, and reads its results.
     pub(crate) fn outcome(&self) -> Result<Outcome> {
         let root = self.staging.root.read_blocking(&self.stream)?;
         let counts = self.staging.counts.read_blocking(&self.stream)?;
@@ -152,7 +152,7 @@ impl Device {
     fn graph(&self, context: &Context, staging: &Staging) -> Result<Graph> {
         let Self { kernels, problem, low, high, root, .. } = self;
         let graph = context.graph()?;
-        // Conditions without a default: a kernel sets each of them before its node.
+        // Conditions without a default: a kernel sets each before its node.
         let (go_on, needs_polish) = (graph.condition()?, graph.condition()?);
         let problem_in = graph.root().copy_from_host(&staging.problem, problem)?.named("problem in");
         let clear = graph.root().fill(&self.counts, 0)?.named("nothing counted yet");
@@ -173,7 +173,7 @@ impl Device {
         Ok(graph)
     }
 
-    /// A round: the middle becomes one of the bounds.
+    /// One round: the middle becomes one of the bounds.
     fn halve(&self, body: &Graph, go_on: &Condition) -> Result<()> {
         let Self { kernels, problem, low, high, middle, .. } = self;
         let is_below = body.condition()?;

@@ -1,5 +1,5 @@
-//! The reference in plain Rust: the kernels' operations in the kernels' order, so that the results
-//! agree bit by bit.
+//! The reference in plain Rust: the kernels' operations in the same order, so that the results are
+//! equal to the bit.
 
 use super::program::{Outcome, Problem};
 

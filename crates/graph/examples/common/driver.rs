@@ -9,7 +9,7 @@ use cuda_sys::{Driver, Loader};
 
 type Outcome<T> = Result<T, Box<dyn Error>>;
 
-/// The driver on the command line.
+/// The driver to use.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Choice {
     Auto,
@@ -29,20 +29,20 @@ impl From<String> for Choice {
     }
 }
 
-/// The driver in use, or the exit code of a second process with another driver.
+/// The driver in use, or the exit code of a second process that used another one.
 pub(crate) enum Chosen {
     Here { driver: &'static Driver, soft: bool },
     Elsewhere(ExitCode),
 }
 
-/// Installs the driver of the command line. `auto` takes the system's driver if it has a device,
-/// else the software driver, and says why.
+/// Installs a driver. `Auto` takes the system's driver if it has a device, and the software driver
+/// otherwise, with the reason printed.
 pub(crate) fn choose(choice: &Choice) -> Outcome<Chosen> {
     match choice {
         Choice::Soft => soft(),
         Choice::System => Ok(Chosen::Here { driver: Loader::system().install()?, soft: false }),
         Choice::File(path) => {
-            // SAFETY: whoever names a library on the command line answers for its being a driver.
+            // SAFETY: whoever names a library on the command line promises that it is a driver.
             let loader = unsafe { Loader::file(path) };
             Ok(Chosen::Here { driver: loader.install()?, soft: false })
         }
@@ -56,7 +56,7 @@ fn soft() -> Outcome<Chosen> {
 }
 
 fn automatic() -> Outcome<Chosen> {
-    // The user has named a library in the environment, so its failure is an error.
+    // The user asked for a library named in the environment: its failure is an error.
     let named = std::env::var_os("CUDA_SYS_DRIVER").is_some_and(|path| !path.is_empty());
     let driver = match Loader::from_environment().install() {
         Ok(driver) => driver,
@@ -78,7 +78,7 @@ fn automatic() -> Outcome<Chosen> {
     again_with_soft()
 }
 
-/// A process has one driver, and this process has the wrong one.
+/// Starts a second process with the software driver: a process can have one driver only.
 fn again_with_soft() -> Outcome<Chosen> {
     let arguments = std::env::args_os().skip(1);
     let status =

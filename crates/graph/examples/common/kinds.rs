@@ -1,10 +1,10 @@
-//! The number of nodes of each kind in a graph.
+//! Counts the nodes of a graph by type.
 
 use std::collections::BTreeMap;
 
 use cuda_graph::{ChildGraphNode, Graph, Result};
 
-/// The numbers of nodes by kind, including child graphs and bodies.
+/// The numbers of nodes by type, including child graphs and bodies.
 pub(crate) fn kinds(graph: &Graph) -> Result<BTreeMap<String, usize>> {
     let mut found = BTreeMap::new();
     let mut graphs = vec![graph.clone()];

@@ -1,4 +1,4 @@
-//! Code of all examples: the command line, the driver, the description and the pictures of a graph.
+//! The common part of the examples: command line, driver, and output about a graph.
 
 mod driver;
 mod kinds;
@@ -21,12 +21,12 @@ pub(crate) struct Options {
     driver: Choice,
     svg: Option<PathBuf>,
     dot: Option<PathBuf>,
-    /// Whether the driver is the software driver, which needs small sizes.
+    /// Whether it runs on the software driver, which needs small sizes.
     pub(crate) is_soft: bool,
 }
 
 impl Options {
-    /// The last one counts of an option that is given twice.
+    /// Parses the command line. If an option is given twice, the later one counts.
     fn parse(mut arguments: impl Iterator<Item = String>) -> Result<Self, String> {
         let mut options = Self { driver: Choice::Auto, svg: None, dot: None, is_soft: false };
         while let Some(name) = arguments.next() {
@@ -43,7 +43,7 @@ impl Options {
     }
 }
 
-/// Runs an example on the chosen driver. The example returns whether all results are those of the
+/// Runs an example on the chosen driver. The example returns whether its results match the
 /// reference.
 pub(crate) fn example(run: impl FnOnce(&Context, &Options) -> Outcome<bool>) -> ExitCode {
     match start(run) {
@@ -79,7 +79,7 @@ fn start(run: impl FnOnce(&Context, &Options) -> Outcome<bool>) -> Outcome<ExitC
     Ok(if is_good { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// Describes a graph, and draws it to the files of the command line.
+/// Prints the node types of a graph, and draws it if the command line says so.
 pub(crate) fn show(graph: &Graph, options: &Options) -> Outcome<()> {
     let kinds = kinds::kinds(graph)?;
     let list: Vec<String> = kinds.iter().map(|(kind, count)| format!("{count} {kind}")).collect();

@@ -1,5 +1,5 @@
-//! A machine that takes its instructions out of memory: a SWITCH with several kernels in each
-//! branch. A number that no branch has does nothing.
+//! A machine that takes its instructions from memory: a switch node with several kernels in each
+//! branch. An instruction without a branch does nothing.
 //!
 //! ```sh
 //! cargo run -p cuda-graph --features svg --example dispatch -- --driver soft --svg dispatch.svg

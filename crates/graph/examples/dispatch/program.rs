@@ -1,5 +1,5 @@
-//! The program: a machine for rows of numbers. A launch takes the next instruction out of memory
-//! and branches by its number.
+//! The program: a machine for rows of numbers. A launch takes the next instruction from memory and
+//! branches by its number.
 
 use std::error::Error;
 
@@ -9,13 +9,13 @@ use cuda_launch::{LaunchConfig, kernel, per};
 
 pub(crate) type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
-/// Threads of a block that sums; the kernels have room for so many.
+/// Threads of a block that sums; the kernels have room for this many.
 pub(crate) const BLOCK: u32 = 128;
 
 kernel! {
-    // SAFETY: the kernels in the file have these parameters. Each thread touches elements below `n`
-    // of the numbers, or in those with blocks of 128 threads, for which they have room, sums of a
-    // block whose number is below that of all blocks; `fetch` touches instructions below `count`.
+    // SAFETY: the kernels in the file have these parameters. Each thread accesses numbers below
+    // `n`. Kernels with blocks of 128 threads, for which they have room, also access the sums of
+    // blocks below the number of blocks. `fetch` accesses instructions below `count`.
     unsafe in "../kernels/dispatch.ptx";
 
     fn fetch(count: u32, instructions: In<u32>, next: InOut<u32>, branch: ConditionalHandle)
@@ -31,32 +31,34 @@ kernel! {
     where from.len() >= n, to.len() >= n, grid.x * block.x >= n;
 
     fn sum_blocks(n: u32, numbers: InOut<u32>, sums: Out<u32>)
-    where numbers.len() >= n, grid.x * block.x >= n, sums.len() >= grid.x, grid.y * grid.z == 1, block.x == 128, block.product() == 128;
+    where numbers.len() >= n, grid.x * block.x >= n, sums.len() >= grid.x, grid.y * grid.z == 1,
+        block.x == 128, block.product() == 128;
 
     fn add_sums(n: u32, sums: In<u32>, numbers: InOut<u32>)
-    where numbers.len() >= n, grid.x * block.x >= n, sums.len() >= grid.x, grid.y * grid.z == 1, block.x == 128, block.product() == 128;
+    where numbers.len() >= n, grid.x * block.x >= n, sums.len() >= grid.x, grid.y * grid.z == 1,
+        block.x == 128, block.product() == 128;
 }
 
 /// The instructions by number; others do nothing.
 pub(crate) const NAMES: [&str; 4] = ["odd numbers", "sums so far", "turn round", "mix the halves"];
 
-/// The graph, and the stream and memory around it.
+/// The graph, with the memory to feed it and to read its results.
 pub(crate) struct Dispatch {
     graph: Graph,
     executable: GraphExec,
     stream: Stream,
     machine: Machine,
-    /// Pinned memory to which each launch copies the numbers.
+    /// Pinned memory that each launch copies the numbers to.
     shown: SharedHostBuffer<u32>,
 }
 
-/// The device memory of the graph.
+/// Kernels and memory of the graph on the device.
 struct Machine {
     kernels: Kernels,
     instructions: Buffer<u32>,
     next: Buffer<u32>,
     numbers: Buffer<u32>,
-    /// Scratch memory for the numbers.
+    /// Scratch memory.
     spare: Buffer<u32>,
     sums: Buffer<u32>,
 }
@@ -71,7 +73,7 @@ struct Kernels {
 }
 
 impl Dispatch {
-    /// Builds the graph for rows of `n` numbers and at most `room` instructions.
+    /// A machine for rows of `n` numbers and at most `room` instructions.
     pub(crate) fn new(context: &Context, n: usize, room: usize) -> Result<Self> {
         let stream = context.stream()?;
         let kernels = Kernels {
@@ -85,7 +87,7 @@ impl Dispatch {
         let machine = Machine {
             kernels,
             instructions: stream.zeros(room)?,
-            // No instructions yet.
+            // Nothing to fetch yet.
             next: stream.upload(&[room as u32])?,
             numbers: stream.zeros(n)?,
             spare: stream.zeros(n)?,
@@ -101,7 +103,8 @@ impl Dispatch {
         &self.graph
     }
 
-    /// Gives the next launches instructions, one each, after the launches before. The numbers stay.
+    /// Stages instructions for the next launches, one each, once the earlier ones have ended. The
+    /// numbers stay.
     pub(crate) fn load(&self, instructions: &[u32]) -> Result<()> {
         let Machine { instructions: memory, next, .. } = &self.machine;
         let first = memory
@@ -112,12 +115,12 @@ impl Dispatch {
         Ok(self.stream.fill(next, first as u32)?)
     }
 
-    /// Runs the next instruction: one driver call, without waiting.
+    /// Launches the next instruction by one driver call, without waiting.
     pub(crate) fn launch(&mut self) -> Result<()> {
         Ok(self.executable.launch(&self.stream)?)
     }
 
-    /// Waits for the last launch and returns the numbers.
+    /// Waits for the last launch, and reads its numbers.
     pub(crate) fn numbers(&self) -> Result<Vec<u32>> {
         Ok(self.shown.read_blocking(&self.stream)?)
     }
@@ -165,7 +168,7 @@ impl Machine {
         Ok(())
     }
 
-    /// Each half has a kernel of its own, and the two run in parallel.
+    /// Processes the two halves concurrently, by a kernel each.
     fn mix_the_halves(&self, body: &Graph) -> Result<()> {
         let half = self.numbers.len() / 2;
         let (lower, upper) = (self.numbers.slice(..half)?, self.numbers.slice(half..)?);

@@ -1,6 +1,6 @@
 //! The reference in plain Rust.
 
-/// The effect of an instruction on the numbers.
+/// Applies an instruction to the numbers.
 pub(crate) fn run(instruction: u32, numbers: &mut [u32]) {
     let half = numbers.len() / 2;
     match instruction {

@@ -1,5 +1,5 @@
-//! Heat on a plate until it has settled: one graph with a loop on the device and everything around
-//! it: a wait for the plate, copies in and out, memory of the graph, a report to the host.
+//! Heat flow on a plate until it settles. One graph has a loop on the device and everything around
+//! it: waiting for the plate, copies in and out, memory for the launch alone, a report to the host.
 //!
 //! ```sh
 //! cargo run -p cuda-graph --features svg --example heat_loop -- --driver soft --svg heat_loop.svg

@@ -1,5 +1,5 @@
-//! The program: a plate comes in, heat flows on it until it has settled, and the plate goes out.
-//! All of it is one graph.
+//! The program, all in one graph: copies a plate in, lets heat flow until it settles, and copies
+//! the plate out.
 
 use std::error::Error;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,34 +12,34 @@ use cuda_launch::{LaunchConfig, kernel, per, per_2d};
 pub(crate) type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
 kernel! {
-    // SAFETY: the kernels in the file have these parameters. The first and the second touch cells
-    // below `width * height`, the second besides one number for each block, and has room for 256
-    // threads; so has the third, which looks at the first `count` numbers.
+    // SAFETY: the kernels in the file have these parameters. The first and second access cells
+    // below `width * height`; the second also writes one number for each block, and has room for
+    // 256 threads. The third has the same room, and reads the first `count` numbers.
     unsafe in "../kernels/heat_loop.ptx";
 
     fn heat_step(width: u32, height: u32, coefficient: f32, from: In<f32>, to: Out<f32>)
     where from.len() >= width * height, to.len() >= width * height;
 
     fn heat_changes(width: u32, height: u32, coefficient: f32, plate: In<f32>, largest: Out<f32>)
-    where plate.len() >= width * height, largest.len() >= grid.product(), grid.y == 1, grid.z == 1, block.x == 256,
-        block.product() == 256;
+    where plate.len() >= width * height, largest.len() >= grid.product(), grid.y == 1,
+        grid.z == 1, block.x == 256, block.product() == 256;
 
     fn heat_residual(count: u32, numbers: In<f32>, residual: Out<f32>)
-    where count <= 1_000_000, numbers.len() >= count, residual.len() >= 1, grid.product() == 1, block.x == 256,
-        block.product() == 256;
+    where count <= 1_000_000, numbers.len() >= count, residual.len() >= 1,
+        grid.product() == 1, block.x == 256, block.product() == 256;
 }
 
-/// The part of the difference to a neighbour that a cell takes in a step; stable up to a quarter.
+/// The share of heat that a cell takes from its neighbours in a step; stable up to a quarter.
 pub(crate) const COEFFICIENT: f32 = 0.24;
 
-/// The size of the plates, and when a plate is done.
+/// The size of the plates, and when they are done.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Task {
     pub(crate) width: usize,
     pub(crate) height: usize,
-    /// A plate has settled when no cell would change by more than this in a step.
+    /// A plate is settled if one more step would change no cell by more.
     pub(crate) tolerance: f32,
-    /// The most rounds of two steps, settled or not.
+    /// The most rounds of two steps.
     pub(crate) most_rounds: u64,
 }
 
@@ -49,20 +49,21 @@ impl Task {
     }
 }
 
-/// The result of a launch.
+/// The results of a launch.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Outcome {
     pub(crate) plate: Vec<f32>,
-    /// The largest change of a cell in one more step.
+    /// The largest change of a cell that one more step would make.
     pub(crate) residual: f32,
     pub(crate) rounds: u64,
 }
 
-/// The graph, and the streams and memory around it.
+/// The graph, with the memory and events to feed it and to read its results.
 pub(crate) struct HeatLoop {
     graph: Graph,
     executable: GraphExec,
-    /// The stream of the launches, and the stream of copies between host and staging memory.
+    /// The stream of launches, and the one for copies between the host's memory and the staging
+    /// buffers.
     stream: Stream,
     copies: Stream,
     events: Events,
@@ -84,19 +85,19 @@ struct Staging {
     rounds: SharedHostBuffer<u64>,
 }
 
-/// The device memory of the graph.
+/// Kernels and memory of the graph on the device.
 struct Device {
     task: Task,
     step: heat_step,
     changes: heat_changes,
     largest: heat_residual,
-    /// Two plates that take turns; a round begins and ends on the first.
+    /// Two plates used in turn; a round begins and ends on the first.
     plates: [Buffer<f32>; 2],
     residual: Buffer<f32>,
 }
 
 impl HeatLoop {
-    /// Builds the graph. At the end of each launch, the driver calls `report` with its number, from
+    /// Builds the graph. At the end of each launch the driver calls `report` with its number, from
     /// 1 on.
     pub(crate) fn new(
         context: &Context,
@@ -129,19 +130,19 @@ impl HeatLoop {
         &self.graph
     }
 
-    /// Gives the next launches a plate, after the launches before have ended.
+    /// Stages a plate for the next launches, once the earlier ones have ended.
     pub(crate) fn load(&self, plate: &[f32]) -> Result<()> {
         self.copies.wait(&self.events.finished)?;
         self.staging.plate_in.write_blocking(&self.copies, plate)?;
         Ok(self.copies.record(&self.events.loaded)?)
     }
 
-    /// Launches the graph: one driver call, without waiting.
+    /// Launches the graph by one driver call, without waiting.
     pub(crate) fn launch(&mut self) -> Result<()> {
         Ok(self.executable.launch(&self.stream)?)
     }
 
-    /// Waits for the last launch and returns its result.
+    /// Waits for the last launch, and reads its results.
     pub(crate) fn outcome(&self) -> Result<Outcome> {
         self.copies.wait(&self.events.finished)?;
         let (residual, rounds) = (&self.staging.residual, &self.staging.rounds);
@@ -158,7 +159,7 @@ impl HeatLoop {
         self.outcome()
     }
 
-    /// The time of the last launch on the device, which has ended.
+    /// The time that the last launch took on the device. It has to be over.
     pub(crate) fn duration(&self) -> Result<Duration> {
         Ok(self.events.finished.elapsed_since(&self.events.started)?)
     }
@@ -201,7 +202,7 @@ impl Device {
         Ok(graph)
     }
 
-    /// From the first plate to the second, and back.
+    /// A graph of two steps: from the first plate to the second, and back.
     fn two_steps(&self, context: &Context) -> Result<Graph> {
         let graph = context.graph()?;
         let [first, second] = &self.plates;
@@ -221,7 +222,8 @@ impl Device {
         at.launch(&self.step, config, (width, height, COEFFICIENT, from, to))
     }
 
-    /// The largest change of the next step, by two kernels: for each block, then over all blocks.
+    /// The largest change of the next step, by two kernels: one for each block, and one over all
+    /// blocks.
     fn measure(&self, at: &Frontier<'_>, largest: &GraphBuffer<f32>) -> cuda_graph::Result<KernelNode> {
         let (width, height) = self.extent();
         let changes = at.launch(

@@ -1,5 +1,5 @@
-//! The reference in plain Rust: the kernels' operations in the kernels' order, so that the results
-//! agree bit by bit.
+//! The reference in plain Rust: the kernels' operations in the same order, so that the results are
+//! equal to the bit.
 
 use super::program::{COEFFICIENT, Outcome, Task};
 
@@ -14,7 +14,7 @@ pub(crate) fn run(task: Task, plate: &[f32]) -> Outcome {
     Outcome { plate, residual, rounds }
 }
 
-/// A plate with a hot bar on its upper edge, and one that is cold.
+/// A cold plate with a hot upper edge.
 pub(crate) fn hot_edge(task: Task, heat: f32) -> Vec<f32> {
     (0..task.cells()).map(|cell| if cell < task.width { heat } else { 0.0 }).collect()
 }

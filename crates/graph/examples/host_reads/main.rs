@@ -1,9 +1,10 @@
-//! A thermostat: heat flows on a plate, and after each replay of the graph a function of the host
-//! reads a cell of it and decides how hot the heater is in the next replay. The function reads and
-//! writes pinned memory of the graph; the program enqueues all replays and waits once.
+//! A thermostat: heat flows on a plate, and at the end of each launch a host function reads one
+//! cell and decides how hot the heater is in the next launch. The function reads and writes pinned
+//! memory of the graph. The program enqueues all launches and waits once.
 //!
 //! ```sh
-//! cargo run -p cuda-graph --features svg --example host_reads -- --driver soft --svg host.svg
+//! cargo run -p cuda-graph --features svg --example host_reads -- \
+//!     --driver soft --svg host_reads.svg
 //! ```
 
 #[path = "../common/mod.rs"]

@@ -1,5 +1,5 @@
-//! The program: a plate with a heater along its upper edge and a sensor below it, and a host
-//! function that reads the one and sets the other.
+//! The program: a plate with a heater along its upper edge, a sensor below it, and a host function
+//! that reads the sensor and sets the heater.
 
 use std::error::Error;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,7 +11,7 @@ use cuda_launch::{kernel, per_2d};
 pub(crate) type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
 kernel! {
-    // SAFETY: the kernel in the file has these parameters, and touches cells below `width *
+    // SAFETY: the kernel in the file has these parameters, and accesses cells below `width *
     // height`.
     unsafe in "../kernels/heat_loop.ptx";
 
@@ -19,19 +19,19 @@ kernel! {
     where from.len() >= width * height, to.len() >= width * height;
 }
 
-/// The part of the difference to a neighbour that a cell takes in a step; stable up to a quarter.
+/// The share of heat that a cell takes from its neighbours in a step; stable up to a quarter.
 pub(crate) const COEFFICIENT: f32 = 0.24;
 
-/// A plate, and the temperature that the sensor is to have.
+/// A plate, and the goal of the thermostat.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Task {
     pub(crate) width: usize,
     pub(crate) height: usize,
-    /// Rounds of two steps in a replay.
+    /// Rounds of two steps in a launch.
     pub(crate) rounds: usize,
-    /// The heater is on while the sensor is below this temperature.
+    /// The heater is on while the sensor has less.
     pub(crate) goal: f32,
-    /// The temperature of the heater when it is on; off, it is 0.
+    /// The temperature of the heater when it is on; 0 when it is off.
     pub(crate) hot: f32,
 }
 
@@ -45,20 +45,20 @@ impl Task {
         self.height / 4 * self.width + self.width / 2
     }
 
-    /// The new temperature of the heater.
+    /// The temperature of the heater for a reading of the sensor.
     pub(crate) fn decide(self, sensor: f32) -> f32 {
         if sensor < self.goal { self.hot } else { 0.0 }
     }
 }
 
-/// The temperature that the host function read after a replay, and its decision.
+/// A reading of the host function after a launch, and its decision.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Reading {
     pub(crate) sensor: f32,
     pub(crate) heater: f32,
 }
 
-/// The graph, and the notes of its host function.
+/// The graph, and the readings of its host function.
 pub(crate) struct Thermostat {
     graph: Graph,
     executable: GraphExec,
@@ -66,19 +66,19 @@ pub(crate) struct Thermostat {
     readings: Arc<Mutex<Vec<Reading>>>,
 }
 
-/// The memory of the graph.
+/// Kernels and memory of the graph.
 struct Parts {
     task: Task,
     step: heat_step,
-    /// Two plates that take turns; a round begins and ends on the first.
+    /// Two plates used in turn; a round begins and ends on the first.
     plates: [Buffer<f32>; 2],
-    /// Pinned: a row of cells, and one cell.
+    /// Pinned memory: a row of cells, and one cell.
     heater: SharedHostBuffer<f32>,
     sensor: SharedHostBuffer<f32>,
 }
 
 impl Thermostat {
-    /// Builds the graph. After each replay the driver calls `report` with its number, from 1 on.
+    /// Builds the graph. After each launch the driver calls `report` with its number, from 1 on.
     pub(crate) fn new(
         context: &Context,
         task: Task,
@@ -104,8 +104,8 @@ impl Thermostat {
         &self.graph
     }
 
-    /// Enqueues replays, each by one driver call, waits for the last, and returns the notes of the
-    /// host function.
+    /// Enqueues launches, each by one driver call, waits for the last one, and returns the readings
+    /// of the host function.
     pub(crate) fn run(&mut self, replays: usize) -> Result<Vec<Reading>> {
         for _ in 0..replays {
             self.executable.launch(&self.stream)?;
@@ -138,8 +138,8 @@ impl Parts {
             last.then().copy_to_host(first.slice(cell..=cell)?, &self.sensor)?.named("the sensor's cell");
 
         let (task, readings) = (self.task, Arc::clone(readings));
-        // The copies of the graph write and read the viewed memory: those before this node are
-        // done, and those of the next replay come after it.
+        // The copies of the graph write and read the memory of these views: those before this node
+        // are done, and those of the next launch come after it.
         let decide = measured.then().host_with((&self.sensor, &self.heater), move |(sensor, heater)| {
             let sensor = sensor.get(0).unwrap_or(f32::NAN);
             let reading = Reading { sensor, heater: task.decide(sensor) };

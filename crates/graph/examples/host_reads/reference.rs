@@ -1,5 +1,5 @@
-//! The reference in plain Rust: the kernel's operations in the kernel's order, so that the results
-//! agree bit by bit.
+//! The reference in plain Rust: the kernel's operations in the same order, so that the results are
+//! equal to the bit.
 
 use super::program::{COEFFICIENT, Reading, Task};
 

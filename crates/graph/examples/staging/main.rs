@@ -1,6 +1,6 @@
-//! A pipeline of three streams: rows of numbers go to the device, are processed and come back, and
-//! while one row is processed the next one is on its way. The host never waits in its loop: it
-//! reads rows that have come back, and sends a row if a slot is free.
+//! A pipeline of three streams: rows of numbers are copied to the device, processed, and copied
+//! back. While one row is processed, the next is on its way. The host never waits inside the loop:
+//! it looks at the results that have arrived, and sends a row when a slot is free.
 //!
 //! ```sh
 //! cargo run -p cuda-graph --example staging -- --driver soft

@@ -12,32 +12,33 @@ use super::reference;
 pub(crate) type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
 kernel! {
-    // SAFETY: the kernels in the file have these parameters. Each thread touches elements below `n`
-    // of the numbers, and sums of blocks below its own.
+    // SAFETY: the kernels in the file have these parameters. Each thread accesses numbers below
+    // `n`, and sums of blocks below its own.
     unsafe in "../kernels/dispatch.ptx";
 
     fn scale(n: u32, factor: u32, summand: u32, numbers: InOut<u32>)
     where numbers.len() >= n, grid.x * block.x >= n, grid.y * grid.z * block.y * block.z == 1;
 
     fn add_sums(n: u32, sums: In<u32>, numbers: InOut<u32>)
-    where numbers.len() >= n, grid.x * block.x >= n, sums.len() >= grid.x, grid.y * grid.z == 1, block.x == 128, block.product() == 128;
+    where numbers.len() >= n, grid.x * block.x >= n, sums.len() >= grid.x, grid.y * grid.z == 1,
+        block.x == 128, block.product() == 128;
 }
 
-/// The number of rows on the device at a time, and on their way to it.
+/// Rows on the device at a time, and staging buffers for rows on their way to it.
 const SLOTS: usize = 2;
 const STAGED: usize = 3;
 
 /// Threads of a block.
 const BLOCK: u32 = 128;
 
-/// The pipeline, and counters of the host's loop.
+/// The pipeline, and how often the host looked for work.
 pub(crate) struct Pipeline {
     n: usize,
     streams: Streams,
     /// Slots without a row, and slots with one in the order of the rows.
     free: VecDeque<Slot>,
     busy: VecDeque<Slot>,
-    /// The row that was sent first is in front.
+    /// Staging buffers; the one that was sent first is in front.
     ring: VecDeque<Staged>,
     looks: u64,
     idle: u64,
@@ -49,27 +50,27 @@ struct Streams {
     copies_out: Stream,
 }
 
-/// Pinned memory on its way to the device, and the point where it was read.
+/// A staging buffer, and the event at which the device has read it.
 struct Staged {
     host: SharedHostBuffer<u32>,
     read: Event,
 }
 
-/// The memory of one row on the device.
+/// Room for one row on the device.
 struct Slot {
     executable: GraphExec,
     numbers: Buffer<u32>,
-    /// The sums that blocks add to their numbers: the first is the number of the row, the others
-    /// are 0.
+    /// Sums that blocks add: block `i` adds the first `i`. The first is the number of the row, the
+    /// others are 0.
     sums: Buffer<u32>,
-    /// Pinned memory, where the row comes back.
+    /// Pinned memory for the processed row.
     result: SharedHostBuffer<u32>,
     worked_on: Event,
     copied_out: Event,
 }
 
 impl Pipeline {
-    /// Builds a pipeline for rows of `n` numbers.
+    /// A pipeline for rows of `n` numbers.
     pub(crate) fn new(context: &Context, n: usize) -> Result<Self> {
         let streams = Streams {
             copies_in: context.stream()?,
@@ -87,17 +88,17 @@ impl Pipeline {
         self.free.front().and_then(|slot| slot.executable.graph())
     }
 
-    /// The number of rounds of the host's loop.
+    /// How often the host looked for work.
     pub(crate) fn looks(&self) -> u64 {
         self.looks
     }
 
-    /// The number of rounds in which there was nothing to do.
+    /// How often it found none.
     pub(crate) fn idle(&self) -> u64 {
         self.idle
     }
 
-    /// Sends rows through the pipeline and returns the sum of each.
+    /// Sends rows through the pipeline, and returns the sum of each.
     pub(crate) fn run(&mut self, rows: u32) -> Result<Vec<u32>> {
         let (mut sent, mut sums) = (0, Vec::new());
         while sums.len() < rows as usize {
@@ -115,7 +116,7 @@ impl Pipeline {
         Ok(sums)
     }
 
-    /// Sends a row, if there is a slot for it and a staging buffer that was read.
+    /// Sends a row, if a slot is free and a staging buffer was read.
     fn send(&mut self, row: u32) -> Result<bool> {
         let is_read = |staged: &mut Staged| staged.read.query().unwrap_or(true);
         let Some(mut slot) = self.free.pop_front() else { return Ok(false) };
@@ -123,8 +124,8 @@ impl Pipeline {
             self.free.push_front(slot);
             return Ok(false);
         };
-        // The event behind the copy was reached, so the memory belongs to the host again, although
-        // the stream goes on.
+        // The event behind the copy was reached, so the host has the buffer to itself, although the
+        // stream goes on.
         let mut host = host.try_unique().map_err(|_| "a staging buffer is in use behind its event")?;
         host.iter_mut().zip(reference::row(self.n, row)).for_each(|(to, number)| *to = number);
         let host = host.share();
@@ -138,7 +139,7 @@ impl Pipeline {
     fn receive(&mut self) -> Result<Option<u32>> {
         let is_back = |slot: &mut Slot| slot.copied_out.query().unwrap_or(true);
         let Some(slot) = self.busy.pop_front_if(is_back) else { return Ok(None) };
-        // Read in place.
+        // Summed in place, without a copy.
         let numbers = slot.result.try_unique().map_err(|_| "a result is in use behind its event")?;
         let sum = numbers.iter().fold(0, |sum: u32, number| sum.wrapping_add(*number));
         self.free.push_back(Slot { result: numbers.share(), ..slot });
@@ -162,7 +163,7 @@ impl Slot {
         Ok(Self { executable, numbers, sums, result, worked_on, copied_out })
     }
 
-    /// Enqueues all work on a row: each stream waits for the one before, the host for none.
+    /// Enqueues everything for a row: each stream waits for the one before, the host for none.
     fn enqueue(
         &mut self,
         streams: &Streams,
@@ -173,7 +174,7 @@ impl Slot {
         let Streams { copies_in, computes, copies_out } = streams;
         copies_in.copy_from_host(staged, &self.numbers)?;
         copies_in.record(read)?;
-        // The four bytes are copied now, so nobody has to keep them.
+        // The four bytes are copied now; nobody has to keep them.
         computes.write(self.sums.slice(..1)?, &[row])?;
         computes.wait(read)?;
         self.executable.launch(computes)?;

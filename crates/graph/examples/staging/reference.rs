@@ -1,6 +1,6 @@
 //! The reference in plain Rust.
 
-/// Blocks from the second on add the number of the row.
+/// All blocks but the first add the number of the row.
 const BLOCK: usize = 128;
 
 /// The numbers of a row.

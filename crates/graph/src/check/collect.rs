@@ -1,4 +1,4 @@
-//! From a graph to what is checked, in one look at it.
+//! Reads a graph into a model, in one go under its lock.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -7,91 +7,93 @@ use cuda_handles::{Allocation, Owner};
 use cuda_launch::AccessRanges;
 use cuda_sys::{CUgraphNode, CUgraphNodeType};
 
-use super::subject::{Inner, Item, Lives, Memory, Opaqueness, Subject, Unused, Wrong};
-use super::touches::Touching;
+use super::accesses::AccessCollector;
+use super::model::{
+    AllocationInfo, Lifetimes, Model, ModelNode, NodeFault, Opaqueness, Subgraph, UnusedCondition,
+};
 use crate::error::Result;
 use crate::node_kind::NodeKind;
 use crate::state::guard::GraphGuard;
 use crate::state::ids::{NodeId, SubgraphId};
 use crate::state::params::{Conditional, NodeParams};
 
-/// How much is asked for.
+/// How much the model contains.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Depth {
     /// Nodes, edges and conditions.
     Structure,
-    /// Also what memory nodes touch.
+    /// Also the memory accesses of nodes.
     Accesses,
 }
 
-/// The locked graph with all that is in its nodes.
-pub(crate) fn collect(guard: &mut GraphGuard<'_>, depth: Depth) -> Result<Subject> {
+/// The model of the locked graph with all graphs in its nodes.
+pub(crate) fn collect(guard: &mut GraphGuard<'_>, depth: Depth) -> Result<Model> {
     let subgraph = guard.subgraph();
     let is_body = guard.body_around(subgraph).is_some();
-    let mut collection = Collection { depth, subject: Subject::default(), memories: HashMap::new() };
-    collection.subject.graphs.push(graph(subgraph, None, None, 0));
+    let mut collector = Collector { depth, model: Model::default(), allocations: HashMap::new() };
+    collector.model.graphs.push(graph(subgraph, None, None, 0));
     let mut in_body = vec![is_body];
     let mut done = 0;
-    while done < collection.subject.graphs.len() {
-        collection.fill(guard, done, &mut in_body)?;
+    while done < collector.model.graphs.len() {
+        collector.fill(guard, done, &mut in_body)?;
         done += 1;
     }
     if subgraph.is_root() {
-        collection.subject.conditions = unused_conditions(guard);
+        collector.model.conditions = unused_conditions(guard);
     }
-    let mut subject = collection.subject;
+    let mut model = collector.model;
     if depth == Depth::Accesses {
-        subject.lives = Lives::of(guard, &subject)?;
+        model.lifetimes = Lifetimes::of(guard, &model)?;
     }
-    Ok(subject)
+    Ok(model)
 }
 
-fn graph(subgraph: SubgraphId, outer: Option<u32>, body: Option<String>, depth: u32) -> Inner {
-    Inner { subgraph, outer, body, depth, items: 0..0, edges: Vec::new() }
+fn graph(subgraph: SubgraphId, outer: Option<u32>, body: Option<String>, depth: u32) -> Subgraph {
+    Subgraph { subgraph, outer, body, depth, nodes: 0..0, edges: Vec::new() }
 }
 
 /// The conditions that no conditional node uses.
-fn unused_conditions(guard: &GraphGuard<'_>) -> Vec<Unused> {
+fn unused_conditions(guard: &GraphGuard<'_>) -> Vec<UnusedCondition> {
     let unused = guard.conditions.iter().filter(|entry| guard.node_of(entry).is_none());
     let unused = unused.map(|entry| {
         let setters = guard.setters(entry.number).map(|id| guard.name(id).into_string());
         let mut setters: Vec<String> = setters.collect();
         setters.sort_unstable();
-        Unused { number: entry.number, default: entry.default, setters }
+        UnusedCondition { number: entry.number, default: entry.default, setters }
     });
     unused.collect()
 }
 
-struct Collection {
+struct Collector {
     depth: Depth,
-    subject: Subject,
+    model: Model,
     /// The number of each allocation.
-    memories: HashMap<*const Allocation, u32>,
+    allocations: HashMap<*const Allocation, u32>,
 }
 
-impl Collection {
-    /// Enters the items and edges of a graph, and the graphs in them as such to be filled.
+impl Collector {
+    /// Adds the nodes and edges of a graph, and the graphs in it, which are filled later.
     fn fill(&mut self, guard: &mut GraphGuard<'_>, graph: usize, in_body: &mut Vec<bool>) -> Result<()> {
-        let subgraph = self.subject.graphs[graph].subgraph;
+        let subgraph = self.model.graphs[graph].subgraph;
         let raw = guard.graph_at(subgraph)?;
         let raws = guard.raw_nodes_of(raw)?;
-        let first = self.subject.items.len() as u32;
+        let first = self.model.nodes.len() as u32;
         let mut numbers = HashMap::with_capacity(raws.len());
         for raw in raws {
             let index = guard.index_in(subgraph, raw)?;
             let Some(id) = guard.id(index) else { continue };
-            numbers.insert(raw, self.subject.items.len() as u32);
-            self.item(guard, graph, id, raw, in_body)?;
+            numbers.insert(raw, self.model.nodes.len() as u32);
+            self.node(guard, graph, id, raw, in_body)?;
         }
-        self.subject.graphs[graph].items = first..self.subject.items.len() as u32;
+        self.model.graphs[graph].nodes = first..self.model.nodes.len() as u32;
         let edges = guard.raw_edges_of(raw)?.into_iter();
         let edges = edges
             .filter_map(|(from, to, kind)| Some((*numbers.get(&from)?, *numbers.get(&to)?, kind.into())));
-        self.subject.graphs[graph].edges = edges.collect();
+        self.model.graphs[graph].edges = edges.collect();
         Ok(())
     }
 
-    fn item(
+    fn node(
         &mut self,
         guard: &GraphGuard<'_>,
         graph: usize,
@@ -100,42 +102,39 @@ impl Collection {
         in_body: &mut Vec<bool>,
     ) -> Result<()> {
         let Some(record) = guard.record(id) else { return Ok(()) };
-        let number = self.subject.items.len() as u32;
-        let wrong = match in_body[graph] {
-            true => wrong_in_body(guard, &record.node_params, raw)?,
+        let number = self.model.nodes.len() as u32;
+        let fault = match in_body[graph] {
+            true => fault_in_body(guard, &record.node_params, raw)?,
             false => None,
         };
-        let first = self.subject.graphs.len() as u32;
+        let first = self.model.graphs.len() as u32;
         for (body, inner) in record.node_params.inside().iter().enumerate() {
-            let name = match &record.node_params {
-                NodeParams::Conditional(Conditional { class, .. }) => Some(class.body_name(body)),
-                _ => None,
-            };
+            let name = body_name(&record.node_params, body);
             in_body.push(in_body[graph] || name.is_some());
-            let depth = self.subject.graphs[graph].depth + 1;
-            self.subject.graphs.push(self::graph(*inner, Some(number), name, depth));
+            let depth = self.model.graphs[graph].depth + 1;
+            self.model.graphs.push(self::graph(*inner, Some(number), name, depth));
         }
-        let mut item = Item {
+        let mut node = ModelNode {
             graph: graph as u32,
             id,
             name: record.display_name(id).into(),
             kind: record.node_params.kind(),
-            inside: first..self.subject.graphs.len() as u32,
+            inside: first..self.model.graphs.len() as u32,
             opaque: None,
-            wrong,
+            fault,
         };
         if self.depth == Depth::Accesses {
-            item.opaque = self.touch(guard, number, id, raw)?;
+            node.opaque = self.access(guard, number, id, raw)?;
         }
-        self.subject.items.push(item);
+        self.model.nodes.push(node);
         Ok(())
     }
 
-    /// Enters what a node touches, or says why that is not known.
-    fn touch(
+    /// Adds the accesses of a node, or returns why they are unknown.
+    fn access(
         &mut self,
         guard: &GraphGuard<'_>,
-        item: u32,
+        node: u32,
         id: NodeId,
         raw: CUgraphNode,
     ) -> Result<Option<Opaqueness>> {
@@ -149,7 +148,7 @@ impl Collection {
                 _ => {}
             }
         }
-        // A place holder for the host has no memory of its own.
+        // An empty node at which the host decides accesses the memory of the decision.
         let ready = record.owners.decision().map(|decision| &*decision.ready);
         let ready = ready.filter(|_| matches!(record.node_params, NodeParams::Empty));
         if let Some(ready) = ready {
@@ -157,56 +156,94 @@ impl Collection {
             used.extend(ready.counted().map(|counted| counted.allocation));
         }
         let conditions = guard.conditions.of_kernel(id.index);
-        let mut touching =
-            Touching { item, used, ranges, touches: &mut self.subject.touches, found: Vec::new() };
-        let opaque = touching.node(guard, raw, &record.node_params, conditions)?;
+        let mut collector =
+            AccessCollector { node, used, ranges, accesses: &mut self.model.accesses, found: Vec::new() };
+        let opaque = collector.node(guard, raw, &record.node_params, conditions)?;
         if let Some(ready) = ready {
-            touching.decision(ready);
+            collector.decision(ready);
         }
-        let found = core::mem::take(&mut touching.found);
-        for (touch, allocation) in found {
-            self.subject.touches[touch].memory =
-                Some(number_of(&mut self.memories, &mut self.subject.memories, allocation));
+        let found = core::mem::take(&mut collector.found);
+        for (access, allocation) in found {
+            self.model.accesses[access].memory =
+                Some(number_of(&mut self.allocations, &mut self.model.allocations, allocation));
         }
         Ok(opaque)
+    }
+}
+
+/// The name of a graph in a node, if it is a body.
+fn body_name(node_params: &NodeParams, index: usize) -> Option<String> {
+    if let NodeParams::Conditional(Conditional { class, .. }) = node_params {
+        Some(class.body_name(index))
+    } else {
+        None
     }
 }
 
 /// The number of an allocation.
 fn number_of(
     numbers: &mut HashMap<*const Allocation, u32>,
-    memories: &mut Vec<Memory>,
+    allocations: &mut Vec<AllocationInfo>,
     allocation: &Arc<Allocation>,
 ) -> u32 {
     *numbers.entry(Arc::as_ptr(allocation)).or_insert_with(|| {
         let (address, bytes) = (allocation.address(), allocation.bytes() as u64);
-        memories.push(Memory { address, bytes, kind: allocation.kind() });
-        (memories.len() - 1) as u32
+        allocations.push(AllocationInfo { address, bytes, kind: allocation.kind() });
+        (allocations.len() - 1) as u32
     })
 }
 
-/// What is wrong with a node in a body.
-fn wrong_in_body(
+/// The fault of a node in a body, if it has one.
+fn fault_in_body(
     guard: &GraphGuard<'_>,
     node_params: &NodeParams,
     raw: CUgraphNode,
-) -> Result<Option<Wrong>> {
-    let NodeParams::Other { kind } = node_params else {
-        return Ok(match node_params {
-            fits if fits.may_be_in_body() => None,
-            NodeParams::Memcpy(_) => Some(Wrong::PageableInBody),
-            _ => Some(Wrong::NotInBody),
-        });
-    };
-    match NodeKind::of(*kind) {
+) -> Result<Option<NodeFault>> {
+    Ok(match node_params {
+        NodeParams::Other { kind } => return foreign_fault_in_body(guard, NodeKind::of(*kind), raw),
+        fits if fits.may_be_in_body() => None,
+        NodeParams::Memcpy(_) => Some(NodeFault::PageableInBody),
+        NodeParams::Empty
+        | NodeParams::Kernel { .. }
+        | NodeParams::Memset(_)
+        | NodeParams::Host(_)
+        | NodeParams::EventRecord(_)
+        | NodeParams::EventWait(_)
+        | NodeParams::Batch(_)
+        | NodeParams::Alloc { .. }
+        | NodeParams::Free { .. }
+        | NodeParams::SignalSemaphores(_)
+        | NodeParams::WaitSemaphores(_)
+        | NodeParams::Child { .. }
+        | NodeParams::Conditional(_) => Some(NodeFault::NotInBody),
+    })
+}
+
+/// The same for a node of other code, of which nothing but the type is known.
+fn foreign_fault_in_body(
+    guard: &GraphGuard<'_>,
+    kind: NodeKind,
+    raw: CUgraphNode,
+) -> Result<Option<NodeFault>> {
+    match kind {
         NodeKind::Kernel => {
             let context = guard.kernel_params(raw)?.ctx;
             let is_other = !context.is_null() && context != guard.context().as_raw();
-            Ok(is_other.then_some(Wrong::OtherContext))
+            Ok(is_other.then_some(NodeFault::OtherContext))
         }
-        // Of these the driver does not tell enough.
+        // The driver reports too little about these.
         NodeKind::Memcpy | NodeKind::Memset | NodeKind::ChildGraph => Ok(None),
         NodeKind::Other(CUgraphNodeType::CU_GRAPH_NODE_TYPE_CONDITIONAL) => Ok(None),
-        _ => Ok(Some(Wrong::NotInBody)),
+        NodeKind::If | NodeKind::IfElse | NodeKind::While | NodeKind::Switch => Ok(None),
+        NodeKind::Empty
+        | NodeKind::HostCallback
+        | NodeKind::EventRecord
+        | NodeKind::EventWait
+        | NodeKind::Batch
+        | NodeKind::Alloc
+        | NodeKind::Free
+        | NodeKind::SemaphoreSignal
+        | NodeKind::SemaphoreWait
+        | NodeKind::Other(_) => Ok(Some(NodeFault::NotInBody)),
     }
 }

@@ -1,75 +1,77 @@
-//! What was done with a range of memory so far.
+//! The access history of a range of memory.
 //!
-//! The range is cut where accesses begin or end; a tree over the pieces holds each access at few of
-//! its nodes, however many pieces it has. A new access is compared with those above the pieces it
-//! has, and with those below. An access that a later one covers and comes after says nothing more:
-//! whatever may run beside it may also run beside the later one. So it is taken out, and a line of
-//! a hundred thousand writes costs a comparison each.
+//! The range is cut where accesses begin or end. A segment tree over the pieces holds each access
+//! at few of its nodes, however many pieces the access has. A new access is compared with those
+//! above its pieces in the tree and with those below.
+//!
+//! An access that a later one covers and comes after is removed: whatever may run concurrently with
+//! it may also run concurrently with the later one. So a chain of a hundred thousand writes costs
+//! one comparison each.
 
 use smallvec::SmallVec;
 
-use super::region::Stretch;
+use super::region::ByteRange;
 
-/// What is kept of an access.
-pub(crate) type Entry = u32;
+/// An access, by its number in the model.
+pub(crate) type AccessNumber = u32;
 
-/// What becomes of an access that a new one was compared with.
+/// The fate of an access that a new one was compared with.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Fate {
     Stays,
-    /// The new one comes after it and, where it covers it, says all.
+    /// The new one comes after it and covers it, so it can be removed.
     Covered,
 }
 
-/// Compares a new access with one before. The flag says whether the new one has all the bytes of
-/// the place where they meet.
-pub(crate) trait Compare {
-    /// `None` to stop.
-    fn compare(&mut self, before: Entry, covers: bool) -> Option<Fate>;
+/// Compares a new access with an earlier one. `covers` says whether the new one has all bytes of
+/// the tree node where they meet.
+pub(crate) trait CompareAccesses {
+    /// Returns `None` to stop.
+    fn compare(&mut self, before: AccessNumber, covers: bool) -> Option<Fate>;
 }
 
-/// The accesses to a range of memory, as far as they still matter.
+/// The accesses to a range of memory that still matter.
 #[derive(Debug)]
-pub(crate) struct History {
-    /// Where pieces begin.
+pub(crate) struct AccessHistory {
+    /// The addresses at which pieces begin.
     cuts: Vec<u64>,
-    nodes: Vec<Place>,
+    nodes: Vec<TreeNode>,
 }
 
 /// A node of the tree.
 #[derive(Clone, Debug, Default)]
-struct Place {
-    writes: SmallVec<[Entry; 2]>,
-    reads: SmallVec<[Entry; 2]>,
-    /// Whether there are any below.
+struct TreeNode {
+    writes: SmallVec<[AccessNumber; 2]>,
+    reads: SmallVec<[AccessNumber; 2]>,
+    /// Whether tree nodes below have any.
     writes_below: bool,
     reads_below: bool,
 }
 
 /// A new access.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct New {
-    pub(crate) entry: Entry,
-    pub(crate) bounds: Stretch,
+pub(crate) struct NewAccess {
+    pub(crate) entry: AccessNumber,
+    pub(crate) bounds: ByteRange,
     pub(crate) writes: bool,
 }
 
-/// How many reads are looked at for those that a new read makes superfluous.
+/// How many earlier reads a new read is compared with, to remove those that it covers.
 const FEW: usize = 4;
 
-impl History {
-    /// For accesses within these bounds.
-    pub(crate) fn new(bounds: impl Iterator<Item = Stretch>) -> Self {
+impl AccessHistory {
+    /// A history for accesses with these bounds.
+    pub(crate) fn new(bounds: impl Iterator<Item = ByteRange>) -> Self {
         let mut cuts: Vec<u64> = bounds.flat_map(|(start, end)| [start, end]).collect();
         cuts.sort_unstable();
         cuts.dedup();
         let pieces = cuts.len().saturating_sub(1).max(1);
-        Self { cuts, nodes: vec![Place::default(); 2 * pieces.next_power_of_two()] }
+        Self { cuts, nodes: vec![TreeNode::default(); 2 * pieces.next_power_of_two()] }
     }
 
-    /// Compares an access with all that share bytes with it and of which one writes, then enters
-    /// it. `None` if the comparison stopped.
-    pub(crate) fn enter(&mut self, new: New, compare: &mut impl Compare) -> Option<()> {
+    /// Compares an access with all conflicting ones that share bytes with it, then adds it. `None`
+    /// if the comparison stopped.
+    pub(crate) fn enter(&mut self, new: NewAccess, compare: &mut impl CompareAccesses) -> Option<()> {
         let piece = |address| self.cuts.partition_point(|cut| *cut < address);
         let range = (piece(new.bounds.0), piece(new.bounds.1));
         self.visit(1, (0, self.nodes.len() / 2), range, new, compare)
@@ -80,8 +82,8 @@ impl History {
         node: usize,
         (first, end): (usize, usize),
         range: (usize, usize),
-        new: New,
-        compare: &mut impl Compare,
+        new: NewAccess,
+        compare: &mut impl CompareAccesses,
     ) -> Option<()> {
         if range.0 <= first && end <= range.1 {
             self.compare_all_below(node, new, compare)?;
@@ -109,7 +111,12 @@ impl History {
         (place.writes_below, place.reads_below) = (writes_below, reads_below);
     }
 
-    fn compare_all_below(&mut self, node: usize, new: New, compare: &mut impl Compare) -> Option<()> {
+    fn compare_all_below(
+        &mut self,
+        node: usize,
+        new: NewAccess,
+        compare: &mut impl CompareAccesses,
+    ) -> Option<()> {
         self.compare_at(node, true, new, compare)?;
         let place = &self.nodes[node];
         if place.writes_below || (new.writes && place.reads_below) {
@@ -120,9 +127,15 @@ impl History {
         Some(())
     }
 
-    fn compare_at(&mut self, node: usize, covers: bool, new: New, compare: &mut impl Compare) -> Option<()> {
+    fn compare_at(
+        &mut self,
+        node: usize,
+        covers: bool,
+        new: NewAccess,
+        compare: &mut impl CompareAccesses,
+    ) -> Option<()> {
         let place = &mut self.nodes[node];
-        // A read does not say what comes after a write.
+        // A read does not stand for an earlier write.
         let covers_writes = covers && new.writes;
         retain(&mut place.writes, 0, |entry| Some(compare.compare(entry, covers_writes)? == Fate::Stays))?;
         if new.writes {
@@ -136,11 +149,11 @@ impl History {
     }
 }
 
-/// Keeps those for which `stays` says so, from a place on.
+/// Keeps the entries from a position on for which `stays` returns true.
 fn retain(
-    entries: &mut SmallVec<[Entry; 2]>,
+    entries: &mut SmallVec<[AccessNumber; 2]>,
     from: usize,
-    mut stays: impl FnMut(Entry) -> Option<bool>,
+    mut stays: impl FnMut(AccessNumber) -> Option<bool>,
 ) -> Option<()> {
     let mut kept = from;
     for at in from..entries.len() {

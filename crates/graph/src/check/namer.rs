@@ -1,35 +1,35 @@
-//! From numbers in a subject to nodes with names.
+//! From numbers in the model to nodes with names.
 
-use super::found::FoundNode;
-use super::subject::Subject;
+use super::model::Model;
+use super::report::FoundNode;
 use crate::graph::Graph;
 use crate::graph::node::Node;
 
-/// How many of the nodes that a node is in are named.
+/// How many of the nodes around a node are named.
 const DEEPEST: usize = 16;
 
-/// Names the items of a subject.
+/// Names the nodes of a model.
 pub(crate) struct Namer<'n> {
     pub(crate) graph: &'n Graph,
-    pub(crate) subject: &'n Subject,
-    /// The conditional node in whose body the whole subject is.
+    pub(crate) model: &'n Model,
+    /// The conditional node around the whole model, if its body is being checked.
     pub(crate) around: Option<FoundNode>,
 }
 
 impl Namer<'_> {
-    /// The node that an item is.
-    pub(crate) fn found(&self, item: u32) -> FoundNode {
-        let about = &self.subject.items[item as usize];
-        let subgraph = self.subject.graphs[about.graph as usize].subgraph;
-        let node = Node::new(self.graph.at(subgraph), about.id, about.kind);
-        FoundNode { node, name: about.name.to_string(), within: self.within(item) }
+    /// A node, for a report.
+    pub(crate) fn found(&self, node: u32) -> FoundNode {
+        let facts = &self.model.nodes[node as usize];
+        let subgraph = self.model.graphs[facts.graph as usize].subgraph;
+        let handle = Node::new(self.graph.at(subgraph), facts.id, facts.kind);
+        FoundNode { node: handle, name: facts.name.to_string(), within: self.within(node) }
     }
 
-    /// The names of what an item is in, from the outside in, as far as they are near.
-    fn within(&self, item: u32) -> Vec<String> {
-        let mut outwards = self.outwards(item);
+    /// The names of the nodes around a node, from the outside in; of very many only the innermost.
+    fn within(&self, node: u32) -> Vec<String> {
+        let mut outwards = self.outwards(node);
         let near = outwards.by_ref().take(DEEPEST).map(|(outer, body)| {
-            let name = &self.subject.items[outer as usize].name;
+            let name = &self.model.nodes[outer as usize].name;
             body.map_or_else(|| format!("`{name}`"), |body| format!("{body} of `{name}`"))
         });
         let mut within: Vec<String> = near.collect();
@@ -40,18 +40,18 @@ impl Namer<'_> {
         within
     }
 
-    /// The items that an item is in, from the inside out, each with what the graph is called there.
-    fn outwards(&self, item: u32) -> impl Iterator<Item = (u32, Option<&str>)> {
-        let outer = |item: u32| {
-            let graph = &self.subject.graphs[self.subject.items[item as usize].graph as usize];
+    /// The nodes around a node, from the inside out, each with the name of the body.
+    fn outwards(&self, node: u32) -> impl Iterator<Item = (u32, Option<&str>)> {
+        let outer = |node: u32| {
+            let graph = &self.model.graphs[self.model.nodes[node as usize].graph as usize];
             graph.outer.map(|outer| (outer, graph.body.as_deref()))
         };
-        core::iter::successors(outer(item), move |(item, _)| outer(*item))
+        core::iter::successors(outer(node), move |(node, _)| outer(*node))
     }
 
-    /// The conditional node in whose body an item is.
-    pub(crate) fn body_around(&self, item: u32) -> Option<FoundNode> {
-        let inside = self.outwards(item).find(|(_, body)| body.is_some());
+    /// The conditional node whose body holds a node.
+    pub(crate) fn body_around(&self, node: u32) -> Option<FoundNode> {
+        let inside = self.outwards(node).find(|(_, body)| body.is_some());
         inside.map(|(outer, _)| self.found(outer)).or_else(|| self.around.clone())
     }
 }

@@ -1,6 +1,6 @@
-//! How much a check does.
+//! The limits of a check.
 
-/// How much [`Graph::check_with`](crate::Graph::check_with) does.
+/// The limits of [`Graph::check_with`](crate::Graph::check_with).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[must_use]
 pub struct CheckOptions {
@@ -15,19 +15,19 @@ impl Default for CheckOptions {
 }
 
 impl CheckOptions {
-    /// What [`Graph::check`](crate::Graph::check) does: 50 million steps, which take about a
+    /// The limits of [`Graph::check`](crate::Graph::check): 50 million steps, which take about a
     /// second, and a thousand races.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// After how many comparisons of accesses and steps from node to node the search for data races
-    /// ends. The [report](crate::Report::stopped) says so then.
+    /// Stops the search for data races after this many comparisons of accesses and steps from node
+    /// to node. The [report](crate::Report::stopped) says so then.
     pub fn steps(self, steps: u64) -> Self {
         Self { steps, ..self }
     }
 
-    /// After how many racing pairs of nodes the search ends. The [report](crate::Report::stopped)
+    /// Stops the search after this many racing pairs of nodes. The [report](crate::Report::stopped)
     /// says so then.
     pub fn races(self, races: usize) -> Self {
         Self { races, ..self }

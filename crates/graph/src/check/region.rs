@@ -1,8 +1,8 @@
-//! The bytes that an access touches, exactly: one stretch, or rows of a rectangle or a box.
+//! The exact bytes of an access: one range, or the rows of a rectangle or box.
 
 use cuda_handles::{CopyLayout, CopySide, FillLayout};
 
-/// Bytes by their addresses.
+/// A set of bytes, by their addresses.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct Region {
     start: u64,
@@ -11,8 +11,8 @@ pub(crate) struct Region {
     rows: Option<Rows>,
 }
 
-/// How rows lie between the first byte and the last one. Each begins behind the end of the one
-/// before, and so do layers.
+/// The rows between the first byte and the last. Each row begins behind the end of the one before,
+/// and so does each layer.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 struct Rows {
     width: u64,
@@ -23,15 +23,15 @@ struct Rows {
     depth: u64,
 }
 
-/// A stretch of bytes: the first, and behind the last.
-pub(crate) type Stretch = (u64, u64);
+/// A range of bytes: the first, and the one behind the last.
+pub(crate) type ByteRange = (u64, u64);
 
-/// With more rows than this on both sides, rectangles with different steps, and boxes, are taken
-/// for all that lies between their first and last bytes.
+/// If both regions have more rows than this and different pitches, or layers, each counts as
+/// everything between its first and last byte.
 const MOST_ROWS: u64 = 1 << 16;
 
 impl Region {
-    /// One stretch. What would go beyond the last address ends there.
+    /// One range. It ends at the last address at most.
     pub(crate) fn linear(start: u64, bytes: u64) -> Self {
         Self { start, end: start.saturating_add(bytes), rows: None }
     }
@@ -54,20 +54,20 @@ impl Region {
         Self { rows, ..Self::linear(start, reach) }
     }
 
-    /// What a copy reads or writes.
+    /// The bytes that a copy reads or writes on one side.
     pub(crate) fn of_copy(layout: &CopyLayout, side: &CopySide) -> Self {
         let extent = [layout.width, layout.height, layout.depth];
         Self::boxed(side.address, extent, side.pitch, side.rows)
     }
 
-    /// What a fill writes.
+    /// The bytes that a fill writes.
     pub(crate) fn of_fill(layout: &FillLayout) -> Self {
         let width = layout.width.saturating_mul(usize::from(layout.element));
         Self::boxed(layout.address, [width, layout.height, 1], layout.pitch, layout.height)
     }
 
-    /// The stretch from the first byte to the last one.
-    pub(crate) fn bounds(&self) -> Stretch {
+    /// The range from the first byte to the last.
+    pub(crate) fn bounds(&self) -> ByteRange {
         (self.start, self.end)
     }
 
@@ -75,21 +75,21 @@ impl Region {
         self.start == self.end
     }
 
-    /// Whether all bytes between the first and the last are part of it.
+    /// Whether all bytes between the first and the last belong to it.
     pub(crate) fn is_linear(&self) -> bool {
         self.rows.is_none()
     }
 
-    /// The first bytes that are part of both, as far as they lie together.
-    pub(crate) fn overlap(&self, other: &Self) -> Option<Stretch> {
+    /// The first bytes that both have, as far as they are contiguous.
+    pub(crate) fn overlap(&self, other: &Self) -> Option<ByteRange> {
         let bounds = common(self.bounds(), other.bounds())?;
         match (self.rows, other.rows) {
             (None, None) => Some(bounds),
             (Some(_), None) => self.first_in(bounds),
             (None, Some(_)) => other.first_in(bounds),
             (Some(one), Some(two)) if one.are_in_step_with(&two) => {
-                // What the first row of the one that begins later does not meet, no other row of it
-                // does.
+                // If the first row of the region that begins later does not meet the other region,
+                // no row does.
                 let (first, later, width) = match self.start <= other.start {
                     true => (self, other, two.width),
                     false => (other, self, one.width),
@@ -101,12 +101,12 @@ impl Region {
                 if few.rows.is_some_and(|rows| rows.count() > MOST_ROWS) {
                     return if self == other { self.first_in(bounds) } else { Some(bounds) };
                 }
-                few.stretches().find_map(|stretch| many.first_in(common(stretch, bounds)?))
+                few.ranges().find_map(|range| many.first_in(common(range, bounds)?))
             }
         }
     }
 
-    /// How many steps it takes to find what it has in common with another one.
+    /// How many steps it takes to find the overlap with another region.
     pub(crate) fn effort(&self, other: &Self) -> u64 {
         if let (Some(one), Some(two)) = (self.rows, other.rows)
             && one.are_in_step_with(&two)
@@ -120,12 +120,11 @@ impl Region {
         }
     }
 
-    /// The first bytes in a stretch, which lies within the bounds.
-    fn first_in(&self, within: Stretch) -> Option<Stretch> {
+    /// The first bytes within a range, which lies within the bounds.
+    fn first_in(&self, within: ByteRange) -> Option<ByteRange> {
         let Some(rows) = self.rows else { return common(self.bounds(), within) };
         let layer_bytes = (rows.height - 1).saturating_mul(rows.pitch).saturating_add(rows.width);
-        // The first layer that ends in the stretch or behind it, and the one after: what lies in
-        // between is no layer's.
+        // Only the first layer that ends in the range or behind it, and the one after, can meet it.
         let skipped = steps_before(within.0 - self.start, layer_bytes, rows.step);
         let layers = (skipped..rows.depth.min(skipped.saturating_add(2))).filter_map(|layer| {
             let start = self.start.saturating_add(layer.saturating_mul(rows.step));
@@ -139,8 +138,8 @@ impl Region {
         layers.min()
     }
 
-    /// All stretches, one by one.
-    fn stretches(&self) -> impl Iterator<Item = Stretch> {
+    /// All ranges, one by one.
+    fn ranges(&self) -> impl Iterator<Item = ByteRange> {
         let whole = Rows { width: self.end - self.start, pitch: 0, height: 1, step: 0, depth: 1 };
         let (start, rows) = (self.start, self.rows.unwrap_or(whole));
         (0..rows.depth).flat_map(move |layer| {
@@ -153,7 +152,7 @@ impl Region {
 }
 
 impl Rows {
-    /// Whether both are rectangles with the same step from row to row.
+    /// Whether both are rectangles with the same pitch.
     fn are_in_step_with(&self, other: &Self) -> bool {
         self.depth == 1 && other.depth == 1 && self.pitch == other.pitch
     }
@@ -163,8 +162,8 @@ impl Rows {
     }
 }
 
-/// How many pieces of some length, each a step behind the one before, end at a distance from the
-/// first one's start or before.
+/// How many pieces of some length, each a step behind the one before, end at or before a distance
+/// from the start of the first.
 fn steps_before(distance: u64, length: u64, step: u64) -> u64 {
     match distance.checked_sub(length) {
         None => 0,
@@ -173,8 +172,8 @@ fn steps_before(distance: u64, length: u64, step: u64) -> u64 {
     }
 }
 
-/// What two stretches have in common, if anything.
-fn common(one: Stretch, other: Stretch) -> Option<Stretch> {
+/// The overlap of two ranges, if there is one.
+fn common(one: ByteRange, other: ByteRange) -> Option<ByteRange> {
     let (start, end) = (one.0.max(other.0), one.1.min(other.1));
     (start < end).then_some((start, end))
 }
@@ -196,7 +195,7 @@ mod tests {
         if region.is_empty() {
             Vec::new()
         } else {
-            region.stretches().flat_map(|(start, end)| start..end).collect()
+            region.ranges().flat_map(|(start, end)| start..end).collect()
         }
     }
 
@@ -216,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn dense_boxes_are_one_stretch() {
+    fn dense_boxes_are_one_range() {
         assert!(Region::boxed(0, [4, 3, 2], 4, 3).is_linear());
         assert!(!Region::boxed(0, [4, 3, 2], 5, 3).is_linear());
         assert!(!Region::boxed(0, [4, 3, 2], 4, 4).is_linear());

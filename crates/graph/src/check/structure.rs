@@ -1,21 +1,20 @@
-//! What a driver would refuse to make an executable of: cycles, what bodies cannot hold, conditions
-//! without nodes.
+//! The structure rule: cycles, nodes that bodies cannot hold, unused conditions.
 
+use super::model::NodeFault;
 use super::namer::Namer;
-use super::nest::cycle;
+use super::order::cycle;
 use super::report::Finding;
-use super::subject::Wrong;
 
-/// What is wrong with the structure of a subject. Cycles come first.
+/// The findings about the structure of a model. Cycles come first.
 pub(crate) fn structure(namer: &Namer<'_>) -> Vec<Finding> {
-    let subject = namer.subject;
-    let cycles = (0..subject.graphs.len()).filter_map(|graph| cycle(subject, graph));
+    let model = namer.model;
+    let cycles = (0..model.graphs.len()).filter_map(|graph| cycle(model, graph));
     let mut findings: Vec<Finding> = cycles
-        .map(|cycle| Finding::Cycle { nodes: cycle.into_iter().map(|item| namer.found(item)).collect() })
+        .map(|cycle| Finding::Cycle { nodes: cycle.into_iter().map(|node| namer.found(node)).collect() })
         .collect();
-    let items = subject.items.iter().enumerate();
-    findings.extend(items.filter_map(|(number, item)| wrong(namer, number as u32, item.wrong?)));
-    findings.extend(subject.conditions.iter().map(|condition| Finding::UnusedCondition {
+    let nodes = model.nodes.iter().enumerate();
+    findings.extend(nodes.filter_map(|(number, node)| fault(namer, number as u32, node.fault?)));
+    findings.extend(model.conditions.iter().map(|condition| Finding::UnusedCondition {
         number: condition.number,
         default: condition.default,
         setters: condition.setters.clone(),
@@ -23,16 +22,16 @@ pub(crate) fn structure(namer: &Namer<'_>) -> Vec<Finding> {
     findings
 }
 
-fn wrong(namer: &Namer<'_>, item: u32, wrong: Wrong) -> Option<Finding> {
-    let node = namer.found(item);
-    let conditional = namer.body_around(item)?;
-    Some(match wrong {
-        Wrong::OtherContext => Finding::MixedContexts { node, conditional },
-        _ => Finding::NotInBody {
-            node,
-            kind: namer.subject.items[item as usize].kind,
-            pageable: wrong == Wrong::PageableInBody,
-            conditional,
-        },
-    })
+/// The finding about a fault of one node.
+fn fault(namer: &Namer<'_>, number: u32, fault: NodeFault) -> Option<Finding> {
+    let node = namer.found(number);
+    let pageable = match fault {
+        NodeFault::OtherContext => {
+            return Some(Finding::MixedContexts { node, conditional: namer.body_around(number)? });
+        }
+        NodeFault::NotInBody => false,
+        NodeFault::PageableInBody => true,
+    };
+    let kind = namer.model.nodes[number as usize].kind;
+    Some(Finding::NotInBody { node, kind, pageable, conditional: namer.body_around(number)? })
 }

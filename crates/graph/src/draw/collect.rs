@@ -1,4 +1,4 @@
-//! From a graph to its drawing.
+//! Reads a graph into a drawing.
 
 use crate::draw::drawing::{Drawing, DrawnEdge, DrawnEdgeKind, DrawnKind, DrawnNode, Family};
 use crate::edge_kind::EdgeKind;
@@ -8,11 +8,10 @@ use crate::state::guard::GraphGuard;
 use crate::state::ids::{NodeId, SubgraphId};
 use crate::state::params::NodeParams;
 
-/// Graphs in graphs deeper than this are said to be there, not drawn: who writes pictures goes down
-/// by recursion.
+/// Graphs nested deeper than this are marked, not drawn: writers of pictures recurse into them.
 const DEEPEST: usize = 32;
 
-/// The drawing of the locked graph, taken in one look at it.
+/// The drawing of the locked graph.
 pub(crate) fn collect(guard: &mut GraphGuard<'_>) -> Result<Drawing> {
     let subgraph = guard.subgraph();
     let node = guard.embedded(subgraph).map(|graph| graph.node);
@@ -63,11 +62,14 @@ fn node(guard: &mut GraphGuard<'_>, id: NodeId, depth: usize) -> Result<Option<D
     Ok(Some(node))
 }
 
-/// The graphs in a node, and what they are called there.
+/// The graphs in a node, each with its label.
 fn labelled(node_params: &NodeParams) -> Vec<(String, SubgraphId)> {
-    let label = |index| match node_params {
-        NodeParams::Conditional(conditional) => conditional.class.body_name(index),
-        _ => String::new(),
+    let label = |index| {
+        if let NodeParams::Conditional(conditional) = node_params {
+            conditional.class.body_name(index)
+        } else {
+            String::new()
+        }
     };
     node_params.inside().iter().enumerate().map(|(index, subgraph)| (label(index), *subgraph)).collect()
 }
@@ -101,14 +103,16 @@ fn edge_kind(kind: EdgeKind) -> DrawnEdgeKind {
     }
 }
 
-/// The conditions whose handles a kernel has, which it can do nothing with but set them.
+/// The conditions that a kernel sets: those whose handles it has, since it can do nothing else with
+/// them.
 fn conditions(guard: &GraphGuard<'_>, id: NodeId) -> Option<String> {
     let numbers: Vec<String> = guard.conditions.of_kernel(id.index).iter().map(u64::to_string).collect();
     let plural = if numbers.len() == 1 { "" } else { "s" };
     (!numbers.is_empty()).then(|| format!("sets condition{plural} {}", numbers.join(", ")))
 }
 
-/// What the name does not say: the default name of a kernel node has the kernel's in it.
+/// The parameters that the name does not contain: the default name of a kernel node contains the
+/// kernel's.
 fn details(guard: &GraphGuard<'_>, id: NodeId, node_params: &NodeParams, is_named: bool) -> Vec<String> {
     let mut lines = Vec::new();
     match node_params {

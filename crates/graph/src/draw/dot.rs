@@ -1,4 +1,4 @@
-//! A drawing as text for Graphviz.
+//! A drawing as DOT text, for Graphviz.
 
 use core::fmt::{self, Write};
 use std::collections::HashSet;
@@ -19,7 +19,7 @@ impl fmt::Display for Dot<'_> {
             writeln!(formatter, "    labelloc=t;")?;
         }
         writeln!(formatter, "    fontname=\"sans-serif\";")?;
-        // Edges may end at the border of a cluster.
+        // Lets edges end at the border of a cluster.
         writeln!(formatter, "    compound=true;")?;
         writeln!(formatter, "    node [shape=box, style=filled, fontname=\"sans-serif\"];")?;
         writeln!(formatter, "    edge [fontname=\"sans-serif\", fontsize=10];")?;
@@ -28,7 +28,7 @@ impl fmt::Display for Dot<'_> {
     }
 }
 
-/// Nodes and edges of a drawing, with names of nodes that begin with a prefix of its own.
+/// Writes the nodes and edges of a drawing. The names of its nodes begin with a prefix of its own.
 fn body(out: &mut fmt::Formatter<'_>, drawing: &Drawing, prefix: &str, depth: usize) -> fmt::Result {
     let indent = Indent(depth + 1);
     for node in &drawing.nodes {
@@ -97,12 +97,11 @@ fn write_edge(
     writeln!(out, ";")
 }
 
-/// What the name of a node with graphs in it is followed by in that of the point below them.
+/// The suffix for the point below the graphs in a node: its name is the node's and this.
 const END: &str = "_end";
 
-/// Holds the graphs in a node between its box and a point below them, by edges that are not seen:
-/// else they would be drawn beside the box, in any order, and what comes after the node beside
-/// them.
+/// Holds the graphs in a node between its box and a point below them, by invisible edges. Otherwise
+/// Graphviz would put them beside the box, in any order, and the node's successors beside them.
 fn write_hold(out: &mut fmt::Formatter<'_>, node: &DrawnNode, prefix: &str, depth: usize) -> fmt::Result {
     let indent = Indent(depth + 1);
     let top = format!("{prefix}{}", node.id);
@@ -136,7 +135,7 @@ fn write_node(out: &mut fmt::Formatter<'_>, node: &DrawnNode, prefix: &str, dept
     writeln!(out, ", fillcolor=\"{}\", color=\"{}\"];", style.fill, style.strong)
 }
 
-/// The name, then the kind unless the name begins with it, then what the node does.
+/// The name, then the type unless the name begins with it, then the parameters.
 fn text(node: &DrawnNode) -> String {
     let mut lines = vec![Named(&node.name).to_string()];
     let label = &node.kind.label;
@@ -156,12 +155,12 @@ impl fmt::Display for Indent {
     }
 }
 
-/// How many bytes of a text are written. Graphviz takes strings of less than 16384 bytes, and a
-/// character is written as five at most.
+/// How many bytes of a text are written. Graphviz takes strings of less than 16 384 bytes, and a
+/// character is written as five bytes at most.
 const LONGEST: usize = 3000;
 
-/// Text as a quoted string of DOT, without the end of a very long one. In such a string, a
-/// backslash begins an escape of the label language, and `&` an entity of HTML.
+/// Text as a quoted DOT string; very long text is cut at the end. In such a string a backslash
+/// begins an escape of the label language, and `&` an HTML entity.
 struct Quoted<'a>(&'a str);
 
 impl fmt::Display for Quoted<'_> {
@@ -240,7 +239,8 @@ mod tests {
         assert!(dot.contains("subgraph \"cluster_n3\" {"), "{dot}");
         assert!(dot.contains("label=\"once\"") && dot.contains("label=\"whole\""), "{dot}");
         assert!(dot.contains("n3_0_3 [label=\"inner\\nkernel\""), "{dot}");
-        // It is held between the box of its node and the point from which the node's edges go.
+        // It is held between the box of its node and the point that the node's outgoing edges start
+        // from.
         for edge in ["n3 -> n3_0_3", "n3_0_3 -> n3_end", "n3 -> n3_end"] {
             assert!(dot.contains(&format!("{edge} [style=invis];")), "{edge} is not in {dot}");
         }

@@ -1,15 +1,15 @@
-//! What is drawn of a graph, as plain data: it knows nothing of drivers, and the writers of
-//! pictures know nothing else.
+//! The drawing of a graph, as plain data. It knows nothing of drivers, and the writers of pictures
+//! know nothing else.
 
 use core::fmt;
 
-/// A graph to draw. Those who draw go down into graphs in graphs by recursion; who makes drawings
-/// limits how deep.
+/// A graph to draw. Writers recurse into child drawings, so whoever makes drawings limits their
+/// depth.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Drawing {
     pub(crate) title: String,
     pub(crate) nodes: Vec<DrawnNode>,
-    /// Edges whose ends are among the nodes; others are not drawn.
+    /// Edges between the nodes; others are not drawn.
     pub(crate) edges: Vec<DrawnEdge>,
 }
 
@@ -20,31 +20,31 @@ pub(crate) struct DrawnNode {
     pub(crate) id: u32,
     pub(crate) kind: DrawnKind,
     pub(crate) name: String,
-    /// What it does, a line each.
+    /// Its parameters, a line each.
     pub(crate) details: Vec<String>,
-    /// Graphs that it runs, each under a label that may be empty.
+    /// The graphs in it, each under a label, which may be empty.
     pub(crate) children: Vec<(String, Drawing)>,
-    /// A word or two each on what is special about it.
+    /// Marks: a word or two each, such as `lent`.
     pub(crate) marks: Vec<String>,
 }
 
-/// What a node does, in words.
+/// The type of a node.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct DrawnKind {
-    /// What it looks like, and where it stands in the legend.
+    /// Its look, and its place in the legend.
     pub(crate) family: Family,
-    /// As `memcpy` or `event wait`.
+    /// The name of the type, such as `memcpy` or `event wait`.
     pub(crate) label: String,
 }
 
-/// Kinds of nodes that look alike.
+/// Types of nodes that look alike.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Family {
     Kernel,
     Copy,
     Fill,
     Host,
-    /// What orders work beyond the graph: events and semaphores.
+    /// Events and semaphores, which order work beyond the graph.
     Signal,
     Batch,
     /// Allocations and frees.
@@ -64,14 +64,14 @@ pub(crate) struct DrawnEdge {
     pub(crate) kind: DrawnEdgeKind,
 }
 
-/// What an edge makes its second node wait for.
+/// The kind of an edge.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(crate) enum DrawnEdgeKind {
     Full,
     Programmatic,
     LaunchOrder,
     ProgrammaticLaunchOrder,
-    /// In words.
+    /// Any other kind, in words.
     Other(String),
 }
 

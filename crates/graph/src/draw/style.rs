@@ -1,15 +1,15 @@
-//! Colours and strokes, the same in every form of picture.
+//! Colours and strokes, the same in DOT and SVG.
 //!
-//! The hues are those of Okabe and Ito, which people with any kind of colour vision tell apart;
-//! fills are pale so that text stays readable, and nothing is told by colour alone: boxes say their
-//! kind, and kinds of edges differ in their dashes too.
+//! The hues are Okabe and Ito's, which people with any kind of colour vision can tell apart. Fills
+//! are pale, so that text stays readable. Colour is never the only distinction: boxes name their
+//! type, and kinds of edges differ in their dashes, too.
 
 use crate::draw::drawing::{DrawnEdgeKind, Family};
 
-/// How a box looks.
+/// The look of a box.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct BoxStyle {
-    /// Inside.
+    /// The inside.
     pub(crate) fill: &'static str,
     /// The border and the bar at the left.
     pub(crate) strong: &'static str,
@@ -32,10 +32,10 @@ pub(crate) fn box_style(family: Family) -> BoxStyle {
     BoxStyle { fill, strong }
 }
 
-/// How an edge looks.
+/// The look of an edge.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct EdgeStyle {
-    /// A word that names the style.
+    /// The CSS class of the style.
     pub(crate) class: &'static str,
     pub(crate) colour: &'static str,
     /// Lengths of dashes and gaps in units of the drawing; empty for a line without gaps.

@@ -1,4 +1,4 @@
-//! What a node does, in one line for people.
+//! A node's parameters, in one line.
 
 use core::fmt;
 
@@ -9,7 +9,7 @@ use crate::state::host_function::Host;
 use crate::state::params::{ConditionSource, NodeParams};
 
 impl NodeParams {
-    /// What the node does, in one line; empty where its kind says all.
+    /// The parameters in one line; empty if the type says everything.
     pub(crate) fn summary(&self) -> String {
         match self {
             Self::Other { kind: CUgraphNodeType::CU_GRAPH_NODE_TYPE_CONDITIONAL } => {
@@ -84,8 +84,8 @@ impl fmt::Display for Called<'_> {
     }
 }
 
-/// The function in which a closure stands, without what it is generic over, and no more of its path
-/// than tells it from others.
+/// The function that contains a closure, without generic arguments and with only as much of its
+/// path as tells it from others.
 fn function_of(closure: &str) -> String {
     let mut depth = 0_usize;
     let is_outside = |character: &char| {
@@ -100,7 +100,7 @@ fn function_of(closure: &str) -> String {
     parts[parts.len().saturating_sub(2)..].join("::")
 }
 
-/// The first operations, and how many more.
+/// The first operations of a batch, and how many more there are.
 struct Operations<'a>(&'a [BatchOperation]);
 
 impl fmt::Display for Operations<'_> {
@@ -148,7 +148,7 @@ mod tests {
     fn closures_are_called_by_their_functions() {
         assert_eq!(function_of("app::step::{{closure}}"), "app::step");
         assert_eq!(
-            function_of("app::heat::Plate::graph<app::run::{{closure}}>::{{closure}}::{{closure}}"),
+            function_of("app::heat::Plate::graph<app::chain::{{closure}}>::{{closure}}::{{closure}}"),
             "Plate::graph"
         );
         assert_eq!(function_of("<app::Plate<f32> as app::Draw>::draw::{{closure}}"), "draw");

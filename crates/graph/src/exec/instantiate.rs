@@ -1,7 +1,8 @@
-//! Making executable graphs.
+//! Instantiation: from a graph to an executable.
 
 use std::sync::Arc;
 
+use cuda_handles::capture::Enqueue;
 use cuda_handles::capture_mode::relaxed;
 use cuda_handles::{Error as HandleError, Event, ExecEnd, GraphExecHandle, Stream, UserObject};
 use cuda_sys::{CUDA_GRAPH_INSTANTIATE_PARAMS, CUgraph, CUgraphExec, CUgraphNode, CUresult, Call};
@@ -9,12 +10,15 @@ use cuda_sys::{CUDA_GRAPH_INSTANTIATE_PARAMS, CUgraph, CUgraphExec, CUgraphNode,
 use crate::error::instantiate::InstantiateError;
 use crate::error::wrong_context::ensure_of_graph;
 use crate::error::{Error, Result};
+use crate::exec::GraphExec;
+use crate::exec::destroy::after_deferred;
+use crate::exec::launch::{LaunchState, uncaptured};
 use crate::exec::options::InstantiateOptions;
 use crate::exec::resources::ExecResources;
-use crate::exec::{GraphExec, Launches, uncaptured};
 use crate::graph::Graph;
-use crate::memory::Outlet;
+use crate::memory::OutputMemory;
 use crate::node_kind::NodeKind;
+use crate::state::NodeRecord;
 use crate::state::guard::GraphGuard;
 use crate::state::last_runs::OwnRuns;
 use crate::state::params::NodeParams;
@@ -22,62 +26,81 @@ use crate::state::params::NodeParams;
 impl Graph {
     /// Makes an executable of the graph as it is now.
     ///
-    /// The executable gets its own share of all owners. Of the driver's objects for that, one user
-    /// object, nothing stays on the graph. A graph that was [lent](Self::lend) or
-    /// [adopted](Self::from_raw) is looked at first, for nodes that other code has added.
+    /// ```no_run
+    /// # fn example(
+    /// #     graph: &cuda_graph::Graph, stream: &cuda_handles::Stream
+    /// # ) -> cuda_graph::Result<()> {
+    /// let mut exec = graph.instantiate()?;
+    /// exec.launch(stream)?;
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
-    /// The driver keeps an executable with conditional nodes after it was dropped, as it waits for
-    /// all work of the device when it ends one. The next one of that graph ends it once no stream
-    /// of the context has work, for which it waits a second at most.
+    /// The executable gets its own share of all owners, by one user object of the driver, of which
+    /// nothing stays on the graph. A graph that was [lent](Self::lend) or
+    /// [adopted](Self::from_raw) is first read again, for nodes that other code has added.
     ///
-    /// From then on, no [free node](Self::free) can be added for the memory of an allocation node
-    /// that is in the graph now and not in a node of it.
+    /// # One executable at a time
     ///
-    /// Stands on `cuGraphInstantiateWithParams`, CUDA 12.0, and on user objects, CUDA 11.3.
+    /// A graph with conditional nodes, or with allocation or free nodes, can have one executable at
+    /// a time. If the previous one had conditional nodes and was dropped, its
+    /// [deferred destruction](GraphExec#dropping-it) takes place now, once no stream of the context
+    /// has work. The call waits for that for one second at most.
+    ///
+    /// After the first instantiation, no [free node](Self::free) can be added for the memory of an
+    /// allocation node that is directly in the graph.
+    ///
+    /// Calls `cuGraphInstantiateWithParams` (CUDA 12.0) and the user object calls (CUDA 11.3).
     ///
     /// # Errors
-    /// A node uses memory of the graph that is not there yet or no more ([`Error::MemoryOrder`]); a
-    /// graph that can have one executable has one ([`Error::OneExecutable`]), or had one with
-    /// conditional nodes that was dropped, and a stream still has work
-    /// ([`StillRunning`](cuda_handles::Error::StillRunning), which names it): wait for that stream,
-    /// or [drain](cuda_handles::reaper::drain). [`Error::Instantiate`] with the reason in words and
-    /// the node by its name, where the driver tells them, and with what [`check`](Self::check)
-    /// finds wrong with the structure; for a graph that was lent or adopted, that is
-    /// [`Error::Unsound`], and the driver is not asked. A loop or branch that the driver has no
-    /// node for is [`Error::NeedsHost`], which
-    /// [`instantiate_with_fallback`](Self::instantiate_with_fallback) takes. Should the driver
-    /// refuse to take the user object off the graph again, there is no executable, and what the
-    /// nodes use now lives as long as the graph.
+    /// - [`Error::OneExecutable`]: the graph can have one executable, and has it.
+    /// - [`StillRunning`](cuda_handles::Error::StillRunning): the previous executable was dropped,
+    ///   and a stream, which the error names, still has work. Synchronise the stream, or
+    ///   [drain](cuda_handles::reaper::drain).
+    /// - [`Error::MemoryOrder`]: a node uses memory of the graph before its allocation or after its
+    ///   free.
+    /// - [`Error::UnusedCondition`]: a condition has no node.
+    /// - [`Error::NeedsHost`]: the driver has no node for a loop or branch; see
+    ///   [`instantiate_with_fallback`](Self::instantiate_with_fallback).
+    /// - [`Error::Unsound`]: other code made a structure that no driver takes. The driver is not
+    ///   asked.
+    /// - [`Error::Instantiate`]: the driver refuses the graph, with its reason, the node if it
+    ///   reports one, and what [`check`](Self::check) finds in the structure.
+    /// - The driver fails to take the user object off the graph again. There is no executable then,
+    ///   and what the nodes use now lives as long as the graph.
     #[doc(alias = "cuGraphInstantiate")]
     #[doc(alias = "cuGraphInstantiateWithParams")]
+    #[doc(alias = "cudaGraphInstantiate")]
+    #[doc(alias = "cudaGraphInstantiateWithParams")]
     #[doc(alias = "cuUserObjectCreate")]
     pub fn instantiate(&self) -> Result<GraphExec> {
         self.instantiate_with(InstantiateOptions::new())
     }
 
-    /// Makes the executable of a graph that can have one only, as one with conditional or memory
-    /// nodes, and gives this handle of the graph up.
-    ///
-    /// Stands on what [`instantiate`](Self::instantiate) stands on.
+    /// [Instantiates](Self::instantiate) the graph, and gives up this handle of it: for a graph
+    /// that can have one executable only.
     ///
     /// # Errors
     /// As [`instantiate`](Self::instantiate).
     #[doc(alias = "cuGraphInstantiate")]
+    #[doc(alias = "cudaGraphInstantiate")]
     pub fn into_exec(self) -> Result<GraphExec> {
         self.instantiate()
     }
 
-    /// Makes an executable of the graph as it is now, with options.
+    /// [Instantiates](Self::instantiate) the graph with options.
     ///
-    /// Stands on `cuGraphInstantiateWithParams`, CUDA 12.0, and on user objects, CUDA 11.3.
+    /// Calls `cuGraphInstantiateWithParams` (CUDA 12.0) and the user object calls (CUDA 11.3).
     ///
     /// # Errors
-    /// As [`instantiate`](Self::instantiate); a stream for the upload that is of another context or
-    /// capturing; for launches by kernels: [`Error::DeviceLaunch`] with the node that cannot be in
-    /// such a graph.
+    /// As [`instantiate`](Self::instantiate). The stream of the upload is of another context, or is
+    /// capturing. [`Error::DeviceLaunch`]: a node, which the error names, cannot be in a graph that
+    /// kernels launch.
     #[doc(alias = "cuGraphInstantiateWithParams")]
+    #[doc(alias = "cudaGraphInstantiateWithFlags")]
+    #[doc(alias = "cudaGraphInstantiateWithParams")]
     pub fn instantiate_with(&self, options: InstantiateOptions) -> Result<GraphExec> {
-        unless_ended(self, || self.make_executable(&options))
+        after_deferred(self, || self.make_executable(&options))
     }
 
     fn make_executable(&self, options: &InstantiateOptions) -> Result<GraphExec> {
@@ -89,19 +112,13 @@ impl Graph {
         let context = self.context();
         let turn = options.upload_stream().map(|stream| self.upload_turn(stream)).transpose()?;
         let mut guard = self.enter()?;
-        if options.is_for_device_launch() {
-            guard.fit_for_device_launch(options)?;
-        }
-        guard.ensure_no_place_holders()?;
-        guard.ensure_conditions_used()?;
-        guard.ensure_sound(self)?;
-        guard.ensure_memory_in_order()?;
+        guard.ensure_executable(self, options)?;
         let single = guard.single()?;
-        let launches = Launches {
-            homes: awaited(&guard),
+        let launches = LaunchState {
+            awaited: awaited_streams(&guard),
             runs: single.as_ref().map(|_| OwnRuns::new(&guard.last_runs)),
             events: recorded_events(&guard),
-            outlet: Outlet::of(&guard, options.is_auto_free()),
+            outputs: OutputMemory::of(&guard, options.is_auto_free()),
         };
         shared = Arc::new(guard.owners());
         let owners = UserObject::new(context, Box::new(Arc::clone(&shared)))?;
@@ -110,24 +127,20 @@ impl Graph {
             let _relaxed = relaxed(context.driver());
             context.with_current(|| instantiate(&guard, guard.raw(), options))
         };
-        // The executable has its own reference now; the graph gives its one back whatever came of
-        // it.
+        // On success the executable has its own reference; the graph gives up its own either way.
         let released = owners.release_from(self.handle());
         let raw = outcome?.map_err(|failure| guard.explain(self, &failure))?;
         guard.memory.instantiated();
         if let Some(single) = &single {
             guard.executable = Arc::downgrade(single);
         }
-        let put_off = single.is_some() && guard.has_conditionals();
-        let end = match (put_off, guard.is_shared()) {
-            (true, false) => ExecEnd::Drained,
-            // Other code knows the graph as well, and may make the next one as soon as nothing
-            // runs.
-            (true, true) => ExecEnd::Idle,
-            (false, _) => ExecEnd::AtOnce,
+        let end = guard.exec_end();
+        let is_deferred = match end {
+            ExecEnd::AtOnce => false,
+            ExecEnd::Drained | ExecEnd::Idle => true,
         };
         let last = single.as_ref().map(|_| guard.last_runs.clone());
-        let mut owners = ExecResources::new(owners, last, put_off);
+        let mut owners = ExecResources::new(owners, last, is_deferred);
         if options.is_for_device_launch() {
             owners.lend();
         }
@@ -140,42 +153,38 @@ impl Graph {
         Ok(GraphExec::new(handle, owners, self, launches, options.clone()))
     }
 
-    /// The right to enqueue an upload.
-    pub(crate) fn upload_turn<'s>(&self, stream: &'s Stream) -> Result<cuda_handles::capture::Enqueue<'s>> {
+    /// Access to a stream for an upload.
+    pub(crate) fn upload_turn<'s>(&self, stream: &'s Stream) -> Result<Enqueue<'s>> {
         ensure_of_graph(self.context(), stream.context(), || "the stream of the upload")?;
         uncaptured(stream, "uploading an executable graph")
     }
 }
 
-/// Attempts what an executable keeps from being done; and once more, as that was perhaps dropped
-/// and its end put off. So are those of other graphs, which may have the memory that is lacking.
-pub(crate) fn unless_ended<R>(graph: &Graph, attempt: impl Fn() -> Result<R>) -> Result<R> {
-    let outcome = attempt();
-    match &outcome {
-        Err(Error::OneExecutable { .. }) => {
-            let executable = graph.enter()?.executable.clone();
-            GraphExecHandle::destroy_waiting(graph.context(), &executable)?;
+impl GraphGuard<'_> {
+    /// Refuses a graph of which no executable can be made.
+    fn ensure_executable(&mut self, graph: &Graph, options: &InstantiateOptions) -> Result<()> {
+        if options.is_for_device_launch() {
+            self.fit_for_device_launch(options)?;
         }
-        Err(Error::Instantiate(error))
-            if error.code == CUresult::CUDA_ERROR_OUT_OF_MEMORY && GraphExecHandle::make_room() => {}
-        _ => return outcome,
+        self.ensure_no_place_holders()?;
+        self.ensure_conditions_used()?;
+        self.ensure_sound(graph)?;
+        self.ensure_memory_in_order()
     }
-    attempt()
 }
 
 impl GraphGuard<'_> {
-    /// Refuses a structure that no driver takes, where other code may have made one: here it cannot
-    /// be made.
+    /// Refuses a structure that no driver takes. Only other code can make one.
     fn ensure_sound(&mut self, graph: &Graph) -> Result<()> {
         if !self.is_shared() {
             return Ok(());
         }
-        let findings = words(&self.unsound(graph)?);
+        let findings = sentences(&self.unsound(graph)?);
         if findings.is_empty() { Ok(()) } else { Err(Error::Unsound { findings }) }
     }
 
-    /// What stands for the executable to be, if the graph can have one only; an error if there is
-    /// one.
+    /// A token that lives as long as the executable about to be made, if the graph can have one at
+    /// a time; an error if it has one.
     pub(crate) fn single(&self) -> Result<Option<Arc<()>>> {
         match self.single_by() {
             None => Ok(None),
@@ -184,32 +193,33 @@ impl GraphGuard<'_> {
         }
     }
 
-    /// Refuses a graph that can have one executable and has one.
+    /// Refuses a graph that can have one executable at a time and has it.
     pub(crate) fn ensure_no_executable(&self) -> Result<()> {
         self.single().map(drop)
     }
 
-    fn has_conditionals(&self) -> bool {
+    /// Whether the graph has conditions, or conditional nodes, also of other code.
+    pub(super) fn has_conditionals(&self) -> bool {
         !self.conditions.is_empty() || self.has_conditional_nodes()
     }
 
-    /// What makes it that the graph can have one executable only.
+    /// The nodes for which the graph can have one executable at a time, if there are any.
     fn single_by(&self) -> Option<&'static str> {
-        match self.memory.is_empty() {
-            _ if self.has_conditionals() => Some("conditional nodes"),
-            false => Some("allocation or free nodes"),
-            true => None,
+        match (self.has_conditionals(), self.memory.is_empty()) {
+            (true, _) => Some("conditional nodes"),
+            (false, false) => Some("allocation or free nodes"),
+            (false, true) => None,
         }
     }
 }
 
-/// What the driver reported of a failed instantiation.
+/// The driver's report of a failed instantiation.
 pub(crate) struct Failure {
     pub(crate) code: CUresult,
     pub(crate) params: CUDA_GRAPH_INSTANTIATE_PARAMS,
 }
 
-/// Makes an executable of a live graph that is locked, or that nobody else knows.
+/// Calls the driver to instantiate a live graph that is locked, or that nobody else knows.
 pub(crate) fn instantiate(
     guard: &GraphGuard<'_>,
     graph: CUgraph,
@@ -223,12 +233,12 @@ pub(crate) fn instantiate(
     // SAFETY: the graph is live and nobody else uses it, both structures are valid for the call,
     // and the stream, if any, is alive.
     let code = unsafe { guard.driver().cuGraphInstantiateWithParams(&raw mut raw, graph, &raw mut params) };
-    // The result first: with a failure the handle means nothing.
+    // After a failure the handle means nothing.
     if code.is_success() { Ok(raw) } else { Err(Failure { code, params }) }
 }
 
 impl GraphGuard<'_> {
-    /// What the driver would refuse in a graph for launches by kernels, told before and in words.
+    /// Refuses what the driver would refuse in a graph that kernels launch, with a better reason.
     fn fit_for_device_launch(&self, options: &InstantiateOptions) -> Result<()> {
         let refused = |node, why| Err(Error::DeviceLaunch { node, why });
         if options.is_auto_free() {
@@ -237,12 +247,8 @@ impl GraphGuard<'_> {
         let mut empty = true;
         for (id, record) in self.records() {
             empty = false;
-            // Of those that other code made the driver may not tell all.
-            let fits = matches!(
-                NodeKind::of(record.node_params.kind().raw()),
-                NodeKind::Kernel | NodeKind::Memcpy | NodeKind::Memset | NodeKind::ChildGraph
-            );
-            if !fits {
+            // By the driver's type, as the parameters of nodes of other code may be unknown.
+            if !fits_device_launch(NodeKind::of(record.node_params.kind().raw())) {
                 let why = "only kernels, copies, fills and child graphs of these can be in it";
                 return refused(Some(record.display_name(id).into()), why);
             }
@@ -250,16 +256,16 @@ impl GraphGuard<'_> {
         if empty { refused(None, "it needs at least one node") } else { Ok(()) }
     }
 
-    /// A failed instantiation in words.
+    /// The error for a failed instantiation.
     #[cold]
     fn explain(&mut self, graph: &Graph, failure: &Failure) -> Error {
         let node = self.node_name(failure.params.hErrNode_out);
-        // What cannot be asked for now is not told; the driver's reason is.
-        let findings = words(&self.unsound(graph).unwrap_or_default());
+        // If the check fails, too, the driver's reason still stands.
+        let findings = sentences(&self.unsound(graph).unwrap_or_default());
         self.explain_at(failure, node, findings)
     }
 
-    /// The same with the name of the node that was reported, and what is wrong with the structure.
+    /// [`explain`](Self::explain) with the name of the reported node and the findings.
     pub(crate) fn explain_at(
         &self,
         &Failure { code, params }: &Failure,
@@ -268,7 +274,8 @@ impl GraphGuard<'_> {
     ) -> Error {
         match self.answer(Call::cuGraphInstantiateWithParams, code) {
             Err(Error::Handles(HandleError::Driver { .. })) | Ok(()) => {
-                // One of other code, or one that the driver did not destroy.
+                // The graph has an executable of other code, or one that the driver failed to
+                // destroy.
                 if let (CUresult::CUDA_ERROR_NOT_SUPPORTED, Some(of)) = (code, self.single_by()) {
                     return Error::OneExecutable { of };
                 }
@@ -279,7 +286,7 @@ impl GraphGuard<'_> {
                     findings,
                 }))
             }
-            // A lost context is that, not a fault of the graph.
+            // A lost context, for example, is no fault of the graph.
             Err(other) => other,
         }
     }
@@ -294,19 +301,57 @@ impl GraphGuard<'_> {
     }
 }
 
-/// The events that nodes record.
-fn recorded_events(guard: &GraphGuard<'_>) -> Vec<Event> {
-    let recorded = |node_params: &NodeParams| match node_params {
-        NodeParams::EventRecord(event) => Some(event.clone()),
-        _ => None,
-    };
-    guard.records().filter_map(|(_, record)| recorded(&record.node_params)).collect()
+/// Whether a node of a type can be in a graph that kernels launch.
+fn fits_device_launch(kind: NodeKind) -> bool {
+    match kind {
+        NodeKind::Kernel | NodeKind::Memcpy | NodeKind::Memset | NodeKind::ChildGraph => true,
+        NodeKind::Empty
+        | NodeKind::If
+        | NodeKind::IfElse
+        | NodeKind::While
+        | NodeKind::Switch
+        | NodeKind::HostCallback
+        | NodeKind::EventRecord
+        | NodeKind::EventWait
+        | NodeKind::Batch
+        | NodeKind::Alloc
+        | NodeKind::Free
+        | NodeKind::SemaphoreSignal
+        | NodeKind::SemaphoreWait
+        | NodeKind::Other(_) => false,
+    }
 }
 
-/// What the first run of an executable made now waits for, each once: the home streams of memory
-/// that may not be allocated yet, and those where an executable before it may still run that uses
-/// the same memory and conditions.
-pub(crate) fn awaited(guard: &GraphGuard<'_>) -> Vec<Stream> {
+/// The events that the nodes record.
+fn recorded_events(guard: &GraphGuard<'_>) -> Vec<Event> {
+    guard.records().filter_map(|(_, record)| recorded_event(record)).collect()
+}
+
+/// The event that a node records, if it does.
+pub(crate) fn recorded_event(record: &NodeRecord) -> Option<Event> {
+    match &record.node_params {
+        NodeParams::EventRecord(event) => Some(event.clone()),
+        NodeParams::Empty
+        | NodeParams::Kernel { .. }
+        | NodeParams::Memcpy(_)
+        | NodeParams::Memset(_)
+        | NodeParams::Host(_)
+        | NodeParams::EventWait(_)
+        | NodeParams::Batch(_)
+        | NodeParams::Alloc { .. }
+        | NodeParams::Free { .. }
+        | NodeParams::SignalSemaphores(_)
+        | NodeParams::WaitSemaphores(_)
+        | NodeParams::Child { .. }
+        | NodeParams::Conditional(_)
+        | NodeParams::Other { .. } => None,
+    }
+}
+
+/// The streams that the first run of an executable made now waits for, each once: the home streams
+/// of memory that may not be allocated yet, and the streams of the previous executable's runs,
+/// which use the same memory and conditions.
+pub(crate) fn awaited_streams(guard: &GraphGuard<'_>) -> Vec<Stream> {
     let mut awaited: Vec<Stream> = Vec::new();
     let unsettled = guard.allocations().filter(|allocation| !allocation.is_settled());
     let homes = unsettled.filter_map(|allocation| allocation.home()).cloned();
@@ -318,7 +363,7 @@ pub(crate) fn awaited(guard: &GraphGuard<'_>) -> Vec<Stream> {
     awaited
 }
 
-/// Findings as errors have them, which keep no graph alive.
-fn words(findings: &[impl ToString]) -> Vec<String> {
+/// Findings as text, which, unlike findings, keeps no graph alive.
+fn sentences(findings: &[impl ToString]) -> Vec<String> {
     findings.iter().map(ToString::to_string).collect()
 }

@@ -1,19 +1,37 @@
-//! How executables are made.
+//! Options of an executable.
 
 use cuda_handles::Stream;
 use cuda_sys::CUgraphInstantiate_flags as Flags;
 
-/// How an executable is made; see [`Graph::instantiate_with`](crate::Graph::instantiate_with).
+/// Options of an executable; see [`Graph::instantiate_with`](crate::Graph::instantiate_with).
 ///
 /// ```no_run
 /// # use cuda_graph::InstantiateOptions;
-/// # fn example(graph: &cuda_graph::Graph, stream: &cuda_handles::Stream) -> cuda_graph::Result<()> {
-/// let exec = graph.instantiate_with(InstantiateOptions::new().node_priorities().upload_on(stream))?;
+/// # fn example(
+/// #     graph: &cuda_graph::Graph, stream: &cuda_handles::Stream
+/// # ) -> cuda_graph::Result<()> {
+/// let options = InstantiateOptions::new().node_priorities().upload_on(stream);
+/// let exec = graph.instantiate_with(options)?;
 /// # Ok(())
 /// # }
 /// ```
+///
+/// | Option | Effect | Driver flag |
+/// | --- | --- | --- |
+/// | [`auto_free`] | a launch first frees memory that the last one left | `AUTO_FREE_ON_LAUNCH` |
+/// | [`node_priorities`] | kernel nodes run at their own priorities | `USE_NODE_PRIORITY` |
+/// | [`device_launch`] | kernels may launch the executable | `DEVICE_LAUNCH` |
+/// | [`upload_on`] | the executable is uploaded right away | `UPLOAD` |
+///
+/// [`auto_free`]: Self::auto_free
+/// [`node_priorities`]: Self::node_priorities
+/// [`device_launch`]: Self::device_launch
+/// [`upload_on`]: Self::upload_on
 #[derive(Clone, Debug, Default)]
 #[must_use = "options do nothing by themselves"]
+#[doc(alias = "CUgraphInstantiate_flags")]
+#[doc(alias = "cudaGraphInstantiateFlags")]
+#[doc(alias = "CUDA_GRAPH_INSTANTIATE_PARAMS")]
 pub struct InstantiateOptions {
     auto_free: bool,
     node_priorities: bool,
@@ -22,48 +40,53 @@ pub struct InstantiateOptions {
 }
 
 impl InstantiateOptions {
-    /// Those of [`Graph::instantiate`](crate::Graph::instantiate).
+    /// The options of [`Graph::instantiate`](crate::Graph::instantiate): none.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Memory that the graph allocates and does not free stays after a
-    /// [launch](crate::GraphExec::launch), and the next one frees it at its beginning. Without this
-    /// it is freed right behind the launch.
+    /// Keeps memory that the graph allocates and does not free after a
+    /// [launch](crate::GraphExec::launch); the next launch frees it first. Without this option it
+    /// is freed right behind the launch.
     #[doc(alias = "CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH")]
+    #[doc(alias = "cudaGraphInstantiateFlagAutoFreeOnLaunch")]
     pub fn auto_free(mut self) -> Self {
         self.auto_free = true;
         self
     }
 
-    /// Kernel nodes run at the priority in their own launch configuration; without this all run at
-    /// that of the stream of the launch.
+    /// Runs each kernel node at the priority in its own launch configuration. Without this option
+    /// all run at the priority of the launch's stream.
     #[doc(alias = "CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY")]
+    #[doc(alias = "cudaGraphInstantiateFlagUseNodePriority")]
     pub fn node_priorities(mut self) -> Self {
         self.node_priorities = true;
         self
     }
 
-    /// Kernels may launch the executable, too. Only kernels, copies and fills of device or pinned
-    /// memory, and child graphs of these can be in it.
+    /// Lets kernels launch the executable, too. Such a graph can hold only kernels, copies and
+    /// fills of device or pinned memory, and child graphs of these.
     ///
     /// A kernel can launch it once it was [uploaded](crate::GraphExec::upload) or launched from the
     /// host.
     #[doc(alias = "CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH")]
+    #[doc(alias = "cudaGraphInstantiateFlagDeviceLaunch")]
+    #[doc(alias = "device graph launch")]
     pub fn device_launch(mut self) -> Self {
         self.device_launch = true;
         self
     }
 
-    /// Sends the executable to the device right away, enqueued on `stream`, as
+    /// Uploads the executable to the device right away, enqueued on `stream`, as
     /// [`GraphExec::upload`](crate::GraphExec::upload) does.
     #[doc(alias = "CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD")]
+    #[doc(alias = "cudaGraphInstantiateFlagUpload")]
     pub fn upload_on(mut self, stream: &Stream) -> Self {
         self.upload = Some(stream.clone());
         self
     }
 
-    /// Whether what the graph allocates is freed at the next launch.
+    /// Whether a launch first frees graph memory that the launch before left.
     #[must_use]
     pub fn is_auto_free(&self) -> bool {
         self.auto_free
@@ -81,12 +104,13 @@ impl InstantiateOptions {
         self.device_launch
     }
 
-    /// The stream for the upload.
+    /// The stream of the upload, if there is one.
     #[must_use]
     pub fn upload_stream(&self) -> Option<&Stream> {
         self.upload.as_ref()
     }
 
+    /// The driver's flags.
     pub(crate) fn flags(&self) -> u64 {
         let flag = |set: bool, flag: Flags| if set { u64::from(flag.0) } else { 0 };
         flag(self.auto_free, Flags::CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH)

@@ -1,4 +1,4 @@
-//! What comes of a ready-made loop or branch.
+//! Handles of ready-made loops and branches.
 
 use core::ops::Deref;
 
@@ -10,33 +10,34 @@ use crate::graph::Graph;
 use crate::graph::node::Node;
 use crate::node::WhileNode;
 
-/// The kernels by which a conditional node goes.
+/// The nodes that decide about a conditional node.
 pub(super) type Deciders = SmallVec<[Node; 2]>;
 
-/// Names the kernels that decide about a node after it.
+/// Names the deciding nodes after their conditional node.
 pub(super) fn name_deciders(deciders: &[Node], node: &Node) {
     let name = format!("decides about {}", node.name());
     deciders.iter().for_each(|decider| decider.set_name(name.clone()));
 }
 
-/// What a ready-made loop and a ready-made branch have alike.
+/// The methods that loops and branches have in common.
 macro_rules! ready_made {
     ([$($parameters:tt)*] $name:ty) => {
         impl<$($parameters)*> $name {
-            /// The same with a name for people; see [`Node::named`]. The library's own nodes then
-            /// are called as what decides about that.
+            /// Gives it a name for people; see [`Node::named`]. The library's deciding nodes are
+            /// named after it.
             pub fn named(self, name: impl Into<String>) -> Self {
                 self.node.set_name(name.into());
                 name_deciders(&self.deciders, &self.node);
                 self
             }
 
-            /// What the closure gave that filled the body; of a branch with two bodies, both.
+            /// The value returned by the closure that filled the body; for a branch with two
+            /// bodies, both.
             pub fn inside(&self) -> &R {
                 &self.inside
             }
 
-            /// [`inside`](Self::inside), with the handle given up.
+            /// Returns [`inside`](Self::inside), and gives up the handle.
             pub fn into_inside(self) -> R {
                 self.inside
             }
@@ -44,10 +45,12 @@ macro_rules! ready_made {
     };
 }
 
-/// The body of a ready-made loop, to be filled: a graph, which knows the number of the round.
+/// The body of a ready-made loop while it is filled: a [`Graph`] that knows the number of the
+/// round.
 ///
-/// Nodes of the body come before the library's own that decides about the next round, if they are
-/// added while the loop is built; see [`Frontier::while_loop`](crate::Frontier::while_loop).
+/// It dereferences to the graph, so nodes are added as anywhere: `body.root().launch(…)`. Nodes
+/// added while the loop is built come before the library's node that decides about the next round;
+/// see [`Frontier::while_loop`](crate::Frontier::while_loop).
 #[derive(Clone, Debug)]
 pub struct LoopBody {
     pub(super) graph: Graph,
@@ -55,7 +58,7 @@ pub struct LoopBody {
 }
 
 impl LoopBody {
-    /// The number of rounds done, for kernels of the body to read: in the first round 0.
+    /// The number of rounds done, for kernels of the body to read: 0 in the first round.
     #[must_use]
     pub fn rounds_done(&self) -> Slice<'_, u64> {
         self.rounds.as_slice()
@@ -70,8 +73,12 @@ impl Deref for LoopBody {
     }
 }
 
-/// A ready-made loop: its [`WhileNode`], the number of rounds it has run, and what the closure gave
-/// that filled it.
+/// A ready-made loop: its [`WhileNode`], the number of rounds it has run, and the value of the
+/// closure that filled it.
+///
+/// Made by [`Frontier::while_loop`](crate::Frontier::while_loop) and
+/// [`do_while_loop`](crate::Frontier::do_while_loop). It dereferences to the node, so
+/// `relax.then()` continues behind the loop.
 #[derive(Clone, Debug)]
 pub struct Loop<R = ()> {
     pub(super) node: WhileNode,
@@ -83,21 +90,21 @@ pub struct Loop<R = ()> {
 ready_made!([R] Loop<R>);
 
 impl<R> Loop<R> {
-    /// The number of rounds done since the loop was entered last, for kernels and copies to read:
-    /// nodes after the loop, those of the body, or work on the stream after a launch. It is set to
-    /// 0 each time the loop is entered; before the first launch, it is whatever the memory held.
+    /// The number of rounds done since the loop was last entered, for kernels and copies to read:
+    /// by nodes after the loop, in its body, or on the stream after a launch. It is reset to 0 each
+    /// time the loop is entered. Before the first launch it is undefined.
     #[must_use]
     pub fn rounds_done(&self) -> Slice<'_, u64> {
         self.rounds.as_slice()
     }
 
-    /// The number of rounds done since the loop was entered last. **Waits** for what is on the
-    /// stream, which is to be that of the launch, or one that waits for it.
+    /// The number of rounds done since the loop was last entered. **Waits** for the work on
+    /// `stream`: the stream of the launch, or one that waits for it.
     ///
-    /// Stands on what [`Slice::read_blocking`] does.
+    /// Calls the driver as [`Slice::read_blocking`] does.
     ///
     /// # Errors
-    /// What the driver answers.
+    /// The driver fails, or an earlier launch on the stream did.
     pub fn rounds_done_blocking(&self, stream: &Stream) -> Result<u64> {
         Ok(self.rounds.read_blocking(stream)?.first().copied().unwrap_or_default())
     }
@@ -111,8 +118,11 @@ impl<R> Deref for Loop<R> {
     }
 }
 
-/// A ready-made branch: its node, an [`IfNode`](crate::IfNode) or an
-/// [`IfElseNode`](crate::IfElseNode), and what the closures gave that filled it.
+/// A ready-made branch: its node, an [`IfNode`](crate::IfNode) or
+/// [`IfElseNode`](crate::IfElseNode), and the values of the closures that filled it.
+///
+/// Made by [`Frontier::if_then`](crate::Frontier::if_then) and
+/// [`if_then_else`](crate::Frontier::if_then_else). It dereferences to the node.
 #[derive(Clone, Debug)]
 pub struct Branch<N, R = ()> {
     pub(super) node: N,

@@ -1,20 +1,28 @@
-//! Loops and branches without device code of the user's: the library's own kernels look at a number
-//! in memory and decide.
+//! Ready-made loops and branches: kernels of this library compare a number in memory and decide.
+//!
+//! | File | Contents |
+//! | --- | --- |
+//! | `mod.rs` | `Frontier::while_loop`, `if_then` and so on |
+//! | [`test`](mod@test) | tests of numbers in memory |
+//! | [`handle`] | the handles: `Loop`, `Branch`, `LoopBody` |
+//! | [`builder`] | adds the nodes, all or nothing |
+//! | [`decider`] | the kernels that decide |
+//! | [`placeholder`] | nodes in place of those that the driver lacks |
+//! | [`host`] | the host loop, which runs graphs with placeholders |
 
-mod building;
-mod decide;
+mod builder;
+mod decider;
 mod handle;
 pub(crate) mod host;
-mod place_holder;
-mod ready_made;
+mod placeholder;
 mod test;
 
 pub use handle::{Branch, Loop, LoopBody};
 pub use test::{Repeat, Test, Testable};
 
-use building::{Building, Failed};
+use builder::{ConditionalBuilder, FillError};
 use cuda_handles::NodeMemory;
-use decide::{Decider, Rounds};
+use decider::{Decider, RoundCounter};
 
 use crate::build::frontier::Frontier;
 use crate::error::{Error, Result};
@@ -24,8 +32,8 @@ use crate::state::loop_control::DecisionPoint;
 use crate::state::params::ConditionalKind;
 
 impl Frontier<'_> {
-    /// Adds a loop that runs its body as long as a number in memory passes a test, which may be no
-    /// time. The closure fills the body.
+    /// Adds a loop that runs its body while a number in memory passes a test, perhaps never. The
+    /// closure fills the body.
     ///
     /// ```no_run
     /// # use cuda_graph::Test;
@@ -36,8 +44,8 @@ impl Frontier<'_> {
     /// # }
     /// # fn main() {}
     /// # fn example(
-    /// #     graph: &cuda_graph::Graph, stream: &cuda_handles::Stream, step: &step, values: &cuda_handles::Buffer<f32>,
-    /// #     change: &cuda_handles::Buffer<f32>,
+    /// #     graph: &cuda_graph::Graph, stream: &cuda_handles::Stream, step: &step,
+    /// #     values: &cuda_handles::Buffer<f32>, change: &cuda_handles::Buffer<f32>,
     /// # ) -> cuda_graph::Result<()> {
     /// let going = Test::greater(change, 1e-6).limit(1000);
     /// let relax = graph.root().fill(change, 1.0)?.then().while_loop(going, |body| {
@@ -49,32 +57,39 @@ impl Frontier<'_> {
     /// # }
     /// ```
     ///
-    /// The number is looked at when the graph gets to the loop, and again after each round: by one
-    /// kernel of the library's before the loop, and one in the body, which comes after all that the
-    /// closure has put there. In a body of another loop, it begins anew in each round of that. What
-    /// the closure returns is in [`Loop::inside`]; if it ends with adding a node, nothing more need
-    /// be written. The body can be filled with [what bodies hold](crate::WhileNode::body). What is
-    /// added to it after the closure has returned runs beside the decision, or after it
-    /// ([`Graph::after`]), and is no part of it.
+    /// One kernel of the library compares the number before the loop, and another one after each
+    /// round, behind everything that the closure added to the body. Within the body of another
+    /// loop, the loop starts anew in each round of that. [`Loop::inside`] has what the closure
+    /// returns; a closure that ends with adding a node needs nothing else. The body holds [what
+    /// bodies can hold](crate::WhileNode::body). Nodes that are added to it after the closure has
+    /// returned run concurrently with the decision or after it ([`Graph::after`]), and do not
+    /// affect it.
     ///
     /// The example `heat_loop` is a whole program around such a loop.
     ///
     /// May **wait** for the device, as it allocates memory for the [count of
-    /// rounds](Loop::rounds_done). Stands on `cuGraphConditionalHandleCreate` and `cuGraphAddNode`,
-    /// CUDA 12.3. On an older driver, the loop is drawn all the same, with an empty node of the
-    /// driver's in its place, and `cuGraphCreate` for its body: the host can [run
-    /// it](Graph::instantiate_with_fallback), and nothing else can ([`Error::NeedsHost`]).
+    /// rounds](Loop::rounds_done). Calls `cuGraphConditionalHandleCreate` and `cuGraphAddNode`
+    /// (CUDA 12.3).
+    ///
+    /// With an older driver the loop can be built all the same, as an empty node with a graph of
+    /// its own (`cuGraphCreate`). The host can [run it](Graph::instantiate_with_fallback);
+    /// everything else refuses it ([`Error::NeedsHost`]).
     ///
     /// # Errors
-    /// Those of the closure; an older driver, where other code has the graph ([`Error::TooOld`]);
-    /// memory without elements ([`Error::NothingToTest`]) or of another context; a frontier with
-    /// other edges than full ones; the closure has removed the loop; or what the driver answers.
-    /// Whatever fails, all that was added here is taken out again, also if the closure panics; what
-    /// the closure has done elsewhere stays. Its condition waits for the next ready-made loop or
-    /// branch of the graph: until then, the graph cannot be instantiated
-    /// ([`Error::UnusedCondition`]), as the driver cannot take conditions back.
+    /// - The closure fails.
+    /// - [`Error::NothingToTest`]: the memory has no elements. Or it is of another context.
+    /// - [`Error::TooOld`]: the driver lacks the node, and other code has the graph.
+    /// - The frontier has edges other than full ones, or the closure has removed the loop.
+    /// - The driver fails.
+    ///
+    /// Whatever fails, everything added here is removed again, also if the closure panics; what the
+    /// closure has done elsewhere stays. The condition is kept for the next ready-made loop or
+    /// branch of the graph, as the driver cannot destroy conditions. Until it is used, the graph
+    /// cannot be instantiated ([`Error::UnusedCondition`]).
     #[doc(alias = "cuGraphAddNode")]
     #[doc(alias = "CU_GRAPH_COND_TYPE_WHILE")]
+    #[doc(alias = "cudaGraphCondTypeWhile")]
+    #[doc(alias = "conditional node")]
     pub fn while_loop<'m, R, E: From<Error>>(
         &self,
         going: impl Into<Repeat<'m>>,
@@ -83,15 +98,16 @@ impl Frontier<'_> {
         self.repeat(DecisionPoint::BeforeWhile, going.into(), fill)
     }
 
-    /// Adds a loop that runs its body once, and then again as long as a number in memory passes a
-    /// test; see [`while_loop`](Self::while_loop). Of the same body and the same test, it is the
-    /// loop for a number that the body itself computes.
+    /// Adds a loop that runs its body once, and then again while a number in memory passes a test;
+    /// see [`while_loop`](Self::while_loop). It suits a number that the body itself computes.
     ///
     /// # Errors
-    /// As for [`while_loop`](Self::while_loop); a limit of 0 rounds, as there is at least one
-    /// ([`Error::NoRounds`]).
+    /// As for [`while_loop`](Self::while_loop). [`Error::NoRounds`]: the limit is 0 rounds, but
+    /// there is at least one.
     #[doc(alias = "cuGraphAddNode")]
     #[doc(alias = "CU_GRAPH_COND_TYPE_WHILE")]
+    #[doc(alias = "cudaGraphCondTypeWhile")]
+    #[doc(alias = "conditional node")]
     pub fn do_while_loop<'m, R, E: From<Error>>(
         &self,
         going: impl Into<Repeat<'m>>,
@@ -105,68 +121,78 @@ impl Frontier<'_> {
     ///
     /// ```no_run
     /// # use cuda_graph::{Graph, Test};
-    /// # fn example(graph: &Graph, errors: &cuda_handles::Buffer<u32>, values: &cuda_handles::Buffer<f32>) -> cuda_graph::Result<()> {
+    /// # fn example(
+    /// #     graph: &Graph, errors: &cuda_handles::Buffer<u32>, values: &cuda_handles::Buffer<f32>
+    /// # ) -> cuda_graph::Result<()> {
     /// graph.root().if_then(Test::at_least(errors, 10), |body| body.root().fill(values, 0.0))?;
     /// # Ok(())
     /// # }
     /// ```
     ///
-    /// The number is looked at when the graph gets there, by one kernel of the library's before the
-    /// branch. What the closure returns is in [`Branch::inside`].
+    /// One kernel of the library compares the number before the branch. [`Branch::inside`] has what
+    /// the closure returns.
     ///
-    /// Stands on `cuGraphConditionalHandleCreate` and `cuGraphAddNode`, CUDA 12.3; on an older
-    /// driver it is drawn for the host, as a [loop](Self::while_loop) is.
+    /// Calls `cuGraphConditionalHandleCreate` and `cuGraphAddNode` (CUDA 12.3). With an older
+    /// driver the host can run it, as a [loop](Self::while_loop).
     ///
     /// # Errors
     /// As for [`while_loop`](Self::while_loop).
     #[doc(alias = "cuGraphAddNode")]
     #[doc(alias = "CU_GRAPH_COND_TYPE_IF")]
+    #[doc(alias = "cudaGraphCondTypeIf")]
+    #[doc(alias = "conditional node")]
     pub fn if_then<R, E: From<Error>>(
         &self,
         test: Test<'_>,
         fill: impl FnOnce(&Graph) -> Result<R, E>,
     ) -> Result<Branch<IfNode, R>, E> {
-        let building = self.branch(ConditionalKind::If, test)?;
-        let filled = fill_body(&building, 0, fill);
-        let (node, deciders, inside) = building.end(filled)?;
+        let builder = self.branch(ConditionalKind::If, test)?;
+        let filled = fill_body(&builder, 0, fill);
+        let (node, deciders, inside) = builder.finish(filled)?;
         Ok(Branch { node: IfNode::wrap(node), deciders, inside })
     }
 
-    /// Adds a branch that runs the one of two bodies if a number in memory passes a test, else the
-    /// other. One closure after the other fills them.
+    /// Adds a branch that runs one of two bodies: the first if a number in memory passes a test,
+    /// otherwise the second. Two closures fill them, one after the other.
     ///
     /// ```no_run
     /// # use cuda_graph::{Graph, Test};
     /// # fn example(
-    /// #     graph: &Graph, middle: &cuda_handles::Buffer<f64>, low: &cuda_handles::Buffer<f64>, high: &cuda_handles::Buffer<f64>
+    /// #     graph: &Graph, middle: &cuda_handles::Buffer<f64>, low: &cuda_handles::Buffer<f64>,
+    /// #     high: &cuda_handles::Buffer<f64>
     /// # ) -> cuda_graph::Result<()> {
     /// let is_below = Test::less(middle, 0.0);
-    /// graph.root().if_then_else(is_below, |then| then.root().copy(middle, low), |or| or.root().copy(middle, high))?;
+    /// graph.root().if_then_else(
+    ///     is_below,
+    ///     |then| then.root().copy(middle, low),
+    ///     |otherwise| otherwise.root().copy(middle, high),
+    /// )?;
     /// # Ok(())
     /// # }
     /// ```
     ///
-    /// Otherwise as [`if_then`](Self::if_then), but for the driver by which the device can decide:
-    /// CUDA 12.8.
+    /// Otherwise as [`if_then`](Self::if_then). The device decides from CUDA 12.8 on.
     ///
     /// # Errors
     /// As for [`while_loop`](Self::while_loop).
     #[doc(alias = "cuGraphAddNode")]
     #[doc(alias = "CU_GRAPH_COND_TYPE_IF")]
+    #[doc(alias = "cudaGraphCondTypeIf")]
+    #[doc(alias = "conditional node")]
     pub fn if_then_else<R, S, E: From<Error>>(
         &self,
         test: Test<'_>,
         then: impl FnOnce(&Graph) -> Result<R, E>,
         otherwise: impl FnOnce(&Graph) -> Result<S, E>,
     ) -> Result<Branch<IfElseNode, (R, S)>, E> {
-        let building = self.branch(ConditionalKind::IfElse, test)?;
+        let builder = self.branch(ConditionalKind::IfElse, test)?;
         let filled =
-            fill_body(&building, 0, then).and_then(|first| Ok((first, fill_body(&building, 1, otherwise)?)));
-        let (node, deciders, inside) = building.end(filled)?;
+            fill_body(&builder, 0, then).and_then(|first| Ok((first, fill_body(&builder, 1, otherwise)?)));
+        let (node, deciders, inside) = builder.finish(filled)?;
         Ok(Branch { node: IfElseNode::wrap(node), deciders, inside })
     }
 
-    /// [`while_loop`](Self::while_loop) as long as a number is not 0.
+    /// [`while_loop`](Self::while_loop) while a number is not 0.
     ///
     /// # Errors
     /// As for [`while_loop`](Self::while_loop).
@@ -178,7 +204,7 @@ impl Frontier<'_> {
         self.while_loop(Test::nonzero(found), fill)
     }
 
-    /// [`do_while_loop`](Self::do_while_loop) as long as a number is not 0.
+    /// [`do_while_loop`](Self::do_while_loop) while a number is not 0.
     ///
     /// # Errors
     /// As for [`while_loop`](Self::while_loop).
@@ -190,7 +216,7 @@ impl Frontier<'_> {
         self.do_while_loop(Test::nonzero(found), fill)
     }
 
-    /// [`if_then`](Self::if_then) where a number is not 0.
+    /// [`if_then`](Self::if_then) for a number that is not 0.
     ///
     /// # Errors
     /// As for [`while_loop`](Self::while_loop).
@@ -202,46 +228,46 @@ impl Frontier<'_> {
         self.if_then(Test::nonzero(found), fill)
     }
 
-    fn branch(&self, class: ConditionalKind, test: Test<'_>) -> Result<Building<'_>> {
-        let decider = Decider::of(self.graph(), test, self.needs_place_holder(class)?)?;
-        Building::begin(self, class, &decider, DecisionPoint::Branch)
+    fn branch(&self, kind: ConditionalKind, test: Test<'_>) -> Result<ConditionalBuilder<'_>> {
+        let decider = Decider::of(self.graph(), test, self.needs_place_holder(kind)?)?;
+        ConditionalBuilder::begin(self, kind, &decider, DecisionPoint::Branch)
     }
 
     fn repeat<R, E: From<Error>>(
         &self,
-        stand: DecisionPoint,
+        point: DecisionPoint,
         Repeat { test, limit }: Repeat<'_>,
         fill: impl FnOnce(&LoopBody) -> Result<R, E>,
     ) -> Result<Loop<R>, E> {
-        if stand == DecisionPoint::BeforeDoWhile && limit == 0 {
+        if point == DecisionPoint::BeforeDoWhile && limit == 0 {
             return Err(Error::NoRounds.into());
         }
         let decider = Decider::of(self.graph(), test, self.needs_place_holder(ConditionalKind::While)?)?;
         let rounds = self.graph().context().alloc_blocking::<u64>(1).map_err(Error::from)?;
-        let decider = decider.counting(Rounds { count: rounds.clone(), limit });
-        let mut building = Building::begin(self, ConditionalKind::While, &decider, stand)?;
-        let filled = fill_loop(&mut building, &decider, &rounds, fill);
-        let (node, deciders, inside) = building.end(filled)?;
+        let decider = decider.counting(RoundCounter { count: rounds.clone(), limit });
+        let mut builder = ConditionalBuilder::begin(self, ConditionalKind::While, &decider, point)?;
+        let filled = fill_loop(&mut builder, &decider, &rounds, fill);
+        let (node, deciders, inside) = builder.finish(filled)?;
         Ok(Loop { node: WhileNode::wrap(node), deciders, rounds, inside })
     }
 }
 
 fn fill_body<R, E>(
-    building: &Building<'_>,
+    builder: &ConditionalBuilder<'_>,
     index: usize,
     fill: impl FnOnce(&Graph) -> Result<R, E>,
-) -> Result<R, Failed<E>> {
-    fill(&building.body(index)?).map_err(Failed::Closure)
+) -> Result<R, FillError<E>> {
+    fill(&builder.body(index)?).map_err(FillError::Closure)
 }
 
 fn fill_loop<R, E>(
-    building: &mut Building<'_>,
+    builder: &mut ConditionalBuilder<'_>,
     decider: &Decider<'_>,
     rounds: &cuda_handles::Buffer<u64>,
     fill: impl FnOnce(&LoopBody) -> Result<R, E>,
-) -> Result<R, Failed<E>> {
-    let body = LoopBody { graph: building.body(0)?, rounds: rounds.clone() };
-    let inside = fill(&body).map_err(Failed::Closure)?;
-    building.decide_after(&body, decider)?;
+) -> Result<R, FillError<E>> {
+    let body = LoopBody { graph: builder.body(0)?, rounds: rounds.clone() };
+    let inside = fill(&body).map_err(FillError::Closure)?;
+    builder.decide_after(&body, decider)?;
     Ok(inside)
 }

@@ -1,4 +1,4 @@
-//! What a ready-made loop or branch looks at.
+//! Tests of numbers in memory, which decide about loops and branches.
 
 use cuda_handles::{Buffer, Context, Element, NodeMemory, Slice, Stream, WrongContext};
 use cuda_launch::{Memory, Params};
@@ -17,25 +17,25 @@ mod sealed {
     }
 }
 
-/// A number that a [`Test`] can compare: `u32`, `i32`, `u64`, `i64`, `f32` and `f64`.
+/// Numbers that a [`Test`] can compare: `u32`, `i32`, `u64`, `i64`, `f32` and `f64`.
 pub trait Testable: Element + sealed::Sealed {}
 
 macro_rules! testable {
     ($($variant:ident $number:ident $kernel:literal),*) => {
-        /// The memory whose first element is compared, and with what.
+        /// The memory whose first element is compared, and the value to compare it with.
         #[doc(hidden)]
         #[derive(Clone, Copy, Debug)]
         pub enum Operands<'m> {
             $($variant(Slice<'m, $number>, $number)),*
         }
 
-        /// The same, kept alive.
+        /// The same, with the memory kept alive.
         #[derive(Debug)]
-        enum Kept {
+        enum OwnedOperands {
             $($variant(Buffer<$number>, $number)),*
         }
 
-        impl Kept {
+        impl OwnedOperands {
             fn memory(&self) -> Memory<'_> {
                 match self { $(Self::$variant(memory, _) => Memory {
                     allocation: memory.allocation(),
@@ -45,7 +45,8 @@ macro_rules! testable {
                 }),* }
             }
 
-            /// Whether what is in the memory, in the order of a stream, compares so. Waits for it.
+            /// Whether the comparison holds for the memory, in the order of a stream. Waits for the
+            /// stream.
             fn compare_blocking(&self, comparison: Comparison, stream: &Stream) -> Result<bool> {
                 Ok(match self { $(
                     Self::$variant(memory, value) => {
@@ -70,7 +71,7 @@ macro_rules! testable {
         )*
 
         impl<'m> Operands<'m> {
-            /// The kernel that compares such numbers.
+            /// The name of the kernel that compares such numbers.
             fn kernel(&self) -> &'static str {
                 match self { $(Self::$variant(..) => $kernel),* }
             }
@@ -83,13 +84,13 @@ macro_rules! testable {
                 match self { $(Self::$variant(found, _) => found.allocation().context()),* }
             }
 
-            fn keep(&self) -> Result<Kept> {
+            fn keep(&self) -> Result<OwnedOperands> {
                 Ok(match *self {
-                    $(Self::$variant(found, value) => Kept::$variant(found.slice(..1)?.to_buffer(), value)),*
+                    $(Self::$variant(found, value) => OwnedOperands::$variant(found.slice(..1)?.to_buffer(), value)),*
                 })
             }
 
-            /// The element that is looked at.
+            /// The element that is compared.
             fn memory(&self) -> Memory<'m> {
                 match self { $(Self::$variant(found, _) => Memory {
                     allocation: found.allocation(),
@@ -119,7 +120,7 @@ testable!(
     F64 f64 "decide_f64"
 );
 
-/// How the element is compared; the numbers are those in `kernels/conditions.cu`.
+/// The comparison; `kernels/conditions.cu` has the same numbers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Comparison {
     Equal,
@@ -143,14 +144,14 @@ impl Comparison {
     }
 }
 
-/// A test with its memory kept alive, for the host to make.
+/// A test that keeps its memory alive, for the host to evaluate.
 #[derive(Debug)]
-pub(super) struct Held {
-    memory: Kept,
+pub(super) struct OwnedTest {
+    memory: OwnedOperands,
     comparison: Comparison,
 }
 
-impl HostPredicate for Held {
+impl HostPredicate for OwnedTest {
     fn ask_blocking(&self, stream: &Stream) -> Result<bool> {
         self.memory.compare_blocking(self.comparison, stream)
     }
@@ -160,14 +161,14 @@ impl HostPredicate for Held {
     }
 }
 
-/// A question about one number in device memory, by which a loop or a branch goes: is the first
-/// element less than a value, and so on.
+/// A comparison of one number in device memory with a value, which decides about a loop or branch.
 ///
-/// The memory is a [`Buffer`](cuda_handles::Buffer), a [`Slice`] of one, [shared pinned
-/// memory](cuda_handles::SharedHostBuffer) or memory [of the graph
-/// itself](cuda_handles::GraphBuffer). It is looked at on the device each time the graph gets
-/// there, and kept alive by the nodes that do it. Floating point numbers compare as in Rust: a NaN
-/// is neither less nor greater than anything, nor equal, but not equal to everything, and not zero.
+/// The number is the first element of a [`Buffer`], a [`Slice`] of one,
+/// [shared pinned memory](cuda_handles::SharedHostBuffer) or memory [of the graph
+/// itself](cuda_handles::GraphBuffer). A kernel of the library reads it on the device each time the
+/// graph gets to the loop or branch; its node keeps the memory alive. Floating point numbers
+/// compare as in Rust: a NaN is not less than, greater than or equal to anything, but not equal to
+/// everything, and so not zero.
 ///
 /// ```
 /// # use cuda_graph::Test;
@@ -189,59 +190,59 @@ impl<'m> Test<'m> {
         Self { operands: T::operands(found.operand(), value), comparison }
     }
 
-    /// Is the number not 0?
+    /// Whether the number is not 0.
     pub fn nonzero<T: Testable>(found: impl NodeMemory<'m, T>) -> Self {
         Self::not_equal(found, T::ZERO)
     }
 
-    /// Is the number 0?
+    /// Whether the number is 0.
     pub fn zero<T: Testable>(found: impl NodeMemory<'m, T>) -> Self {
         Self::equal(found, T::ZERO)
     }
 
-    /// Is the number `value`?
+    /// Whether the number equals `value`.
     pub fn equal<T: Testable>(found: impl NodeMemory<'m, T>, value: T) -> Self {
         Self::new(found, Comparison::Equal, value)
     }
 
-    /// Is the number another one than `value`?
+    /// Whether the number differs from `value`.
     pub fn not_equal<T: Testable>(found: impl NodeMemory<'m, T>, value: T) -> Self {
         Self::new(found, Comparison::NotEqual, value)
     }
 
-    /// Is the number less than `value`?
+    /// Whether the number is less than `value`.
     pub fn less<T: Testable>(found: impl NodeMemory<'m, T>, value: T) -> Self {
         Self::new(found, Comparison::Less, value)
     }
 
-    /// Is the number `value` or less?
+    /// Whether the number is at most `value`.
     pub fn at_most<T: Testable>(found: impl NodeMemory<'m, T>, value: T) -> Self {
         Self::new(found, Comparison::AtMost, value)
     }
 
-    /// Is the number greater than `value`?
+    /// Whether the number is greater than `value`.
     pub fn greater<T: Testable>(found: impl NodeMemory<'m, T>, value: T) -> Self {
         Self::new(found, Comparison::Greater, value)
     }
 
-    /// Is the number `value` or greater?
+    /// Whether the number is at least `value`.
     pub fn at_least<T: Testable>(found: impl NodeMemory<'m, T>, value: T) -> Self {
         Self::new(found, Comparison::AtLeast, value)
     }
 
-    /// As long as the answer is yes, but at most `rounds` times each time the loop is entered. With
-    /// 0 there is no round; a [`do_while_loop`](crate::Frontier::do_while_loop), which has at least
-    /// one, refuses that ([`Error::NoRounds`](crate::Error::NoRounds)).
+    /// Repeats a loop while the test holds, but at most `rounds` times each time it is entered.
+    /// With 0 there is no round; a [`do_while_loop`](crate::Frontier::do_while_loop), which has at
+    /// least one, refuses that ([`Error::NoRounds`]).
     pub fn limit(self, rounds: u64) -> Repeat<'m> {
         Repeat { test: self, limit: rounds }
     }
 
-    /// The library's kernel that answers it.
+    /// The name of the library's kernel that evaluates it.
     pub(super) fn kernel(&self) -> &'static str {
         self.operands.kernel()
     }
 
-    /// Refuses memory of another context, and none at all.
+    /// Refuses memory of another context, and empty memory.
     pub(super) fn check(&self, context: &Context) -> Result<()> {
         if self.operands.is_empty() {
             return Err(Error::NothingToTest);
@@ -250,9 +251,9 @@ impl<'m> Test<'m> {
         ensure_memory(context, self.operands.context(), WHAT, WrongContext::MEMORY)
     }
 
-    /// The same with its memory kept alive.
-    pub(super) fn held(&self) -> Result<Held> {
-        Ok(Held { memory: self.operands.keep()?, comparison: self.comparison })
+    /// The test with its memory kept alive.
+    pub(super) fn owned(&self) -> Result<OwnedTest> {
+        Ok(OwnedTest { memory: self.operands.keep()?, comparison: self.comparison })
     }
 
     /// The memory that the kernel reads.
@@ -268,8 +269,8 @@ impl<'m> Test<'m> {
     }
 }
 
-/// How long a loop goes on: as long as a [`Test`] says yes, and perhaps only so many rounds. Made
-/// of a test, by itself or by [`Test::limit`].
+/// The condition of a loop: a [`Test`], perhaps with a limit of rounds. Made from a test, or by
+/// [`Test::limit`].
 #[derive(Clone, Copy, Debug)]
 #[must_use = "this does nothing by itself; give it to a loop"]
 pub struct Repeat<'m> {

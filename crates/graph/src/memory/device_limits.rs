@@ -1,4 +1,4 @@
-//! How much memory devices have.
+//! The total memory of devices, which limits allocation nodes.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -7,12 +7,12 @@ use cuda_handles::{Context, Device};
 use crate::alloc_options::{AllocOptions, AllocPlace};
 use crate::error::{Error, Result};
 
-/// What is known already: it does not change, and an allocation node is to cost one call.
-static KNOWN: Mutex<Vec<(Device, usize)>> = Mutex::new(Vec::new());
+/// Totals queried so far. They do not change, and adding an allocation node is to cost one call.
+static TOTALS: Mutex<Vec<(Device, usize)>> = Mutex::new(Vec::new());
 
 impl AllocOptions {
-    /// Refuses an allocation node of more memory than its device has: a launch of that would keep
-    /// all memory of the device reserved until the process ends.
+    /// Refuses an allocation node of more memory than its device has: a launch would keep all
+    /// memory of the device reserved until the process ends.
     pub(crate) fn ensure_room(&self, context: &Context, bytes: usize) -> Result<()> {
         let device = match self.place() {
             AllocPlace::Here => context.device(),
@@ -29,12 +29,12 @@ impl AllocOptions {
 fn total(device: Device) -> Result<usize> {
     let find =
         |known: &[(Device, usize)]| known.iter().find(|(one, _)| *one == device).map(|(_, total)| *total);
-    if let Some(total) = find(&KNOWN.lock().unwrap_or_else(PoisonError::into_inner)) {
+    if let Some(total) = find(&TOTALS.lock().unwrap_or_else(PoisonError::into_inner)) {
         return Ok(total);
     }
-    // Without the lock.
+    // Queried without the lock.
     let total = device.total_memory()?;
-    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut known = TOTALS.lock().unwrap_or_else(PoisonError::into_inner);
     if find(&known).is_none() {
         known.push((device, total));
     }

@@ -1,21 +1,22 @@
-//! Which nodes of a graph surely end before others start.
+//! Which nodes of a graph end before others start, whatever happens.
 
-/// An edge of a graph, by the numbers of its nodes: its second node starts once the first has
-/// ended, or, if it is no full one, at some point after that one started.
+use crate::toposort::{self, Successors};
+
+/// An edge of a graph, by the numbers of its nodes. The second node starts after the first has
+/// ended; or, if the edge is not full, at some point after the first has started.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Wait {
+pub(crate) struct Dependency {
     pub(crate) from: u32,
     pub(crate) to: u32,
     pub(crate) full: bool,
 }
 
-/// For each pair of different nodes whether the first ends before the second starts, whatever
-/// happens. In a graph with a cycle it is taken to be so for all: that is another fault.
+/// For each pair of different nodes, whether the first ends before the second starts, whatever
+/// happens. In a graph with a cycle, which is an error of its own, the answer is yes for all.
 ///
-/// All pairs with the same first node, or with the same second one, cost a 64th of one walk over
-/// the graph: whichever are fewer.
-pub(crate) fn ends_before(nodes: usize, waits: &[Wait], pairs: &[(u32, u32)]) -> Vec<bool> {
-    let Some(sorted) = sorted(nodes, waits) else { return vec![true; pairs.len()] };
+/// Up to 64 first nodes, or 64 second nodes, whichever are fewer, share one walk over the graph.
+pub(crate) fn ends_before(nodes: usize, edges: &[Dependency], pairs: &[(u32, u32)]) -> Vec<bool> {
+    let Some(sorted) = sorted(nodes, edges) else { return vec![true; pairs.len()] };
     let distinct = |nodes: &mut dyn Iterator<Item = u32>| {
         let mut nodes: Vec<u32> = nodes.collect();
         nodes.sort_unstable();
@@ -28,20 +29,20 @@ pub(crate) fn ends_before(nodes: usize, waits: &[Wait], pairs: &[(u32, u32)]) ->
     if firsts.len() <= seconds.len() {
         for some in firsts.chunks(64) {
             let after = starts_after(nodes, &sorted, some);
-            note(&mut found, pairs, some, |&(first, second)| (first, after[second as usize]));
+            fill_in(&mut found, pairs, some, |&(first, second)| (first, after[second as usize]));
         }
     } else {
         for some in seconds.chunks(64) {
             let before = end_before(nodes, &sorted, some);
-            note(&mut found, pairs, some, |&(first, second)| (second, before[first as usize]));
+            fill_in(&mut found, pairs, some, |&(first, second)| (second, before[first as usize]));
         }
     }
     found
 }
 
-/// Enters what was found for the pairs with one of `some` nodes. `look` tells that node of a pair,
-/// and the bits of the other.
-fn note(found: &mut [bool], pairs: &[(u32, u32)], some: &[u32], look: impl Fn(&(u32, u32)) -> (u32, u64)) {
+/// Fills in the answers for the pairs with one of `some` nodes. `look` returns that node of a pair,
+/// and the bits of the other node.
+fn fill_in(found: &mut [bool], pairs: &[(u32, u32)], some: &[u32], look: impl Fn(&(u32, u32)) -> (u32, u64)) {
     for (found, pair) in found.iter_mut().zip(pairs) {
         let (node, bits) = look(pair);
         if let Ok(bit) = some.binary_search(&node) {
@@ -50,26 +51,26 @@ fn note(found: &mut [bool], pairs: &[(u32, u32)], some: &[u32], look: impl Fn(&(
     }
 }
 
-/// For each node after the end of which of `some` nodes, as bits, it starts.
-fn starts_after(nodes: usize, sorted: &[Wait], some: &[u32]) -> Vec<u64> {
+/// For each node, which of `some` nodes end before it starts, as bits.
+fn starts_after(nodes: usize, sorted: &[Dependency], some: &[u32]) -> Vec<u64> {
     let own = own_bits(nodes, some);
     let mut bits = vec![0_u64; nodes];
-    for &Wait { from, to, full } in sorted {
+    for &Dependency { from, to, full } in sorted {
         let more = bits[from as usize] | if full { own[from as usize] } else { 0 };
         bits[to as usize] |= more;
     }
     bits
 }
 
-/// For each node before the start of which of `some` nodes, as bits, it ends.
-fn end_before(nodes: usize, sorted: &[Wait], some: &[u32]) -> Vec<u64> {
+/// For each node, which of `some` nodes start after it has ended, as bits.
+fn end_before(nodes: usize, sorted: &[Dependency], some: &[u32]) -> Vec<u64> {
     let (mut starts, mut ends) = (own_bits(nodes, some), vec![0_u64; nodes]);
-    for &Wait { from, to, full } in sorted.iter().rev() {
+    for &Dependency { from, to, full } in sorted.iter().rev() {
         let more = starts[to as usize];
         if full {
             ends[from as usize] |= more;
         }
-        // Whatever the edge says, its second node does not start before the first.
+        // Over an edge of any kind, the second node does not start before the first.
         starts[from as usize] |= more;
     }
     ends
@@ -83,52 +84,34 @@ fn own_bits(nodes: usize, some: &[u32]) -> Vec<u64> {
     own
 }
 
-/// The edges, those from a node after all those to it; `None` if there is a cycle.
-fn sorted(nodes: usize, waits: &[Wait]) -> Option<Vec<Wait>> {
-    let mut first = vec![0_usize; nodes + 1];
-    for wait in waits {
-        first[wait.from as usize + 1] += 1;
+/// The edges in an order in which those that enter a node come before those that leave it; `None`
+/// if the graph has a cycle.
+fn sorted(nodes: usize, edges: &[Dependency]) -> Option<Vec<Dependency>> {
+    let order = toposort::sort(&Successors::new(nodes, edges.iter().map(|edge| (edge.from, edge.to))))?;
+    let mut places = vec![0_u32; nodes];
+    for (place, node) in (0..).zip(order) {
+        places[node as usize] = place;
     }
-    for node in 0..nodes {
-        first[node + 1] += first[node];
-    }
-    let (mut next, mut leaving) = (first.clone(), waits.to_vec());
-    for wait in waits {
-        let place = &mut next[wait.from as usize];
-        leaving[*place] = *wait;
-        *place += 1;
-    }
-    let mut waits_for = vec![0_usize; nodes];
-    waits.iter().for_each(|wait| waits_for[wait.to as usize] += 1);
-    let mut ready: Vec<u32> = (0..nodes as u32).filter(|node| waits_for[*node as usize] == 0).collect();
-    let mut sorted = Vec::with_capacity(waits.len());
-    while let Some(node) = ready.pop() {
-        for wait in &leaving[first[node as usize]..first[node as usize + 1]] {
-            sorted.push(*wait);
-            let left = &mut waits_for[wait.to as usize];
-            *left -= 1;
-            if *left == 0 {
-                ready.push(wait.to);
-            }
-        }
-    }
-    (sorted.len() == waits.len()).then_some(sorted)
+    // The numbers of the edges, by the places of the nodes they leave.
+    let numbers = edges.iter().zip(0..).map(|(edge, number)| (places[edge.from as usize], number));
+    let numbers = Successors::new(nodes, numbers);
+    Some(numbers.targets().iter().map(|number| edges[*number as usize]).collect())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// By its definition: a way from the first that begins with a full edge.
-    fn walked(waits: &[Wait], (first, second): (u32, u32)) -> bool {
-        let start = waits.iter().filter(|wait| wait.from == first && wait.full).map(|wait| wait.to);
+    /// By definition: a path from the first node to the second that begins with a full edge.
+    fn walked(edges: &[Dependency], (first, second): (u32, u32)) -> bool {
+        let start = edges.iter().filter(|edge| edge.from == first && edge.full).map(|edge| edge.to);
         let (mut waiting, mut seen) = (start.collect::<Vec<_>>(), std::collections::HashSet::new());
         while let Some(node) = waiting.pop() {
             if node == second {
                 return true;
             }
             if seen.insert(node) {
-                waiting.extend(waits.iter().filter(|wait| wait.from == node).map(|wait| wait.to));
+                waiting.extend(edges.iter().filter(|edge| edge.from == node).map(|edge| edge.to));
             }
         }
         false
@@ -143,7 +126,7 @@ mod tests {
         };
         for round in 0..200 {
             let nodes = 2 + random(150);
-            // Numbers say nothing of the order.
+            // Numbers are independent of the order.
             let name: Vec<u32> = {
                 let mut names: Vec<u32> = (0..nodes as u32).collect();
                 for place in (1..names.len()).rev() {
@@ -151,12 +134,12 @@ mod tests {
                 }
                 names
             };
-            let mut waits = Vec::new();
+            let mut edges = Vec::new();
             for _ in 0..random(3 * nodes) {
                 let (a, b) = (random(nodes) as usize, random(nodes) as usize);
                 let full = random(3) > 0;
                 if a != b {
-                    waits.push(Wait { from: name[a.min(b)], to: name[a.max(b)], full });
+                    edges.push(Dependency { from: name[a.min(b)], to: name[a.max(b)], full });
                 }
             }
             let mut pairs: Vec<(u32, u32)> = Vec::new();
@@ -167,24 +150,24 @@ mod tests {
                     pairs.push(if round % 2 == 0 { (few, any) } else { (any, few) });
                 }
             }
-            let found = ends_before(nodes as usize, &waits, &pairs);
-            let expected: Vec<bool> = pairs.iter().map(|pair| walked(&waits, *pair)).collect();
-            assert_eq!(found, expected, "{waits:?} {pairs:?}");
+            let found = ends_before(nodes as usize, &edges, &pairs);
+            let expected: Vec<bool> = pairs.iter().map(|pair| walked(&edges, *pair)).collect();
+            assert_eq!(found, expected, "{edges:?} {pairs:?}");
         }
     }
 
     #[test]
     fn a_trigger_is_no_end() {
-        let wait = |from, to, full| Wait { from, to, full };
-        // 0 ends before 1 starts, which triggers 2, and 3 waits for that.
-        let waits = [wait(0, 1, true), wait(1, 2, false), wait(2, 3, true)];
+        let edge = |from, to, full| Dependency { from, to, full };
+        // 0 ends before 1 starts; 1 triggers 2; 2 ends before 3 starts.
+        let edges = [edge(0, 1, true), edge(1, 2, false), edge(2, 3, true)];
         let pairs = [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3), (3, 0)];
-        assert_eq!(ends_before(4, &waits, &pairs), [true, true, true, false, false, true, false]);
+        assert_eq!(ends_before(4, &edges, &pairs), [true, true, true, false, false, true, false]);
     }
 
     #[test]
     fn a_cycle_is_not_looked_at() {
-        let wait = |from, to| Wait { from, to, full: true };
-        assert_eq!(ends_before(3, &[wait(0, 1), wait(1, 0)], &[(2, 0)]), [true]);
+        let edge = |from, to| Dependency { from, to, full: true };
+        assert_eq!(ends_before(3, &[edge(0, 1), edge(1, 0)], &[(2, 0)]), [true]);
     }
 }

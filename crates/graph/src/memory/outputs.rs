@@ -1,100 +1,27 @@
-//! What launches leave of the memory of a graph.
+//! Outputs: graph memory that a launch left, for the caller to use.
 
 use core::fmt;
 use core::marker::PhantomData;
 use core::ops::RangeBounds;
 use std::sync::Arc;
 
-use cuda_handles::{Allocation, Buffer, Element, GraphBuffer, Slice, Stream, graph_memory};
+use cuda_handles::{Allocation, Buffer, Element, GraphBuffer, Slice, Stream};
 use cuda_launch::{Argument, In, InOut, KernelArg, Out, Params, PlainArgument};
 use cuda_sys::CUdeviceptr;
 
 use crate::error::{Error, Result};
-use crate::state::guard::GraphGuard;
-use crate::state::params::NodeParams;
+use crate::memory::output_memory::OutputMemory;
 
-/// The memory that a launch of an executable leaves.
-pub(crate) struct Outlet {
-    /// That which each launch leaves. Before the first launch, behind that also what the executable
-    /// frees and one before it has left.
-    memory: Vec<Arc<Allocation>>,
-    /// The names of the allocation nodes.
-    names: Vec<String>,
-    /// How much of it each launch leaves.
-    leaves: usize,
-    /// Whether a launch frees what the one before left.
-    frees: bool,
-    /// What the last launch left and nobody asked for, if the next one frees it.
-    left: Vec<Buffer<u8>>,
-}
-
-impl Outlet {
-    /// That of an executable made now; `None` if it frees all memory that it allocates, and nothing
-    /// was left of that before.
-    pub(crate) fn of(guard: &GraphGuard<'_>, frees: bool) -> Option<Box<Self>> {
-        let (mut memory, mut names, mut leaves) = (Vec::new(), Vec::new(), 0);
-        let mut lives = guard.memory.lives();
-        lives.sort_by_key(|life| life.free.is_some());
-        for life in lives {
-            if let Some(record) = guard.record(life.alloc)
-                && let NodeParams::Alloc { memory: one, .. } = &record.node_params
-                && (life.free.is_none() || graph_memory::was_left(one))
-            {
-                memory.push(Arc::clone(one));
-                names.push(record.display_name(life.alloc));
-                leaves += usize::from(life.free.is_none());
-            }
-        }
-        (!memory.is_empty()).then(|| Box::new(Self { memory, names, leaves, frees, left: Vec::new() }))
-    }
-
-    /// Whether there is nothing to be done about further launches.
-    pub(crate) fn is_spent(&self) -> bool {
-        self.memory.is_empty()
-    }
-
-    /// Before a launch on `stream`: what the last one left is freed, and `stream` waits for that.
-    pub(crate) fn make_ready(&self, stream: &Stream) -> Result<()> {
-        let memory: Vec<&Arc<Allocation>> = self.memory.iter().collect();
-        match graph_memory::make_ready(&memory, stream, self.frees)? {
-            None => Ok(()),
-            Some(place) => Err(Error::OutputInUse { node: self.names[place].as_str().into() }),
-        }
-    }
-
-    /// After a launch on `stream`: what it left, if somebody `asks`. Else that goes: an executable
-    /// that frees by itself keeps it for the next launch.
-    pub(crate) fn launched(&mut self, stream: &Stream, asks: bool) -> Vec<Buffer<u8>> {
-        // The next launches come after this one, which has waited for it.
-        self.memory.truncate(self.leaves);
-        self.names.truncate(self.leaves);
-        // The launch has freed it.
-        self.left.drain(..).for_each(graph_memory::forget);
-        let keeps = self.frees && !asks;
-        // SAFETY: the launch has just been enqueued; the graph does not free this memory. The next
-        // launch frees what is kept here, and that alone, since it is not made while somebody else
-        // has some.
-        let output = |memory: &Arc<Allocation>| unsafe { graph_memory::output(memory, stream, keeps) };
-        let outputs: Vec<Buffer<u8>> = self.memory.iter().filter_map(output).collect();
-        match (keeps, asks) {
-            (true, _) => self.left = outputs,
-            (false, true) => return outputs,
-            (false, false) => {}
-        }
-        Vec::new()
-    }
-}
-
-/// The memory that a launch left: what the allocation nodes of its graph have brought and no free
-/// node has freed.
+/// The graph memory that a launch left: what its allocation nodes allocated and no free node freed.
 ///
-/// Made by [`GraphExec::launch_with_outputs`](crate::GraphExec::launch_with_outputs). What is not
-/// [taken](Self::take) is freed when this is dropped. Until all is gone, the executable cannot be
-/// launched again:
+/// Returned by [`GraphExec::launch_with_outputs`](crate::GraphExec::launch_with_outputs). Memory
+/// that is not [taken](Self::take) is freed when this is dropped. Until all of it is dropped, the
+/// executable cannot be launched again:
 ///
 /// ```compile_fail,E0499
 /// # fn example(
-/// #     exec: &mut cuda_graph::GraphExec, stream: &cuda_handles::Stream, memory: &cuda_handles::GraphBuffer<u32>
+/// #     exec: &mut cuda_graph::GraphExec, stream: &cuda_handles::Stream,
+/// #     memory: &cuda_handles::GraphBuffer<u32>
 /// # ) -> cuda_graph::Result<()> {
 /// let output = exec.launch_with_outputs(stream)?.take(memory)?;
 /// exec.launch(stream)?;
@@ -107,7 +34,8 @@ impl Outlet {
 ///
 /// ```compile_fail,E0505
 /// # fn example(
-/// #     mut exec: cuda_graph::GraphExec, stream: &cuda_handles::Stream, memory: &cuda_handles::GraphBuffer<u32>
+/// #     mut exec: cuda_graph::GraphExec, stream: &cuda_handles::Stream,
+/// #     memory: &cuda_handles::GraphBuffer<u32>
 /// # ) -> cuda_graph::Result<()> {
 /// let output = exec.launch_with_outputs(stream)?.take(memory)?;
 /// drop(exec);
@@ -122,16 +50,17 @@ pub struct Outputs<'e> {
 }
 
 impl<'e> Outputs<'e> {
-    pub(crate) fn new(outlet: Option<&'e Outlet>, buffers: Vec<Buffer<u8>>) -> Self {
-        let memory = outlet.into_iter().flat_map(|outlet| outlet.memory.iter().cloned());
+    pub(crate) fn new(memory: Option<&'e OutputMemory>, buffers: Vec<Buffer<u8>>) -> Self {
+        let memory = memory.into_iter().flat_map(|memory| memory.allocations().iter().cloned());
         Self { outputs: memory.zip(buffers.into_iter().map(Some)).collect(), _exec: PhantomData }
     }
 
-    /// What was left of the memory of an allocation node.
+    /// Takes the memory of an allocation node.
     ///
     /// # Errors
-    /// The launch left none of it ([`Error::NoOutput`]): the graph frees it, or it is of another
-    /// graph. It was taken already ([`Error::OutputTaken`]).
+    /// - [`Error::NoOutput`]: the launch left no such memory. The graph frees it, or it is of
+    ///   another graph.
+    /// - [`Error::OutputTaken`]: it was taken already.
     pub fn take<T: Element>(&mut self, memory: &GraphBuffer<T>) -> Result<OutputBuffer<'e, T>> {
         let is_it = |output: &&mut (Arc<Allocation>, _)| Arc::ptr_eq(&output.0, memory.allocation());
         let address = memory.address();
@@ -141,20 +70,20 @@ impl<'e> Outputs<'e> {
         Ok(OutputBuffer { buffer, _exec: PhantomData })
     }
 
-    /// How many there are that were not taken.
+    /// The number of outputs that were not taken.
     #[must_use]
     pub fn len(&self) -> usize {
         self.outputs.iter().filter(|(_, output)| output.is_some()).count()
     }
 
-    /// Whether there are none, or all were taken.
+    /// Whether there are no outputs, or all were taken.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 }
 
-/// So that the executable stays borrowed to the end.
+/// Keeps the executable borrowed to the end of the scope.
 impl Drop for Outputs<'_> {
     fn drop(&mut self) {}
 }
@@ -165,12 +94,14 @@ impl fmt::Debug for Outputs<'_> {
     }
 }
 
-/// Memory that a launch left, from [`Outputs::take`]. It is used as a [`Buffer`] is: on the stream
-/// of the launch at once, on others after that one. When it is dropped it is freed in the order of
-/// that stream, once what uses it elsewhere is done; then the executable can be launched again.
+/// Graph memory that a launch left, from [`Outputs::take`].
 ///
-/// A node of another graph, or a holder of arguments, may keep the memory longer. The next launch
-/// is an error then ([`Error::OutputInUse`]).
+/// It is used like a [`Buffer`]: on the stream of the launch at once, on other streams after that
+/// one. When it is dropped, it is freed in the order of its stream, once other uses are over. Then
+/// the executable can be launched again.
+///
+/// A node of another graph, or a parameter holder, may keep the memory longer. The next launch is
+/// an error then ([`Error::OutputInUse`]).
 pub struct OutputBuffer<'e, T> {
     buffer: Buffer<T>,
     _exec: PhantomData<&'e ()>,
@@ -183,7 +114,7 @@ impl<T> OutputBuffer<'_, T> {
         self.buffer.len()
     }
 
-    /// Whether it has no elements, which memory of a graph always has.
+    /// Whether it has no elements; graph memory always has some.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.buffer.is_empty()
@@ -207,26 +138,26 @@ impl<T> OutputBuffer<'_, T> {
         self.buffer.as_slice()
     }
 
-    /// A part of it, borrowed, by elements.
+    /// A part of it, borrowed, as a range of elements.
     ///
     /// # Errors
-    /// The range does not lie in it.
+    /// The range is out of bounds.
     pub fn slice(&self, range: impl RangeBounds<usize>) -> Result<Slice<'_, T>> {
         Ok(self.buffer.slice(range)?)
     }
 }
 
 impl<T: Element> OutputBuffer<'_, T> {
-    /// Copies it to the host and waits for that; see [`Buffer::read_blocking`].
+    /// Copies it to the host, and **waits** for that; see [`Buffer::read_blocking`].
     ///
     /// # Errors
-    /// Those of [`Buffer::read_blocking`].
+    /// As [`Buffer::read_blocking`].
     pub fn read_blocking(&self, stream: &Stream) -> Result<Vec<T>> {
         Ok(self.buffer.read_blocking(stream)?)
     }
 }
 
-/// So that the executable stays borrowed to the end.
+/// Keeps the executable borrowed to the end of the scope.
 impl<T> Drop for OutputBuffer<'_, T> {
     fn drop(&mut self) {}
 }

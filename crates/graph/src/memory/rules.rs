@@ -1,4 +1,4 @@
-//! What graphs with memory of their own refuse.
+//! Rules for graphs with memory nodes: what they refuse.
 
 use std::sync::Arc;
 
@@ -13,12 +13,12 @@ use crate::state::memory_nodes::Life;
 use crate::state::params::NodeParams;
 
 impl GraphGuard<'_> {
-    /// Refuses memory of allocation nodes of another hierarchy. `node` says who was given it.
+    /// Refuses graph memory of another hierarchy. `node` names the node that was given it.
     #[inline]
     pub(crate) fn ensure_of_here(&self, memory: &Allocation, node: impl FnOnce() -> NodeName) -> Result<()> {
         match memory.graph() {
             Some(graph) if graph != self.memory_number() => Err(Error::ForeignMemory { node: node() }),
-            _ => Ok(()),
+            None | Some(_) => Ok(()),
         }
     }
 
@@ -28,7 +28,7 @@ impl GraphGuard<'_> {
         used.iter().try_for_each(|memory| self.ensure_of_here(memory, || kernel.name().into()))
     }
 
-    /// The same for all that a node is to use.
+    /// The same for everything that a node is to use.
     pub(crate) fn ensure_own_memory(&self, owners: &[Owner], node_params: &NodeParams) -> Result<()> {
         owners.iter().try_for_each(|owner| match owner {
             Owner::Allocation(memory) => self.ensure_of_here(memory, || match node_params {
@@ -39,8 +39,8 @@ impl GraphGuard<'_> {
         })
     }
 
-    /// Refuses copies and fills with memory for which there is a free node in its own graph. A
-    /// kernel has an address as a number, and a node that is there may be set to it.
+    /// Refuses copies and fills of memory that a node of the same graph frees. Kernels are not
+    /// covered: they have the address as a number, and existing nodes may be set to it.
     pub(crate) fn ensure_not_freed(&self, owners: &[Owner], node_params: &NodeParams) -> Result<()> {
         if self.memory.is_empty() {
             return Ok(());
@@ -48,9 +48,21 @@ impl GraphGuard<'_> {
         let addresses = match node_params {
             NodeParams::Memcpy(layout) => [layout.source.address, layout.destination.address],
             NodeParams::Memset(layout) => [layout.address; 2],
-            _ => return Ok(()),
+            NodeParams::Empty
+            | NodeParams::Kernel { .. }
+            | NodeParams::Host(_)
+            | NodeParams::EventRecord(_)
+            | NodeParams::EventWait(_)
+            | NodeParams::Batch(_)
+            | NodeParams::Alloc { .. }
+            | NodeParams::Free { .. }
+            | NodeParams::SignalSemaphores(_)
+            | NodeParams::WaitSemaphores(_)
+            | NodeParams::Child { .. }
+            | NodeParams::Conditional(_)
+            | NodeParams::Other { .. } => return Ok(()),
         };
-        // An owner given with an address may be of something else.
+        // The owner given with an address may own something else.
         let is_in = |memory: &Allocation| {
             addresses
                 .iter()
@@ -68,11 +80,11 @@ impl GraphGuard<'_> {
             Some(Life { alloc, free: Some(free) }) if within(alloc) == within(free) => {
                 Err(Error::FreedBefore { kind, memory: self.name(alloc), free: self.name(free) })
             }
-            _ => Ok(()),
+            None | Some(Life { .. }) => Ok(()),
         }
     }
 
-    /// Refuses to take away a node, an edge from it, or the graph in it, where there are memory
+    /// Refuses to remove a node, an edge from it, or the graph in it, from a graph with memory
     /// nodes.
     #[inline]
     pub(crate) fn ensure_may_lose(&self, node: NodeId, what: &'static str) -> Result<()> {
@@ -85,7 +97,7 @@ impl GraphGuard<'_> {
         subgraph.map_or(Ok(()), |subgraph| self.ensure_without_memory(subgraph, what))
     }
 
-    /// No memory nodes in a graph and those embedded there.
+    /// Refuses memory nodes in a graph and the graphs embedded there.
     fn ensure_without_memory(&self, subgraph: SubgraphId, what: &'static str) -> Result<()> {
         let mut memory = self.memory.nodes().filter_map(|id| self.record(id));
         match memory.any(|record| self.outwards(record.within).any(|around| around == subgraph)) {

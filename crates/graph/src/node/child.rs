@@ -10,7 +10,7 @@ use crate::build::insertion::{NewNode, PlainNode};
 use crate::clone::snapshot::{CloneMap, GraphSnapshot};
 use crate::error::wrong_context::ensure;
 use crate::error::{Error, Result};
-use crate::exec::instantiate::unless_ended;
+use crate::exec::destroy::after_deferred;
 use crate::graph::Graph;
 use crate::graph::node::{Node, typed};
 use crate::node_kind::NodeKind;
@@ -240,7 +240,7 @@ impl Frontier<'_> {
         if found < Error::MOVES {
             return Err(Error::CannotMove { found });
         }
-        unless_ended(&graph, || self.take_in(&graph))
+        after_deferred(&graph, || self.take_in(&graph))
     }
 
     fn take_in(&self, graph: &Graph) -> Result<ChildGraphNode> {

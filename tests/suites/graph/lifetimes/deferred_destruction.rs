@@ -1,9 +1,9 @@
-//! Deferred destruction of executables with conditional nodes: the driver waits in it for all work
-//! of the device.
+//! The end of executables with conditional nodes, in which the driver waits for all work of the
+//! device: it is put off.
 
 use std::time::Duration;
 
-use cuda_graph::{ContextExt, Error, Graph, GraphExec};
+use cuda_graph::{ContextExt, Error, Fallback, Graph, GraphExec, InstantiateOptions};
 use cuda_handles::capture::CaptureMode;
 use cuda_handles::{Buffer, Context, Error as HandleError, Stream, reaper, set_patience};
 use cuda_sys::{CUresult, Call};
@@ -13,7 +13,7 @@ use cuda_tests::{
     used_stream,
 };
 
-use crate::common::gone::allocations;
+use crate::interop::allocations;
 
 /// A graph with a loop over one round, and with memory of which nobody else has a handle.
 fn looping(context: &Context, stream: &Stream, number: &Buffer<u32>) -> Graph {
@@ -26,7 +26,7 @@ fn looping(context: &Context, stream: &Stream, number: &Buffer<u32>) -> Graph {
     graph
 }
 
-/// The objects of a test: a stream, and a number for loops.
+/// What a test of this file has: a stream, and a number for loops.
 fn with_loops(test: impl FnOnce(&Context, &Stream, &Buffer<u32>)) {
     let context = setup();
     needs!(Conditionals);
@@ -85,7 +85,7 @@ fn the_next_executable_of_the_graph_ends_it() {
         let execs = live().of(Kind::Exec);
         drop(graph.instantiate().unwrap());
         let (mut exec, cost) = count(|| graph.instantiate().unwrap());
-        // Only that executable.
+        // That one alone.
         assert_eq!(
             (cost.calls_anywhere("cuGraphExecDestroy"), live().of(Kind::Exec)),
             (1, execs + 1),
@@ -94,6 +94,23 @@ fn the_next_executable_of_the_graph_ends_it() {
         exec.launch(stream).unwrap();
         stream.synchronize_blocking().unwrap();
         assert_eq!(graph.instantiate().unwrap_err(), Error::OneExecutable { of: "conditional nodes" });
+    });
+}
+
+#[test]
+fn a_host_loop_of_the_graph_ends_it() {
+    with_loops(|context, stream, number| {
+        let graph = looping(context, stream, number);
+        let execs = live().of(Kind::Exec);
+        drop(graph.instantiate().unwrap());
+        assert_eq!(live().of(Kind::Exec), execs + 1);
+        let options = InstantiateOptions::new();
+        let make = || graph.instantiate_with_fallback(Fallback::HostLoopAlways, options).unwrap();
+        let (mut host, cost) = count(make);
+        assert_eq!(cost.calls_anywhere("cuGraphExecDestroy"), 1, "{cost}");
+        host.run_blocking(stream).unwrap();
+        drop(host);
+        assert!(until(SOON, || live().of(Kind::Exec) == execs), "the host loop's own go in the drop");
     });
 }
 
@@ -170,7 +187,7 @@ fn memory_of_the_host_does_not_end_it() {
     with_loops(|context, stream, number| {
         let execs = live().of(Kind::Exec);
         drop(looping(context, stream, number).into_exec().unwrap());
-        // A size that is not on the free list.
+        // Of a size that nothing on the free list has.
         for bytes in [1 << 16, 1 << 18] {
             let (block, cost) = count(|| context.pinned_zeros::<u8>(bytes).unwrap());
             assert_eq!(cost.calls_anywhere("cuGraphExecDestroy"), 0, "{cost}");
@@ -301,7 +318,7 @@ fn the_next_executable_is_refused_while_there_is_work_that_the_host_has_to_end()
             // The last one of the round before waits for a drain: lack of memory would end it, too.
             reaper::drain();
             let graph = looping(context, stream, number);
-            // The executable of the round before.
+            // That of the round before.
             reaper::drain();
             let execs = live().of(Kind::Exec);
             let mut exec = graph.instantiate().unwrap();
@@ -330,8 +347,8 @@ fn the_next_executable_is_refused_while_there_is_work_that_the_host_has_to_end()
     });
 }
 
-/// The library does not know the work of a stream that is gone: it asks the driver, and not for
-/// longer than calls are patient.
+/// Nobody knows of the work of a stream that is gone: the driver is asked, and not for longer than
+/// calls are patient.
 #[test]
 fn the_next_executable_does_not_wait_for_ever_for_work_that_is_not_known() {
     with_loops(|context, stream, number| {
@@ -371,7 +388,7 @@ fn who_asks_for_memory_does_not_end_one_that_waits_for_streams_to_be_idle() {
     });
 }
 
-/// The executable of a lent graph is not left to a drain, since other code calls none.
+/// That of a graph which other code knows is not left to a drain: that code knows of none.
 #[test]
 fn one_of_a_lent_graph_waits_for_no_work_and_goes_when_there_is_none() {
     with_loops(|context, stream, number| {
@@ -395,8 +412,8 @@ fn one_of_a_lent_graph_waits_for_no_work_and_goes_when_there_is_none() {
     });
 }
 
-/// The library does not know the work of a stream that is gone: the driver waits for it, but not on
-/// the thread that drops the executable.
+/// Nobody knows of the work of a stream that is gone: the driver waits for it, but not on the
+/// thread that drops the executable.
 #[test]
 fn one_of_a_lent_graph_waits_for_no_work_that_is_not_known() {
     with_loops(|context, stream, number| {

@@ -1,11 +1,23 @@
-//! Graphs with ready-made loops and branches about which the host decides, for drivers without
-//! conditional nodes.
+//! The host loop: runs graphs with ready-made loops and branches on drivers without conditional
+//! nodes, with decisions made by the host.
+//!
+//! A graph becomes a [program](plan) of steps: launches of [segments](segment), which are
+//! executables of the nodes between two decisions, decisions, and entries into loops and branches.
+//! A [run](mod@run) executes it.
+//!
+//! | File | Contents |
+//! | --- | --- |
+//! | `mod.rs` | `Graph::instantiate_with_fallback`, `HostLoopExec` |
+//! | [`flattened`] | a graph with child graphs expanded, cut into stages |
+//! | [`plan`] | the program of steps |
+//! | [`segment`], [`node_copy`] | executables of copied nodes |
+//! | [`run`](mod@run) | one run of a program |
 
-mod flat;
+mod flattened;
+mod node_copy;
 mod plan;
 mod run;
-mod stretch;
-mod twin;
+mod segment;
 
 use core::fmt;
 use std::sync::Arc;
@@ -15,36 +27,37 @@ use cuda_handles::{AsStream, Context, Stream, UserObject, WrongContext};
 
 use crate::error::wrong_context::ensure;
 use crate::error::{Error, Result};
-use crate::exec::instantiate::{awaited, unless_ended};
+use crate::exec::destroy::after_deferred;
+use crate::exec::instantiate::awaited_streams;
 use crate::exec::options::InstantiateOptions;
 use crate::exec::resources::ExecResources;
 use crate::exec::{GraphExec, Source};
 use crate::graph::Graph;
 use crate::state::last_runs::LastRuns;
 use plan::Program;
-use run::{Run, State};
-use stretch::Making;
+use run::{ConditionalState, Run};
+use segment::SegmentOptions;
 
-/// What runs a graph where the driver has no conditional nodes for its ready-made loops and
-/// branches; see [`Graph::instantiate_with_fallback`].
+/// How to run a graph if the driver lacks conditional nodes for its ready-made loops and branches;
+/// see [`Graph::instantiate_with_fallback`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[non_exhaustive]
 pub enum Fallback {
-    /// The host decides, and waits for each decision. Where the driver has all that the graph
-    /// needs, the device decides as in a [`GraphExec`].
+    /// The host decides, and waits for each decision. If the driver has all nodes that the graph
+    /// needs, the device decides, as in a [`GraphExec`].
     HostLoop,
-    /// The host decides whatever the driver has: to look for a difference, or to hear in which
-    /// round something fails.
+    /// The host decides in any case: to look for a difference, or to learn in which round something
+    /// fails.
     HostLoopAlways,
 }
 
-/// How often the host did what the device does elsewhere, over all runs of a [`HostLoopExec`].
+/// How much the host has done, over all runs of a [`HostLoopExec`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
 pub struct HostCounts {
-    /// Runs that were begun.
+    /// Runs started.
     pub runs: u64,
-    /// Launches of what lies between decisions.
+    /// Launches of segments between decisions.
     pub launches: u64,
     /// Decisions about loops and branches.
     pub decisions: u64,
@@ -52,74 +65,79 @@ pub struct HostCounts {
     pub rounds: u64,
 }
 
-/// An executable graph whose runs wait for their end, since the host may have to decide about loops
-/// and branches on the way; made by [`Graph::instantiate_with_fallback`].
+/// An executable graph that runs to its end before the call returns, since the host may have to
+/// decide about loops and branches. Made by [`Graph::instantiate_with_fallback`].
 ///
-/// It owns what its nodes use, as a [`GraphExec`] does. Where the [host decides](Self::is_on_host),
-/// a run launches the nodes up to a decision, waits for them, reads the number that the
-/// [`Test`](crate::Test) is about, and goes on. Results are those of the device: what has no order
-/// in the graph is put into one, child graphs are spread out, and rounds are counted where
-/// [`Loop::rounds_done`](crate::Loop::rounds_done) finds them. Nodes that have no order but wait
-/// for each other by way of memory, which a graph does not promise to work, do not find together.
+/// It owns what its nodes use, as a [`GraphExec`] does. If the [host decides](Self::is_on_host), a
+/// run launches the nodes up to a decision, waits for them, reads the number of the
+/// [`Test`](crate::Test), and goes on.
+///
+/// The results are the device's: child graphs are expanded in place, nodes without an order get
+/// one, and rounds are counted where [`Loop::rounds_done`](crate::Loop::rounds_done) finds them.
+/// Nodes without an order that wait for each other through memory, which graphs do not promise to
+/// work, wait for ever.
 pub struct HostLoopExec {
-    form: Form,
+    form: Executor,
     source: Source,
 }
 
-enum Form {
+enum Executor {
     Device(Box<GraphExec>),
-    Host(Box<Hosted>),
+    Host(Box<HostExec>),
 }
 
 /// Fields are dropped in this order: executables before what they use.
-struct Hosted {
+struct HostExec {
     program: Program,
-    states: Vec<State>,
+    states: Vec<ConditionalState>,
     counts: HostCounts,
-    /// What runs wait for until one has come to its end: where memory comes from that was perhaps
-    /// not yet allocated when the executable was made, where one before it ran, and where runs have
-    /// failed, of which something may still go on.
+    /// The streams that a run waits for, until one run has ended: home streams of memory that was
+    /// perhaps not yet allocated when the executable was made, streams of the previous executable's
+    /// runs, and streams of failed runs, of which something may still be running.
     awaited: Vec<Stream>,
-    /// Of a graph that has one executable at a time.
+    /// The last runs, if the graph can have one executable at a time.
     runs: Option<LastRuns>,
-    /// As in a `GraphExec`.
+    /// The same as in a `GraphExec`.
     owners: ExecResources,
     context: Context,
-    /// Lives as long as the executable, of which the graph has one at a time.
+    /// Lives as long as the executable, if the graph can have one at a time.
     _single: Option<Arc<()>>,
 }
 
 impl Graph {
-    /// Makes an executable that runs also where the driver has no conditional nodes for the
-    /// [ready-made loops and branches](crate::Frontier::while_loop) of the graph: before CUDA 12.3,
-    /// and those with two bodies before 12.8. There the host decides, and a run waits for each of
-    /// its decisions.
+    /// Makes an executable that also runs if the driver lacks conditional nodes for the [ready-made
+    /// loops and branches](crate::Frontier::while_loop) of the graph: before CUDA 12.3, and before
+    /// 12.8 for branches with two bodies. Then the host decides, and a run waits for each decision.
     ///
     /// ```no_run
     /// # use cuda_graph::{Fallback, InstantiateOptions, Test};
     /// # fn example(
-    /// #     graph: &cuda_graph::Graph, stream: &cuda_handles::Stream, left: &cuda_handles::Buffer<u32>, step: &cuda_graph::Graph
+    /// #     graph: &cuda_graph::Graph, stream: &cuda_handles::Stream,
+    /// #     left: &cuda_handles::Buffer<u32>, step: &cuda_graph::Graph
     /// # ) -> cuda_graph::Result<()> {
     /// let rounds = graph.root().while_nonzero(left, |body| body.root().child(step))?;
-    /// let mut exec = graph.instantiate_with_fallback(Fallback::HostLoop, InstantiateOptions::new())?;
+    /// let options = InstantiateOptions::new();
+    /// let mut exec = graph.instantiate_with_fallback(Fallback::HostLoop, options)?;
     /// exec.run_blocking(stream)?;
-    /// println!("{} rounds, by the host: {}", rounds.rounds_done_blocking(stream)?, exec.is_on_host());
+    /// let rounds = rounds.rounds_done_blocking(stream)?;
+    /// println!("{rounds} rounds, by the host: {}", exec.is_on_host());
     /// # Ok(())
     /// # }
     /// ```
     ///
-    /// As on the device, there is one executable of a graph with loops or branches at a time.
+    /// As on the device, a graph with loops or branches can have one executable at a time.
     ///
-    /// Where the device decides, this is [`instantiate_with`](Self::instantiate_with). Where the
-    /// host does, the driver is asked what each node does, and gets copies of the nodes between two
-    /// decisions as a graph of their own: for each of these, it stands on `cuGraphCreate`,
-    /// `cuGraphAddNode`, `cuGraphInstantiateWithParams` and `cuGraphDestroy`; CUDA 12.2.
+    /// If the device decides, this is [`instantiate_with`](Self::instantiate_with). If the host
+    /// decides, the nodes between two decisions are copied into a graph of their own, with the
+    /// parameters that the driver reports. For each such graph it calls `cuGraphCreate`,
+    /// `cuGraphAddNode`, `cuGraphInstantiateWithParams` and `cuGraphDestroy` (CUDA 12.2).
     ///
     /// # Errors
-    /// As [`instantiate_with`](Self::instantiate_with). Where the host decides: a node that goes by
-    /// a condition, a kernel that sets one, or a memory node ([`Error::NotOnHost`]); an executable
-    /// for launches by kernels ([`Error::DeviceLaunch`]).
+    /// As [`instantiate_with`](Self::instantiate_with). If the host decides: [`Error::NotOnHost`]
+    /// for a node with a condition, a kernel that sets one, or a memory node;
+    /// [`Error::DeviceLaunch`] for an executable that kernels launch.
     #[doc(alias = "cuGraphInstantiate")]
+    #[doc(alias = "cudaGraphInstantiate")]
     pub fn instantiate_with_fallback(
         &self,
         fallback: Fallback,
@@ -130,14 +148,14 @@ impl Graph {
             Fallback::HostLoopAlways => true,
         };
         let form = match on_host {
-            true => Form::Host(Box::new(unless_ended(self, || self.host(&options))?)),
-            false => Form::Device(Box::new(self.instantiate_with(options)?)),
+            true => Executor::Host(Box::new(after_deferred(self, || self.host(&options))?)),
+            false => Executor::Device(Box::new(self.instantiate_with(options)?)),
         };
         Ok(HostLoopExec { form, source: Source::of(self) })
     }
 
-    fn host(&self, options: &InstantiateOptions) -> Result<Hosted> {
-        // Declared before the lock, so that nothing is dropped under it where a call fails.
+    fn host(&self, options: &InstantiateOptions) -> Result<HostExec> {
+        // Declared before the lock, so that nothing is dropped under it if a call fails.
         let (shared, owners);
         if !self.subgraph().is_root() {
             return Err(self.is_embedded("instantiated"));
@@ -150,12 +168,12 @@ impl Graph {
         let mut guard = self.enter()?;
         guard.ensure_conditions_used()?;
         let single = guard.single()?;
-        let awaited = awaited(&guard);
+        let awaited = awaited_streams(&guard);
         let runs = single.as_ref().map(|_| guard.last_runs.clone());
         runs.iter().for_each(LastRuns::begin);
         shared = Arc::new(guard.owners());
         owners = UserObject::new(context, Box::new(Arc::clone(&shared)))?;
-        let making = Making { options, owners: &owners };
+        let making = SegmentOptions { options, owners: &owners };
         let program = {
             let _relaxed = relaxed(context.driver());
             context.with_current(|| Program::make(&mut guard, &making))
@@ -167,9 +185,9 @@ impl Graph {
         drop(guard);
         drop(turn);
         let owners = ExecResources::new(owners, None, false);
-        let states = vec![State::default(); program.chosen.len()];
+        let states = vec![ConditionalState::default(); program.conditionals.len()];
         let counts = HostCounts::default();
-        Ok(Hosted {
+        Ok(HostExec {
             program,
             states,
             counts,
@@ -183,19 +201,22 @@ impl Graph {
 }
 
 impl HostLoopExec {
-    /// Runs the whole graph on `stream`, behind all that was enqueued there, and **waits** for its
-    /// end; where the host decides, for each decision as well.
+    /// Runs the whole graph on `stream`, behind all work enqueued there, and **waits** for its end
+    /// and, if the host decides, for each decision.
     ///
-    /// Stands on `cuGraphLaunch`, CUDA 10.0, and `cuStreamSynchronize`; where the host decides,
-    /// also on what [`Slice::read_into_blocking`](cuda_handles::Slice::read_into_blocking) and, for
-    /// a count of rounds, [`Stream::fill`] do: both for each decision about a loop, the first alone
-    /// for one about a branch.
+    /// Calls `cuGraphLaunch` (CUDA 10.0) and `cuStreamSynchronize`. If the host decides, each
+    /// decision also calls the driver as
+    /// [`Slice::read_into_blocking`](cuda_handles::Slice::read_into_blocking) does, and for a loop
+    /// as [`Stream::fill`] does for the count of rounds.
     ///
     /// # Errors
-    /// A stream of another context, or one that is capturing; inside a host function; or what the
-    /// driver answers. What fails on the way, where the host decides, is [`Error::HostLoop`], which
-    /// tells loop and round: what was enqueued before that has run or runs.
+    /// - `stream` is of another context, or is capturing.
+    /// - The call is made inside a host function.
+    /// - [`Error::HostLoop`]: a step of a run failed where the host decides. The error names the
+    ///   loop and round; work enqueued before has run or is running.
+    /// - The driver fails.
     #[doc(alias = "cuGraphLaunch")]
+    #[doc(alias = "cudaGraphLaunch")]
     pub fn run_blocking(&mut self, stream: &impl AsStream) -> Result<()> {
         let stream = stream.as_stream();
         let context = stream.context();
@@ -203,37 +224,37 @@ impl HostLoopExec {
         let own = self.context();
         let wrong = || WrongContext::new("the stream of the launch", context, "the executable graph", own);
         ensure(own, context, wrong)?;
-        // Before the first launch: what cannot be waited for is not begun.
+        // Checked before the first launch: a run that cannot be waited for is not started.
         stream.refuse_capture("running an executable graph to its end")?;
         context.refuse_in_callback()?;
         match &mut self.form {
-            Form::Device(exec) => {
+            Executor::Device(exec) => {
                 exec.launch(stream)?;
                 Ok(stream.synchronize_blocking()?)
             }
-            Form::Host(hosted) => hosted.run_blocking(stream),
+            Executor::Host(host) => host.run_blocking(stream),
         }
     }
 
     fn context(&self) -> &Context {
         match &self.form {
-            Form::Device(exec) => exec.context(),
-            Form::Host(hosted) => &hosted.context,
+            Executor::Device(exec) => exec.context(),
+            Executor::Host(host) => &host.context,
         }
     }
 
-    /// Whether the host decides in it.
+    /// Whether the host decides.
     #[must_use]
     pub fn is_on_host(&self) -> bool {
-        matches!(self.form, Form::Host(_))
+        matches!(self.form, Executor::Host(_))
     }
 
-    /// What the host has done so far; nothing where the device decides.
+    /// How much the host has done so far; zeros if the device decides.
     #[must_use]
     pub fn counts(&self) -> HostCounts {
         match &self.form {
-            Form::Device(_) => HostCounts::default(),
-            Form::Host(hosted) => hosted.counts,
+            Executor::Device(_) => HostCounts::default(),
+            Executor::Host(host) => host.counts,
         }
     }
 
@@ -244,7 +265,7 @@ impl HostLoopExec {
     }
 }
 
-impl Hosted {
+impl HostExec {
     fn run_blocking(&mut self, stream: &Stream) -> Result<()> {
         for other in self.awaited.iter().filter(|other| *other != stream) {
             stream.wait_for_uncaptured(other)?;
@@ -253,14 +274,14 @@ impl Hosted {
         let Self { program, states, counts, .. } = self;
         let outcome = Run { program, states, counts, stream }.all_blocking();
         match &outcome {
-            // Waited for to the end, so that later runs need not, on whatever stream.
+            // Waited for, so that later runs need not wait, on whatever stream.
             Ok(()) => {
                 self.awaited = Vec::new();
                 self.runs.iter().for_each(LastRuns::end);
             }
             Err(_) => {
                 self.owners.note(stream);
-                // It has waited for all others.
+                // The stream has waited for all others.
                 self.awaited = vec![stream.clone()];
                 self.runs.iter().for_each(|runs| runs.follow(stream));
             }

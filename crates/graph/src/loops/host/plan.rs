@@ -1,99 +1,105 @@
-//! What the host does, step by step.
+//! The program of a host loop, step by step.
 
 use std::sync::Arc;
 
-use super::flat::{Act, Choices, Flat, Number, Stage};
-use super::stretch::{Making, Stretch};
+use super::flattened::{Action, ConditionalNumber, FlatGraph, FoundConditionals, Stage};
+use super::segment::{Segment, SegmentOptions};
 use crate::error::Result;
 use crate::state::guard::GraphGuard;
 use crate::state::ids::SubgraphId;
 use crate::state::loop_control::{DecisionPoint, LoopControl};
 use crate::state::params::ConditionalKind;
 
-/// What is done with one graph: the outermost, or a body.
-pub(crate) type Plan = Vec<Step>;
+/// The steps for one graph: the outermost, or a body.
+pub(crate) type Plan = Vec<HostStep>;
 
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Step {
-    /// Launches a stretch, by its number.
+pub(crate) enum HostStep {
+    /// Launches a segment, by its number.
     Launch(usize),
     /// Decides about a loop or branch.
-    Decide(Number, DecisionPoint),
+    Decide(ConditionalNumber, DecisionPoint),
     /// Runs a loop or branch.
-    Enter(Number),
+    Enter(ConditionalNumber),
 }
 
 /// A loop or branch.
 #[derive(Debug)]
-pub(crate) struct Chosen {
+pub(crate) struct HostConditional {
     pub(crate) class: ConditionalKind,
     pub(crate) name: String,
-    pub(crate) ready: Arc<LoopControl>,
+    pub(crate) control: Arc<LoopControl>,
     /// The plans of the bodies, by their numbers.
     pub(crate) bodies: Vec<usize>,
 }
 
-/// All that a run needs.
+/// A whole program.
 #[derive(Debug, Default)]
 pub(crate) struct Program {
-    /// The first is that of the graph.
+    /// The plan of the graph, then those of the bodies.
     pub(crate) plans: Vec<Plan>,
-    pub(crate) stretches: Vec<Stretch>,
-    /// By their numbers; `None` for one that decides about a node that was removed.
-    pub(crate) chosen: Vec<Option<Chosen>>,
+    pub(crate) segments: Vec<Segment>,
+    /// The loops and branches by number; `None` if the node was removed and only nodes that decide
+    /// about it are left.
+    pub(crate) conditionals: Vec<Option<HostConditional>>,
 }
 
 impl Program {
-    /// Makes the executables of a root graph and of the bodies in it. With the context current.
-    pub(crate) fn make(guard: &mut GraphGuard<'_>, making: &Making<'_>) -> Result<Self> {
+    /// Makes the program of a root graph and of the bodies in it. The context is current.
+    pub(crate) fn make(guard: &mut GraphGuard<'_>, making: &SegmentOptions<'_>) -> Result<Self> {
         let mut program = Self::default();
-        let mut choices = Choices::default();
+        let mut found = FoundConditionals::default();
         let mut subgraphs = vec![SubgraphId::ROOT];
-        // The number of a plan is that of its place.
+        // A plan and its subgraph have the same number.
         while let Some(&subgraph) = subgraphs.get(program.plans.len()) {
-            let flat = Flat::of(guard, subgraph, &mut choices)?;
-            program.take_in(&choices, &mut subgraphs);
+            let flat = FlatGraph::of(guard, subgraph, &mut found)?;
+            program.take_in(&found, &mut subgraphs);
             let plan = program.plan(guard, &flat, making)?;
             program.plans.push(plan);
         }
         Ok(program)
     }
 
-    /// Enters the loops and branches that are new.
-    fn take_in(&mut self, choices: &Choices, subgraphs: &mut Vec<SubgraphId>) {
-        for choice in choices.all.iter().skip(self.chosen.len()) {
-            self.chosen.push(choice.node.as_ref().map(|node| {
+    /// Adds the loops and branches that are new.
+    fn take_in(&mut self, found: &FoundConditionals, subgraphs: &mut Vec<SubgraphId>) {
+        for conditional in found.all.iter().skip(self.conditionals.len()) {
+            self.conditionals.push(conditional.node.as_ref().map(|node| {
                 let first = subgraphs.len();
                 subgraphs.extend_from_slice(&node.bodies);
                 let bodies = (first..subgraphs.len()).collect();
-                Chosen {
+                HostConditional {
                     class: node.class,
                     name: node.name.clone(),
-                    ready: Arc::clone(&choice.ready),
+                    control: Arc::clone(&conditional.control),
                     bodies,
                 }
             }));
         }
     }
 
-    fn plan(&mut self, guard: &GraphGuard<'_>, flat: &Flat, making: &Making<'_>) -> Result<Plan> {
+    fn plan(
+        &mut self,
+        guard: &GraphGuard<'_>,
+        flat: &FlatGraph,
+        making: &SegmentOptions<'_>,
+    ) -> Result<Plan> {
         let mut plan = Plan::new();
         for Stage { device, edges, host } in flat.stages(guard)? {
-            if device.iter().any(|&item| matches!(flat.items[item].act, Act::Run(_))) {
-                self.stretches.push(Stretch::make(guard, flat, &device, &edges, making)?);
-                plan.push(Step::Launch(self.stretches.len() - 1));
+            if device.iter().any(|&item| matches!(flat.nodes[item].action, Action::Run(_))) {
+                self.segments.push(Segment::make(guard, flat, &device, &edges, making)?);
+                plan.push(HostStep::Launch(self.segments.len() - 1));
             }
-            plan.extend(host.into_iter().filter_map(|item| match flat.items[item].act {
-                Act::Nothing | Act::Run(_) => None,
-                Act::Decide(number, stand) => self.decide(number, stand),
-                Act::Enter(number) => Some(Step::Enter(number)),
+            plan.extend(host.into_iter().filter_map(|item| match flat.nodes[item].action {
+                Action::Nothing | Action::Run(_) => None,
+                Action::Decide(number, point) => self.decide(number, point),
+                Action::Enter(number) => Some(HostStep::Enter(number)),
             }));
         }
         Ok(plan)
     }
 
-    /// Nobody decides about a loop or branch that was removed.
-    fn decide(&self, number: Number, stand: DecisionPoint) -> Option<Step> {
-        self.chosen.get(number)?.as_ref().map(|_| Step::Decide(number, stand))
+    /// The step of a deciding node, unless its loop or branch was removed.
+    fn decide(&self, number: ConditionalNumber, point: DecisionPoint) -> Option<HostStep> {
+        self.conditionals.get(number)?.as_ref().map(|_| HostStep::Decide(number, point))
     }
 }

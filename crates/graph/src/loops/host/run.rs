@@ -1,55 +1,55 @@
-//! A run in which the host decides.
+//! One run of a program.
 
 use cuda_handles::Stream;
 
 use super::HostCounts;
-use super::flat::Number;
-use super::plan::{Program, Step};
+use super::flattened::ConditionalNumber;
+use super::plan::{HostStep, Program};
 use crate::error::{Error, HostLoopError, HostRound, Result};
 use crate::state::loop_control::DecisionPoint;
 use crate::state::params::ConditionalKind;
 use crate::wording::Named;
 
-/// What a loop or branch has come to. It stays over runs, as conditions of the driver do.
+/// The state of a loop or branch. It persists over runs, as conditions of the driver do.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct State {
+pub(crate) struct ConditionalState {
     goes_on: bool,
     /// Rounds since the loop was entered.
     done: u64,
 }
 
-/// A plan that is being run.
-struct Frame {
+/// A plan that is being executed.
+struct PlanFrame {
     plan: usize,
     /// The next step.
     step: usize,
-    /// Whose body it is, and the round from 1 on.
-    of: Option<(Number, u64)>,
+    /// The loop or branch whose body it is, and the round, from 1 on.
+    of: Option<(ConditionalNumber, u64)>,
 }
 
 /// A run on a stream.
 pub(crate) struct Run<'r> {
     pub(crate) program: &'r mut Program,
-    pub(crate) states: &'r mut [State],
+    pub(crate) states: &'r mut [ConditionalState],
     pub(crate) counts: &'r mut HostCounts,
     pub(crate) stream: &'r Stream,
 }
 
-/// What failed in which plan.
-struct Failed {
+/// An error, and the action that failed.
+struct StepError {
     cause: Error,
     doing: String,
 }
 
 impl Run<'_> {
-    /// Does all steps, and waits for the last.
+    /// Executes all steps, and waits for the last.
     pub(crate) fn all_blocking(mut self) -> Result<()> {
-        // Bodies in bodies lie on this stack, however deep.
-        let mut frames = vec![Frame { plan: 0, step: 0, of: None }];
+        // Nested bodies are on this stack, however deep.
+        let mut frames = vec![PlanFrame { plan: 0, step: 0, of: None }];
         while let Some(frame) = frames.last_mut() {
             let next = self.program.plans.get(frame.plan).and_then(|plan| plan.get(frame.step)).copied();
             let failed = match next {
-                Some(Step::Enter(number)) => {
+                Some(HostStep::Enter(number)) => {
                     frame.step += 1;
                     frames.extend(self.enter(number));
                     continue;
@@ -66,59 +66,65 @@ impl Run<'_> {
                 }
             };
             if let Err(failed) = failed {
-                return Err(self.told(&frames, failed));
+                return Err(self.with_context(&frames, failed));
             }
         }
         let waited = self.stream.synchronize_blocking().map_err(Error::from);
-        waited.map_err(|cause| self.told(&[], Failed { cause, doing: "waiting for the end".to_owned() }))
+        waited.map_err(|cause| {
+            self.with_context(&[], StepError { cause, doing: "waiting for the end".to_owned() })
+        })
     }
 
-    fn step(&mut self, step: Step) -> Result<(), Failed> {
+    fn step(&mut self, step: HostStep) -> Result<(), StepError> {
         match step {
-            Step::Launch(stretch) => {
-                let Some(stretch) = self.program.stretches.get_mut(stretch) else { return Ok(()) };
-                let launched = stretch.launch(self.stream);
-                launched.map_err(|cause| Failed { cause, doing: "launching what comes next".to_owned() })?;
+            HostStep::Launch(segment) => {
+                let Some(segment) = self.program.segments.get_mut(segment) else { return Ok(()) };
+                let launched = segment.launch(self.stream);
+                launched
+                    .map_err(|cause| StepError { cause, doing: "launching what comes next".to_owned() })?;
                 self.counts.launches += 1;
             }
-            Step::Decide(number, stand) => self.decide(number, stand)?,
-            Step::Enter(_) => {}
+            HostStep::Decide(number, point) => self.decide(number, point)?,
+            HostStep::Enter(_) => {}
         }
         Ok(())
     }
 
-    fn decide(&mut self, number: Number, stand: DecisionPoint) -> Result<(), Failed> {
-        let (Some(Some(chosen)), Some(state)) =
-            (self.program.chosen.get(number), self.states.get_mut(number))
+    fn decide(&mut self, number: ConditionalNumber, point: DecisionPoint) -> Result<(), StepError> {
+        let (Some(Some(conditional)), Some(state)) =
+            (self.program.conditionals.get(number), self.states.get_mut(number))
         else {
             return Ok(());
         };
-        let decided = chosen.ready.decide_blocking(stand, &mut state.done, self.stream);
-        state.goes_on = decided
-            .map_err(|cause| Failed { cause, doing: format!("deciding about `{}`", Named(&chosen.name)) })?;
+        let decided = conditional.control.decide_blocking(point, &mut state.done, self.stream);
+        state.goes_on = decided.map_err(|cause| StepError {
+            cause,
+            doing: format!("deciding about `{}`", Named(&conditional.name)),
+        })?;
         self.counts.decisions += 1;
         Ok(())
     }
 
-    /// The body that is run now, if one is.
-    fn enter(&mut self, number: Number) -> Option<Frame> {
-        let (chosen, state) = (self.program.chosen.get(number)?.as_ref()?, self.states.get(number)?);
-        let body = match (chosen.class, state.goes_on) {
+    /// The frame of the body to run now, if there is one.
+    fn enter(&mut self, number: ConditionalNumber) -> Option<PlanFrame> {
+        let (conditional, state) =
+            (self.program.conditionals.get(number)?.as_ref()?, self.states.get(number)?);
+        let body = match (conditional.class, state.goes_on) {
             (_, true) => 0,
             (ConditionalKind::IfElse, false) => 1,
             (_, false) => return None,
         };
-        if chosen.class == ConditionalKind::While {
+        if conditional.class == ConditionalKind::While {
             self.counts.rounds += 1;
         }
-        Some(Frame { plan: *chosen.bodies.get(body)?, step: 0, of: Some((number, 1)) })
+        Some(PlanFrame { plan: *conditional.bodies.get(body)?, step: 0, of: Some((number, 1)) })
     }
 
-    /// At the end of a plan: begins a loop's next round, if there is one.
-    fn again(&mut self, frame: &mut Frame) -> bool {
+    /// At the end of a plan, begins the loop's next round if there is one.
+    fn again(&mut self, frame: &mut PlanFrame) -> bool {
         let Some((number, round)) = &mut frame.of else { return false };
-        let is_loop = self.program.chosen.get(*number).is_some_and(|chosen| {
-            chosen.as_ref().is_some_and(|chosen| chosen.class == ConditionalKind::While)
+        let is_loop = self.program.conditionals.get(*number).is_some_and(|conditional| {
+            conditional.as_ref().is_some_and(|conditional| conditional.class == ConditionalKind::While)
         });
         if !is_loop || self.states.get(*number).is_none_or(|state| !state.goes_on) {
             return false;
@@ -129,13 +135,13 @@ impl Run<'_> {
         true
     }
 
-    /// The error with where it was.
-    fn told(&self, frames: &[Frame], Failed { cause, doing }: Failed) -> Error {
-        let round = |frame: &Frame| {
+    /// The error with the loops and rounds it happened in.
+    fn with_context(&self, frames: &[PlanFrame], StepError { cause, doing }: StepError) -> Error {
+        let round = |frame: &PlanFrame| {
             let (number, round) = frame.of?;
-            let chosen = self.program.chosen.get(number)?.as_ref()?;
-            let round = (chosen.class == ConditionalKind::While).then_some(round);
-            Some(HostRound { node: chosen.name.clone(), round })
+            let conditional = self.program.conditionals.get(number)?.as_ref()?;
+            let round = (conditional.class == ConditionalKind::While).then_some(round);
+            Some(HostRound { node: conditional.name.clone(), round })
         };
         let within = frames.iter().filter_map(round).collect();
         Error::HostLoop(Box::new(HostLoopError { cause, within, doing: doing.into() }))

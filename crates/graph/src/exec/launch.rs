@@ -1,0 +1,223 @@
+//! Launches and uploads of executables.
+
+use cuda_handles::capture::Enqueue;
+use cuda_handles::{
+    AsStream, Buffer, Context, Error as HandleError, Event, GraphExecHandle, Stream, WrongContext,
+};
+use cuda_sys::{CUresult, Call};
+
+use crate::error::wrong_context::ensure;
+use crate::error::{Error, Result};
+use crate::exec::GraphExec;
+use crate::memory::{OutputMemory, Outputs};
+use crate::state::last_runs::OwnRuns;
+
+/// The roles of streams, in errors.
+const LAUNCH: &str = "the stream of the launch";
+const UPLOAD: &str = "the stream of the upload";
+
+/// State that goes with each launch of an executable.
+pub(crate) struct LaunchState {
+    /// The streams that the first launch waits for; empty afterwards. They are the home streams of
+    /// memory that was perhaps not yet allocated when the executable was made, and the streams of
+    /// the previous executable's runs.
+    pub(crate) awaited: Vec<Stream>,
+    /// The runs of this executable, if the graph can have one at a time.
+    pub(crate) runs: Option<OwnRuns>,
+    /// The events that each launch records.
+    pub(crate) events: Vec<Event>,
+    /// The graph memory that a launch leaves, if it leaves any.
+    pub(crate) outputs: Option<Box<OutputMemory>>,
+}
+
+impl LaunchState {
+    /// Whether a launch is one call and no more.
+    #[inline]
+    fn is_plain(&self) -> bool {
+        self.awaited.is_empty() && self.outputs.is_none()
+    }
+}
+
+impl GraphExec {
+    /// Enqueues a run of the whole graph on `stream`, behind all work enqueued there. One driver
+    /// call.
+    ///
+    /// The first launch also makes `stream` wait for the streams on which buffers of the graph were
+    /// allocated, unless they were synchronised in between. If the graph allows one executable at a
+    /// time, it also waits for the previous executable's runs.
+    ///
+    /// Memory that the graph allocates and does not free is freed in the order of the stream right
+    /// behind the launch, by three driver calls for each allocation node; see
+    /// [`launch_with_outputs`](Self::launch_with_outputs). With
+    /// [`auto_free`](crate::InstantiateOptions::auto_free) it stays until the next launch, which
+    /// frees it by itself, or until the executable is dropped.
+    ///
+    /// Calls `cuGraphLaunch` (CUDA 10.0).
+    ///
+    /// # Errors
+    /// - `stream` is of another context, or is capturing.
+    /// - [`Error::OutputInUse`]: memory that the previous launch left is still in use; or it could
+    ///   not be freed, with the driver's reason.
+    /// - The driver refuses the launch. If it does so for lack of memory for the graph's allocation
+    ///   nodes (`CUDA_ERROR_OUT_OF_MEMORY`), it keeps what it had reserved for them, which may be
+    ///   all memory of the device, until the process ends, whatever is dropped or
+    ///   [trimmed](cuda_handles::Context::trim_graph_memory). Make sure that the allocation nodes
+    ///   fit into the device together.
+    #[doc(alias = "cuGraphLaunch")]
+    #[doc(alias = "cudaGraphLaunch")]
+    #[doc(alias = "graph launch")]
+    #[doc(alias = "replay")]
+    #[inline]
+    pub fn launch(&mut self, stream: &impl AsStream) -> Result<()> {
+        let stream = stream.as_stream();
+        self.usable_on(stream, LAUNCH)?;
+        if !self.launches.is_plain() {
+            return self.launch_in_steps(stream, false).map(drop);
+        }
+        self.enqueue(stream)
+    }
+
+    /// [Launches](Self::launch) the executable, and returns the memory that the graph's nodes
+    /// allocate and do not free.
+    ///
+    /// The memory can be used from this launch on, in the order of `stream`, and is freed in that
+    /// order when the returned value is dropped. The next launch needs all of it to be dropped.
+    ///
+    /// If the previous launch was on another stream, this one waits for what is enqueued there now.
+    ///
+    /// ```no_run
+    /// # fn example(
+    /// #     graph: cuda_graph::Graph, stream: &cuda_handles::Stream
+    /// # ) -> cuda_graph::Result<()> {
+    /// let (node, numbers) = graph.root().alloc::<u32>(256)?;
+    /// node.then().fill(&numbers, 7)?;
+    /// let mut exec = graph.into_exec()?;
+    /// for _ in 0..3 {
+    ///     let output = exec.launch_with_outputs(stream)?.take(&numbers)?;
+    ///     assert_eq!(output.read_blocking(stream)?, [7; 256]);
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// Calls `cuGraphLaunch` (CUDA 10.0), and `cuMemFreeAsync` (CUDA 11.2) for each output that is
+    /// dropped.
+    ///
+    /// # Errors
+    /// As [`launch`](Self::launch); an error leaves no memory.
+    #[doc(alias = "cuGraphLaunch")]
+    #[doc(alias = "cudaGraphLaunch")]
+    pub fn launch_with_outputs(&mut self, stream: &impl AsStream) -> Result<Outputs<'_>> {
+        let stream = stream.as_stream();
+        self.usable_on(stream, LAUNCH)?;
+        let buffers = self.launch_in_steps(stream, true)?;
+        Ok(Outputs::new(self.launches.outputs.as_deref(), buffers))
+    }
+
+    /// Uploads the executable to the device, enqueued on `stream`, so that the first launch need
+    /// not do it. One driver call.
+    ///
+    /// Calls `cuGraphUpload` (CUDA 11.1).
+    ///
+    /// # Errors
+    /// `stream` is of another context, or is capturing; or the driver fails.
+    #[doc(alias = "cuGraphUpload")]
+    #[doc(alias = "cudaGraphUpload")]
+    pub fn upload(&mut self, stream: &impl AsStream) -> Result<()> {
+        let stream = stream.as_stream();
+        let context = self.usable_on(stream, UPLOAD)?;
+        let _turn = uncaptured(stream, "uploading an executable graph")?;
+        // SAFETY: as for a launch.
+        let result =
+            unsafe { stream.context().driver().cuGraphUpload(self.handle.as_raw(), stream.as_raw()) };
+        context.check(Call::cuGraphUpload, result)?;
+        self.owners.note(stream);
+        Ok(())
+    }
+
+    /// The stream's context, if the executable can run there.
+    #[inline]
+    fn usable_on<'s>(&self, stream: &'s Stream, what: &'static str) -> Result<&'s Context> {
+        let (context, own) = (stream.context(), self.handle.context());
+        context.ensure_usable()?;
+        ensure(own, context, || WrongContext::new(what, context, "the executable graph", own))?;
+        Ok(context)
+    }
+
+    #[inline]
+    fn enqueue(&mut self, stream: &Stream) -> Result<()> {
+        if let Err(error) = enqueue(&mut self.handle, &self.launches.events, stream) {
+            self.enqueue_again(stream, error)?;
+        }
+        self.owners.note(stream);
+        if let Some(runs) = &mut self.launches.runs {
+            runs.note(stream);
+        }
+        Ok(())
+    }
+
+    /// Launches once more, if the launch failed for lack of memory and deferred executables were
+    /// destroyed to make room. Holds no access to the stream meanwhile, which destroying them may
+    /// wait for.
+    #[cold]
+    fn enqueue_again(&mut self, stream: &Stream, error: Error) -> Result<()> {
+        const SHORT: CUresult = CUresult::CUDA_ERROR_OUT_OF_MEMORY;
+        match error {
+            Error::Handles(HandleError::Driver { code: SHORT, .. }) if GraphExecHandle::make_room() => {
+                enqueue(&mut self.handle, &self.launches.events, stream)
+            }
+            error => Err(error),
+        }
+    }
+
+    /// A launch that waits for streams or leaves memory. Once one launch has waited, later ones
+    /// need not, on whatever stream: an executable does not overlap itself.
+    #[cold]
+    fn launch_in_steps(&mut self, stream: &Stream, wants_outputs: bool) -> Result<Vec<Buffer<u8>>> {
+        // Before the waits, which would become part of a capture.
+        stream.refuse_capture("launching an executable graph")?;
+        if let Some(outputs) = &self.launches.outputs {
+            outputs.make_ready(stream)?;
+        }
+        for other in self.launches.awaited.iter().filter(|other| *other != stream) {
+            stream.wait_for_uncaptured(other)?;
+        }
+        self.enqueue(stream)?;
+        self.launches.awaited = Vec::new();
+        let Some(outputs) = &mut self.launches.outputs else { return Ok(Vec::new()) };
+        let buffers = outputs.launched(stream, wants_outputs);
+        if outputs.is_spent() {
+            self.launches.outputs = None;
+        }
+        Ok(buffers)
+    }
+}
+
+/// Launches an executable to which the caller has exclusive access, and which records these events.
+/// Executable and stream are of one context, which is usable.
+#[inline]
+pub(crate) fn enqueue(handle: &mut GraphExecHandle, events: &[Event], stream: &Stream) -> Result<()> {
+    let context = stream.context();
+    // Held over the call, so that nobody records the events in a capture meanwhile, which `done`
+    // below would miss. Taken before the access to the stream, as everywhere.
+    let recording = if events.is_empty() { None } else { Some(Event::recording(events)?) };
+    let turn = uncaptured(stream, "launching an executable graph")?;
+    // SAFETY: executable and stream are live; the exclusive reference keeps other calls on the
+    // executable away; it owns what its nodes use.
+    let result = unsafe { context.driver().cuGraphLaunch(handle.as_raw(), stream.as_raw()) };
+    context.check(Call::cuGraphLaunch, result)?;
+    drop(turn);
+    // The events were recorded outside of a capture last.
+    if let Some(recording) = recording {
+        recording.done();
+    }
+    Ok(())
+}
+
+/// Access to a stream for work that cannot be captured. The driver refuses such work in a capture,
+/// too, but then the capture is lost.
+#[inline]
+pub(crate) fn uncaptured<'s>(stream: &'s Stream, what: &'static str) -> Result<Enqueue<'s>> {
+    let turn = stream.enqueue()?;
+    if turn.is_captured()? { Err(HandleError::Capturing { what }.into()) } else { Ok(turn) }
+}

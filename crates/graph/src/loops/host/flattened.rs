@@ -1,0 +1,270 @@
+//! A graph with its child graphs expanded in place, cut into stages for the host loop.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use cuda_sys::CUgraphNode;
+
+use crate::edge_kind::EdgeKind;
+use crate::error::{Error, Result};
+use crate::state::guard::GraphGuard;
+use crate::state::ids::{NodeId, SubgraphId};
+use crate::state::loop_control::{DecisionPoint, LoopControl};
+use crate::state::params::{Conditional, ConditionalKind, NodeParams};
+use crate::toposort::{self, Successors};
+
+/// The number of a loop or branch, counted through the graph and all bodies.
+pub(crate) type ConditionalNumber = usize;
+
+/// The action that a node stands for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Action {
+    /// None: the node only orders others.
+    Nothing,
+    /// The device runs it, as part of a segment.
+    Run(CUgraphNode),
+    /// The host decides about a loop or branch.
+    Decide(ConditionalNumber, DecisionPoint),
+    /// The host runs a loop or branch.
+    Enter(ConditionalNumber),
+}
+
+impl Action {
+    /// Whether it belongs to a segment, rather than to the host.
+    pub(crate) fn is_of_device(self) -> bool {
+        matches!(self, Self::Nothing | Self::Run(_))
+    }
+}
+
+/// A node of the flattened graph.
+#[derive(Debug)]
+pub(crate) struct FlatNode {
+    /// The node of the graph; for the two ends of a child graph, the child graph node.
+    pub(crate) id: NodeId,
+    pub(crate) action: Action,
+}
+
+/// A graph with its child graphs expanded in place. Bodies of loops and branches are not: each is a
+/// flattened graph of its own.
+#[derive(Debug, Default)]
+pub(crate) struct FlatGraph {
+    pub(crate) nodes: Vec<FlatNode>,
+    pub(crate) edges: Vec<(usize, usize, EdgeKind)>,
+}
+
+/// A part of a run: first the device runs its nodes, then the host acts.
+#[derive(Debug, Default)]
+pub(crate) struct Stage {
+    /// Nodes for the device, in topological order.
+    pub(crate) device: Vec<usize>,
+    /// The edges between these.
+    pub(crate) edges: Vec<(usize, usize, EdgeKind)>,
+    /// Nodes that the host decides about or enters.
+    pub(crate) host: Vec<usize>,
+}
+
+/// A loop or branch that was found.
+#[derive(Debug)]
+pub(crate) struct FoundConditional {
+    pub(crate) control: Arc<LoopControl>,
+    /// `None` until its node is found: a deciding node may come first, or outlive it.
+    pub(crate) node: Option<ConditionalFacts>,
+}
+
+/// The node of a loop or branch.
+#[derive(Debug)]
+pub(crate) struct ConditionalFacts {
+    pub(crate) class: ConditionalKind,
+    pub(crate) name: String,
+    pub(crate) bodies: Box<[SubgraphId]>,
+}
+
+/// All loops and branches found so far, by number.
+#[derive(Debug, Default)]
+pub(crate) struct FoundConditionals {
+    pub(crate) all: Vec<FoundConditional>,
+    /// The numbers, by the address of the `LoopControl`, which `all` keeps alive.
+    by_control: HashMap<usize, ConditionalNumber>,
+}
+
+impl FoundConditionals {
+    fn number(&mut self, control: &Arc<LoopControl>) -> ConditionalNumber {
+        let all = &mut self.all;
+        *self.by_control.entry(Arc::as_ptr(control).addr()).or_insert_with(|| {
+            all.push(FoundConditional { control: Arc::clone(control), node: None });
+            all.len() - 1
+        })
+    }
+}
+
+/// The two nodes that stand for a child graph: the first comes before everything in it, the second
+/// after. Other nodes are both ends themselves.
+type Ends = (usize, usize);
+
+impl FlatGraph {
+    /// Flattens a graph.
+    pub(crate) fn of(
+        guard: &mut GraphGuard<'_>,
+        subgraph: SubgraphId,
+        conditionals: &mut FoundConditionals,
+    ) -> Result<Self> {
+        let mut flat = Self::default();
+        let mut waiting: Vec<(SubgraphId, Option<Ends>)> = vec![(subgraph, None)];
+        while let Some((subgraph, ends)) = waiting.pop() {
+            flat.expand(guard, subgraph, ends, conditionals, &mut waiting)?;
+        }
+        Ok(flat)
+    }
+
+    /// Adds the nodes of one graph; the child graphs in it go to `waiting`.
+    fn expand(
+        &mut self,
+        guard: &mut GraphGuard<'_>,
+        subgraph: SubgraphId,
+        ends: Option<Ends>,
+        conditionals: &mut FoundConditionals,
+        waiting: &mut Vec<(SubgraphId, Option<Ends>)>,
+    ) -> Result<()> {
+        let graph = guard.graph_at(subgraph)?;
+        let mut found: HashMap<usize, Ends> = HashMap::new();
+        for raw in guard.raw_nodes_of(graph)? {
+            let index = guard.index_in(subgraph, raw)?;
+            let Some(id) = guard.id(index) else { return Err(Error::UnknownNode { raw: raw.addr() }) };
+            let inside = guard.record(id).and_then(|record| record.node_params.embedded());
+            let action =
+                if inside.is_some() { Action::Nothing } else { action(guard, id, raw, conditionals)? };
+            let begin = self.push(FlatNode { id, action });
+            let end = match inside {
+                None => begin,
+                Some(inner) => {
+                    let end = self.push(FlatNode { id, action: Action::Nothing });
+                    // Orders the ends of an empty child graph, too.
+                    self.edges.push((begin, end, EdgeKind::Full));
+                    waiting.push((inner, Some((begin, end))));
+                    end
+                }
+            };
+            found.insert(raw.addr(), (begin, end));
+        }
+        let edges = self.edges.len();
+        for (from, to, kind) in guard.raw_edges_of(graph)? {
+            if let (Some(&(_, from)), Some(&(to, _))) = (found.get(&from.addr()), found.get(&to.addr())) {
+                self.edges.push((from, to, kind));
+            }
+        }
+        if let Some(ends) = ends {
+            self.enclose(found.into_values(), edges, ends);
+        }
+        Ok(())
+    }
+
+    /// Puts the nodes of a child graph between its two ends. The child graph's edges are those from
+    /// position `edges` on.
+    fn enclose(&mut self, nodes: impl Iterator<Item = Ends>, edges: usize, (begin, end): Ends) {
+        let edges = self.edges.get(edges..).unwrap_or_default();
+        let waiting: HashSet<usize> = edges.iter().map(|edge| edge.1).collect();
+        // A node entered by another edge than a full one may end before its predecessor: that
+        // predecessor still needs an edge to the end.
+        let full = edges.iter().filter(|edge| edge.2 == EdgeKind::Full);
+        let awaited: HashSet<usize> = full.map(|edge| edge.0).collect();
+        let mut nodes: Vec<Ends> = nodes.collect();
+        nodes.sort_unstable();
+        for (first, last) in nodes {
+            if !waiting.contains(&first) {
+                self.edges.push((begin, first, EdgeKind::Full));
+            }
+            if !awaited.contains(&last) {
+                self.edges.push((last, end, EdgeKind::Full));
+            }
+        }
+    }
+
+    fn push(&mut self, node: FlatNode) -> usize {
+        self.nodes.push(node);
+        self.nodes.len() - 1
+    }
+}
+
+/// The action for a node other than a child graph.
+fn action(
+    guard: &GraphGuard<'_>,
+    id: NodeId,
+    raw: CUgraphNode,
+    conditionals: &mut FoundConditionals,
+) -> Result<Action> {
+    let refused = |why| Err(Error::NotOnHost { node: guard.name(id), why });
+    if let Some(decision) = guard.record(id).and_then(|record| record.owners.decision()) {
+        return Ok(Action::Decide(conditionals.number(&decision.ready), decision.stand));
+    }
+    if !guard.conditions.of_kernel(id.index).is_empty() {
+        return refused("it sets a condition, which only the driver's own conditional nodes can go by");
+    }
+    let Some(record) = guard.record(id) else { return Err(Error::UnknownNode { raw: raw.addr() }) };
+    Ok(match &record.node_params {
+        NodeParams::Empty => Action::Nothing,
+        NodeParams::Conditional(Conditional { ready: None, .. }) => {
+            return refused("it goes by a condition that kernels set, and the host cannot see that");
+        }
+        NodeParams::Conditional(Conditional { ready: Some(control), class, bodies, .. }) => {
+            let number = conditionals.number(control);
+            let facts =
+                ConditionalFacts { class: *class, name: record.display_name(id), bodies: bodies.clone() };
+            if let Some(conditional) = conditionals.all.get_mut(number) {
+                conditional.node = Some(facts);
+            }
+            Action::Enter(number)
+        }
+        NodeParams::Kernel { .. }
+        | NodeParams::Memcpy(_)
+        | NodeParams::Memset(_)
+        | NodeParams::Host(_)
+        | NodeParams::EventRecord(_)
+        | NodeParams::EventWait(_)
+        | NodeParams::Batch(_)
+        | NodeParams::SignalSemaphores(_)
+        | NodeParams::WaitSemaphores(_)
+        | NodeParams::Alloc { .. }
+        | NodeParams::Free { .. }
+        | NodeParams::Child { .. }
+        | NodeParams::Other { .. } => Action::Run(raw),
+    })
+}
+
+impl FlatGraph {
+    /// The stages, one after the other.
+    ///
+    /// A node belongs to the stage of its latest predecessor, or to the one behind it if the host
+    /// acts on that predecessor.
+    pub(crate) fn stages(&self, guard: &GraphGuard<'_>) -> Result<Vec<Stage>> {
+        let edges = self.edges.iter().map(|&(from, to, _)| (from as u32, to as u32));
+        let successors = Successors::new(self.nodes.len(), edges);
+        let Some(order) = toposort::sort(&successors) else {
+            let cycle = toposort::cycle(&successors).unwrap_or_default();
+            let name = |node: u32| guard.name(self.nodes[node as usize].id).into_string();
+            return Err(Error::Cycle { path: cycle.into_iter().map(name).collect() });
+        };
+        let is_of_device = |node: usize| self.nodes[node].action.is_of_device();
+        let mut stage_of = vec![0_usize; self.nodes.len()];
+        let mut stages: Vec<Stage> = Vec::new();
+        for node in order {
+            let stage = stage_of[node as usize];
+            let behind = stage + usize::from(!is_of_device(node as usize));
+            for &next in successors.of(node) {
+                stage_of[next as usize] = stage_of[next as usize].max(behind);
+            }
+            if stages.len() <= stage {
+                stages.resize_with(stage + 1, Stage::default);
+            }
+            match is_of_device(node as usize) {
+                true => stages[stage].device.push(node as usize),
+                false => stages[stage].host.push(node as usize),
+            }
+        }
+        for &(from, to, kind) in &self.edges {
+            if is_of_device(from) && is_of_device(to) && stage_of[from] == stage_of[to] {
+                stages[stage_of[from]].edges.push((from, to, kind));
+            }
+        }
+        Ok(stages)
+    }
+}

@@ -1,0 +1,122 @@
+//! Segments: executables of the nodes between two actions of the host.
+
+use std::collections::HashMap;
+
+use cuda_handles::{Event, GraphExecHandle, GraphHandle, Stream, UserObject};
+use cuda_sys::{CUgraph, CUgraphEdgeData, CUgraphNode, CUgraphNodeParams, Call};
+
+use super::flattened::{Action, FlatGraph};
+use super::node_copy::NodeCopy;
+use crate::edge_kind::EdgeKind;
+use crate::error::Result;
+use crate::exec::instantiate::{instantiate, recorded_event};
+use crate::exec::launch::enqueue;
+use crate::exec::options::InstantiateOptions;
+use crate::state::guard::GraphGuard;
+use crate::state::ids::NodeId;
+
+/// The options and owners of all segments of a program.
+pub(crate) struct SegmentOptions<'m> {
+    pub(crate) options: &'m InstantiateOptions,
+    /// The owners that each executable keeps alive.
+    pub(crate) owners: &'m UserObject,
+}
+
+/// An executable of some nodes of a graph.
+#[derive(Debug)]
+pub(crate) struct Segment {
+    exec: GraphExecHandle,
+    /// The events that each launch records.
+    events: Vec<Event>,
+}
+
+impl Segment {
+    /// Makes an executable of some nodes, given in topological order. The context is current.
+    pub(crate) fn make(
+        guard: &GraphGuard<'_>,
+        flat: &FlatGraph,
+        nodes: &[usize],
+        edges: &[(usize, usize, EdgeKind)],
+        making: &SegmentOptions<'_>,
+    ) -> Result<Self> {
+        // Destroyed at the end of this function. The caller owns what it keeps alive as well, so
+        // that nothing of that is dropped under the lock.
+        let graph = GraphHandle::create(guard.context())?;
+        let clone_map = copy(guard, flat, nodes, edges, graph.as_raw())?;
+        making.owners.retain_on(&graph)?;
+        let raw = instantiate(guard, graph.as_raw(), making.options).map_err(|failure| {
+            let id = clone_map.get(&failure.params.hErrNode_out.addr());
+            guard.explain_at(&failure, id.map(|id| guard.name(*id).into_string()), Vec::new())
+        })?;
+        // SAFETY: the driver has just made it, in this context, and nobody else knows it.
+        let exec = unsafe { GraphExecHandle::from_raw_owned(guard.context(), raw) };
+        let record = |node: &usize| guard.record(flat.nodes[*node].id);
+        let events = nodes.iter().filter_map(record).filter_map(recorded_event);
+        Ok(Self { exec, events: events.collect() })
+    }
+
+    /// Enqueues a run of the segment.
+    pub(crate) fn launch(&mut self, stream: &Stream) -> Result<()> {
+        enqueue(&mut self.exec, &self.events, stream)
+    }
+}
+
+/// Adds copies of nodes to a new graph. Returns the originals by the addresses of the copies.
+fn copy(
+    guard: &GraphGuard<'_>,
+    flat: &FlatGraph,
+    nodes: &[usize],
+    edges: &[(usize, usize, EdgeKind)],
+    graph: CUgraph,
+) -> Result<HashMap<usize, NodeId>> {
+    let mut waits: HashMap<usize, Vec<(usize, EdgeKind)>> = HashMap::new();
+    for &(from, to, kind) in edges {
+        waits.entry(to).or_default().push((from, kind));
+    }
+    let mut clone_map: HashMap<usize, CUgraphNode> = HashMap::with_capacity(nodes.len());
+    let mut names = HashMap::with_capacity(nodes.len());
+    for &item in nodes {
+        let waits = waits.remove(&item).unwrap_or_default();
+        let after = waits.iter().filter_map(|(from, kind)| Some((*clone_map.get(from)?, *kind)));
+        let after: Vec<(CUgraphNode, EdgeKind)> = after.collect();
+        let mut copied = match flat.nodes[item].action {
+            Action::Run(raw) => NodeCopy::of(guard, raw, flat.nodes[item].id)?,
+            // Segments have no nodes that the host acts on.
+            Action::Nothing | Action::Decide(..) | Action::Enter(_) => NodeCopy::empty(),
+        };
+        let new = add(guard, graph, &after, copied.params())?;
+        copied.finish(guard, new)?;
+        clone_map.insert(item, new);
+        names.insert(new.addr(), flat.nodes[item].id);
+    }
+    Ok(names)
+}
+
+/// Adds a node to a graph that nobody else knows.
+fn add(
+    guard: &GraphGuard<'_>,
+    graph: CUgraph,
+    after: &[(CUgraphNode, EdgeKind)],
+    params: &mut CUgraphNodeParams,
+) -> Result<CUgraphNode> {
+    let nodes: Vec<CUgraphNode> = after.iter().map(|(node, _)| *node).collect();
+    let mut raw = core::ptr::null_mut();
+    if after.iter().all(|(_, kind)| *kind == EdgeKind::Full) {
+        // SAFETY: the graph is live and nobody else's, as are its nodes; the parameters are
+        // complete for their type, and what they point to is the original node's, whose graph is
+        // locked.
+        let result = unsafe {
+            guard.driver().cuGraphAddNode(&raw mut raw, graph, nodes.as_ptr(), nodes.len(), params)
+        };
+        guard.answer(Call::cuGraphAddNode, result)?;
+        return Ok(raw);
+    }
+    let kinds: Vec<CUgraphEdgeData> = after.iter().map(|(_, kind)| kind.data()).collect();
+    // SAFETY: as above; there are as many kinds as nodes.
+    let result = unsafe {
+        let (nodes, count) = (nodes.as_ptr(), nodes.len());
+        guard.driver().cuGraphAddNode_v12030(&raw mut raw, graph, nodes, kinds.as_ptr(), count, params)
+    };
+    guard.answer(Call::cuGraphAddNode_v12030, result.map_err(cuda_handles::Error::from)?)?;
+    Ok(raw)
+}
