@@ -19,7 +19,7 @@ pub(crate) enum Object {
     /// A pool whose memory is free, or was never freed: pending frees crash the driver.
     Pool(Raw<CUmemPoolHandle_st>),
     /// A reference to a user object.
-    UserObject(Raw<CUuserObject_st>),
+    UserReference(Raw<CUuserObject_st>),
     /// A semaphore of another interface.
     Semaphore(Raw<CUextSemaphore_st>),
     /// A linker, with options that live as long.
@@ -32,7 +32,7 @@ impl Object {
     /// thread from then on, even calls that wait forever.
     pub(super) fn may_run_destructors(&self) -> bool {
         match self {
-            Self::Graph(_) | Self::GraphExec(_) | Self::UserObject(_) => true,
+            Self::Graph(_) | Self::GraphExec(_) | Self::UserReference(_) => true,
             Self::Stream(_) | Self::Event(_) | Self::Pool(_) | Self::Semaphore(_) | Self::Linker(_) => false,
         }
     }
@@ -46,7 +46,7 @@ impl Object {
             | Self::Event(_)
             | Self::GraphExec(_)
             | Self::Pool(_)
-            | Self::UserObject(_)
+            | Self::UserReference(_)
             | Self::Semaphore(_)
             | Self::Linker(_) => Some(None),
         }
@@ -68,7 +68,9 @@ pub(super) fn call_destroy(driver: &'static Driver, object: Object) -> (Call, CU
                 let _mode = capture_mode::relaxed(driver);
                 (Call::cuMemPoolDestroy, driver.cuMemPoolDestroy(raw.get()))
             }
-            Object::UserObject(raw) => (Call::cuUserObjectRelease, driver.cuUserObjectRelease(raw.get(), 1)),
+            Object::UserReference(raw) => {
+                (Call::cuUserObjectRelease, driver.cuUserObjectRelease(raw.get(), 1))
+            }
             Object::Semaphore(raw) => {
                 let _mode = capture_mode::relaxed(driver);
                 (Call::cuDestroyExternalSemaphore, driver.cuDestroyExternalSemaphore(raw.get()))
@@ -88,7 +90,7 @@ pub(super) fn what(object: Object) -> &'static str {
         Object::Graph(_) => "destroying a graph",
         Object::GraphExec(_) => "destroying an executable graph",
         Object::Pool(_) => "destroying a memory pool",
-        Object::UserObject(_) => "releasing a user object",
+        Object::UserReference(_) => "releasing a user object",
         Object::Semaphore(_) => "destroying an external semaphore",
         Object::Linker(_) => "destroying a linker",
     }

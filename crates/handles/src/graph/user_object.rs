@@ -207,7 +207,7 @@ impl Drop for UserObject {
             destroy::push_payload(Node::new(Arc::clone(&self.payload)));
             return;
         }
-        destroy::destroy(&self.context, Object::UserObject(self.raw));
+        destroy::destroy(&self.context, Object::UserReference(self.raw));
     }
 }
 

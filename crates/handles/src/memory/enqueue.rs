@@ -9,7 +9,7 @@ use crate::error::Result;
 use crate::stream::Stream;
 
 impl Stream {
-    /// Enqueues one driver call that uses the memory of `first` and `second`:
+    /// Enqueues one driver call that uses `memory`:
     ///
     /// 1. makes the memory ready on this stream, until the call is enqueued;
     /// 2. takes read access of the stream;
@@ -21,21 +21,36 @@ impl Stream {
     #[inline(always)]
     pub(crate) fn enqueue_use(
         &self,
-        first: &Arc<Allocation>,
-        second: Option<&Arc<Allocation>>,
+        memory: &Arc<Allocation>,
         work: impl FnOnce(&'static Driver, CUstream) -> (Call, CUresult),
     ) -> Result<()> {
-        let _first = first.ready_once(self)?;
-        let _second = match second {
-            Some(second) => Some(second.ready_once(self)?),
-            None => None,
-        };
+        let _use = memory.ready_once(self)?;
+        self.enqueue_kept([memory], work)
+    }
+
+    /// As [`enqueue_use`](Self::enqueue_use), for a call that reads and writes memory.
+    #[inline(always)]
+    pub(crate) fn enqueue_copy(
+        &self,
+        source: &Arc<Allocation>,
+        destination: &Arc<Allocation>,
+        work: impl FnOnce(&'static Driver, CUstream) -> (Call, CUresult),
+    ) -> Result<()> {
+        let _read = source.ready_once(self)?;
+        let _written = destination.ready_once(self)?;
+        self.enqueue_kept([source, destination], work)
+    }
+
+    /// The steps from 2 on.
+    #[inline(always)]
+    fn enqueue_kept<const N: usize>(
+        &self,
+        memory: [&Arc<Allocation>; N],
+        work: impl FnOnce(&'static Driver, CUstream) -> (Call, CUresult),
+    ) -> Result<()> {
         let access = self.enqueue()?;
         if access.is_captured()? {
-            access.keep(first)?;
-            if let Some(second) = second {
-                access.keep(second)?;
-            }
+            memory.into_iter().try_for_each(|memory| access.keep(memory))?;
         }
         let (call, code) = work(self.context().driver(), self.as_raw());
         self.context().check(call, code)

@@ -36,7 +36,7 @@ impl Stream {
         if source.size_bytes() == 0 {
             return Ok(());
         }
-        self.enqueue_use(source.allocation(), Some(destination.allocation()), |_driver, _stream| {
+        self.enqueue_copy(source.allocation(), destination.allocation(), |_driver, _stream| {
             // SAFETY: both ranges lie in memory that lives until after this point of the stream, or
             // as long as the graph it is captured into.
             unsafe { copy_call(self, &source, &destination) }

@@ -26,7 +26,7 @@ impl Stream {
             return Ok(());
         }
         let (address, bytes) = (memory.address(), memory.size_bytes());
-        self.enqueue_use(memory.allocation(), None, |driver, stream| {
+        self.enqueue_use(memory.allocation(), |driver, stream| {
             // SAFETY: the range lies in memory that lives until after this point of the stream.
             (Call::cuMemsetD8Async, unsafe { driver.cuMemsetD8Async(address, 0, bytes, stream) })
         })

@@ -50,7 +50,7 @@ impl Stream {
             return Ok(());
         }
         let (address, len) = (memory.address(), memory.len());
-        self.enqueue_use(memory.allocation(), None, |driver, stream| {
+        self.enqueue_use(memory.allocation(), |driver, stream| {
             // SAFETY: the range lies in memory that lives until after this point of the stream, and
             // is aligned to its elements.
             unsafe {
@@ -98,7 +98,7 @@ impl Stream {
             return Ok(());
         };
         let FillLayout { address, value, pitch, width, height, element, .. } = layout;
-        self.enqueue_use(memory.allocation(), None, |driver, stream| {
+        self.enqueue_use(memory.allocation(), |driver, stream| {
             // SAFETY: the rectangle lies in memory that lives until after this point of the stream,
             // or as long as the graph it is captured into, and is aligned to its elements.
             unsafe {
