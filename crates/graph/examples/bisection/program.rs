@@ -154,7 +154,7 @@ impl Device {
         let graph = context.graph()?;
         // Conditions without a default: a kernel sets each before its node.
         let (go_on, needs_polish) = (graph.condition()?, graph.condition()?);
-        let problem_in = graph.root().copy_from_host(&staging.problem, problem)?.named("problem in");
+        let problem_in = graph.root().copy(&staging.problem, problem)?.named("problem in");
         let clear = graph.root().fill(&self.counts, 0)?.named("nothing counted yet");
         let begin = graph.after([&*problem_in, &*clear])?;
         let begin = begin.launch(&kernels.begin, per(1, 1), (problem, low, high, &go_on))?;
@@ -168,8 +168,8 @@ impl Device {
         let steps = self.counts.slice(1..)?;
         polishing.body()?.root().launch(&kernels.polish, per(1, 1), (problem, root, steps))?;
 
-        polishing.then().copy_to_host(root, &staging.root)?.named("root out");
-        polishing.then().copy_to_host(&self.counts, &staging.counts)?.named("counts out");
+        polishing.then().copy(root, &staging.root)?.named("root out");
+        polishing.then().copy(&self.counts, &staging.counts)?.named("counts out");
         Ok(graph)
     }
 

@@ -177,7 +177,7 @@ impl Device {
         let graph = context.graph()?;
         let loaded = graph.root().wait(&events.loaded)?.named("the plate is loaded");
         let started = loaded.then().record(&events.started)?.named("started");
-        let plate_in = started.then().copy_from_host(&staging.plate_in, &self.plates[0])?.named("plate in");
+        let plate_in = started.then().copy(&staging.plate_in, &self.plates[0])?.named("plate in");
         let (scratch, largest) = started.then().alloc::<f32>(self.blocks())?;
         let scratch = scratch.named("scratch");
         let before = self.measure(&graph.after([&*plate_in, &*scratch])?, &largest)?;
@@ -190,10 +190,9 @@ impl Device {
         let settling = settling.named("settling");
 
         let freed = settling.then().free(&largest)?.named("scratch is free");
-        let plate = settling.then().copy_to_host(&self.plates[0], &staging.plate_out)?.named("plate out");
-        let residual = settling.then().copy_to_host(&self.residual, &staging.residual)?.named("residual out");
-        let rounds =
-            settling.then().copy_to_host(settling.rounds_done(), &staging.rounds)?.named("rounds out");
+        let plate = settling.then().copy(&self.plates[0], &staging.plate_out)?.named("plate out");
+        let residual = settling.then().copy(&self.residual, &staging.residual)?.named("residual out");
+        let rounds = settling.then().copy(settling.rounds_done(), &staging.rounds)?.named("rounds out");
         let out = graph.after([&*plate, &*residual, &*rounds])?.empty()?.named("all is out");
         let launches = AtomicU64::new(0);
         let report =

@@ -125,7 +125,7 @@ impl Parts {
         let graph = context.graph()?;
         let [first, second] = &self.plates;
         let edge = first.slice(..self.task.width)?;
-        let heated = graph.root().copy_from_host(&self.heater, edge)?.named("the heater's row");
+        let heated = graph.root().copy(&self.heater, edge)?.named("the heater's row");
         let mut last = self.step(&heated.then(), first, second)?;
         for round in 0..self.task.rounds {
             if round > 0 {
@@ -134,8 +134,7 @@ impl Parts {
             last = self.step(&last.then(), second, first)?;
         }
         let cell = self.task.sensor();
-        let measured =
-            last.then().copy_to_host(first.slice(cell..=cell)?, &self.sensor)?.named("the sensor's cell");
+        let measured = last.then().copy(first.slice(cell..=cell)?, &self.sensor)?.named("the sensor's cell");
 
         let (task, readings) = (self.task, Arc::clone(readings));
         // The copies of the graph write and read the memory of these views: those before this node

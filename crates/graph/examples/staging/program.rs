@@ -172,7 +172,7 @@ impl Slot {
         row: u32,
     ) -> Result<()> {
         let Streams { copies_in, computes, copies_out } = streams;
-        copies_in.copy_from_host(staged, &self.numbers)?;
+        copies_in.copy(staged, &self.numbers)?;
         copies_in.record(read)?;
         // The four bytes are copied now; nobody has to keep them.
         computes.write(self.sums.slice(..1)?, &[row])?;
@@ -180,7 +180,7 @@ impl Slot {
         self.executable.launch(computes)?;
         computes.record(&self.worked_on)?;
         copies_out.wait(&self.worked_on)?;
-        copies_out.copy_to_host(&self.numbers, &self.result)?;
+        copies_out.copy(&self.numbers, &self.result)?;
         Ok(copies_out.record(&self.copied_out)?)
     }
 }

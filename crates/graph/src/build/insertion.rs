@@ -233,6 +233,11 @@ impl GraphGuard<'_> {
     /// for `cause`. What the change used stays alive. A lost context has no graphs to break.
     #[cold]
     pub(crate) fn broken(&mut self, cause: Error, undo: Error, owners: Owners) -> Error {
+        let undo = match undo {
+            // The change that was to undo the other one broke the hierarchy by itself.
+            Error::Broken(broken) => broken.cause,
+            undo => undo,
+        };
         match self.context().ensure_usable() {
             Ok(()) => self.break_down(Broken { cause, undo }, owners),
             Err(_) => self.give_up(owners, cause),

@@ -338,9 +338,7 @@ pub enum Error {
         what: &'static str,
     },
     /// A second executable was to be made of a graph that can have one at a time.
-    #[error(
-        "a graph with {of} has one executable at a time, and there is one; drop it first (Graph::into_exec makes it in place of the graph)"
-    )]
+    #[error("a graph with {of} has one executable at a time, and there is one; drop it first")]
     OneExecutable {
         /// What the graph has that makes it so.
         of: &'static str,

@@ -77,17 +77,6 @@ impl Graph {
         self.instantiate_with(InstantiateOptions::new())
     }
 
-    /// [Instantiates](Self::instantiate) the graph, and gives up this handle of it: for a graph
-    /// that can have one executable only.
-    ///
-    /// # Errors
-    /// As [`instantiate`](Self::instantiate).
-    #[doc(alias = "cuGraphInstantiate")]
-    #[doc(alias = "cudaGraphInstantiate")]
-    pub fn into_exec(self) -> Result<GraphExec> {
-        self.instantiate()
-    }
-
     /// [Instantiates](Self::instantiate) the graph with options.
     ///
     /// Calls `cuGraphInstantiateWithParams` (CUDA 12.0) and the user object calls (CUDA 11.3).

@@ -91,7 +91,7 @@ impl GraphExec {
     /// # ) -> cuda_graph::Result<()> {
     /// let (node, numbers) = graph.root().alloc::<u32>(256)?;
     /// node.then().fill(&numbers, 7)?;
-    /// let mut exec = graph.into_exec()?;
+    /// let mut exec = graph.instantiate()?;
     /// for _ in 0..3 {
     ///     let output = exec.launch_with_outputs(stream)?.take(&numbers)?;
     ///     assert_eq!(output.read_blocking(stream)?, [7; 256]);

@@ -81,6 +81,11 @@ impl Graph {
         self.look().is_ok_and(|guard| guard.about(self.subgraph).is_some())
     }
 
+    /// Whether a change of the hierarchy failed and could not be taken back.
+    pub(crate) fn is_broken(&self) -> bool {
+        self.look().is_ok_and(|guard| guard.ensure_usable().is_err())
+    }
+
     /// The error of asking of an embedded graph, if it is there, what only a graph of its own can
     /// do.
     pub(crate) fn is_embedded(&self, what: &'static str) -> Error {

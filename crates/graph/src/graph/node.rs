@@ -22,7 +22,7 @@ use cuda_handles::Error as HandleError;
 /// ([`is_removed`](Self::is_removed)), is an error wherever a node is needed, and never stands for
 /// another node. Handles are equal if they are of the same node.
 ///
-/// The types of nodes dereference to this one; [`KernelNode`](super::KernelNode) and the others are
+/// The types of nodes dereference to this one; [`KernelNode`](crate::KernelNode) and the others are
 /// made of it by `try_from`.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Node {
@@ -111,8 +111,8 @@ impl Node {
         mut owners: Owners,
         params: &mut CUgraphNodeParams,
     ) -> Result<()> {
-        // As arguments, `node_params` and `owners` are dropped after the lock on every way out: the new
-        // ones, or those that they took the place of.
+        // As arguments, `node_params` and `owners` are dropped after the lock on every way out: the
+        // new ones, or those that they took the place of.
         let mut guard = self.graph.enter()?;
         self.replace_under(&mut guard, &mut node_params, &mut owners, params)
     }

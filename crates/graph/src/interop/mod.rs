@@ -182,15 +182,15 @@ impl Graph {
         loop {
             // SAFETY: as the caller promises.
             let handle = unsafe { GraphHandle::from_raw(context, raw) }?;
-            let (graph, is_known) = match known(&handle) {
-                Some(known) => (known, true),
-                None if handle.is_owned() => (Self::of(handle, GraphState::default()), false),
-                None => (share(raw, Self::of(handle, GraphState::adopted())), false),
+            let graph = match known(&handle) {
+                Some(known) => known,
+                None if handle.is_owned() => Self::of(handle, GraphState::unread()),
+                None => share(raw, Self::of(handle, GraphState::adopted())),
             };
             let found = graph.context();
             let wrong = || WrongContext::new("the graph known here", found, "the context given", context);
             ensure(context, found, wrong)?;
-            match graph.take_in(&keep, is_known) {
+            match graph.take_in(&keep) {
                 // It was moved, or went, since it was found: it is looked up anew, and the registry
                 // has that by now.
                 Err(Error::GraphMoved | Error::GraphRemoved) => {}
@@ -199,13 +199,14 @@ impl Graph {
         }
     }
 
-    /// Keeps an owner that is given with the graph, and looks at its nodes if it is new here.
-    fn take_in(&self, keep: &Option<Owner>, is_known: bool) -> Result<()> {
+    /// Keeps an owner that is given with the graph, and reads its nodes unless that was done. Several
+    /// threads may find a new graph at once.
+    fn take_in(&self, keep: &Option<Owner>) -> Result<()> {
         let mut guard = self.enter()?;
         if let Some(owner) = keep {
             guard.keep_given(owner.clone());
         }
-        if is_known { Ok(()) } else { guard.read_graph(self.subgraph()) }
+        if guard.is_unread() { guard.read_graph(SubgraphId::ROOT) } else { Ok(()) }
     }
 }
 

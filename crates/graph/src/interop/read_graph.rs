@@ -69,7 +69,9 @@ impl GraphGuard<'_> {
     /// fails, nothing has changed.
     pub(crate) fn read_graph(&mut self, subgraph: SubgraphId) -> Result<()> {
         let graphs = self.read_all(subgraph)?;
-        self.enter_all(graphs)
+        self.enter_all(graphs)?;
+        self.set_read();
+        Ok(())
     }
 
     /// Asks the driver for a graph and those embedded in it, the outer before the inner.

@@ -150,8 +150,8 @@ impl<'g> ConditionalBuilder<'g> {
     /// A kernel in the body is removed with the node.
     fn undo(&mut self) -> Result<()> {
         self.is_done = true;
-        // Nothing can be undone in a lost context.
-        if self.graph.context().ensure_usable().is_err() {
+        // A lost context has no graphs to restore, and a broken graph is not restored.
+        if self.graph.context().ensure_usable().is_err() || self.graph.is_broken() {
             return Ok(());
         }
         if let Some(node) = self.node.as_ref().filter(|node| !node.is_removed()) {

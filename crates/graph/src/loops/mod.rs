@@ -21,7 +21,6 @@ pub use handle::{Branch, Loop, LoopBody};
 pub use test::{Repeat, Test, Testable};
 
 use builder::{ConditionalBuilder, FillError};
-use cuda_handles::NodeMemory;
 use decider::{Decider, RoundCounter};
 
 use crate::build::frontier::Frontier;
@@ -190,42 +189,6 @@ impl Frontier<'_> {
             fill_body(&builder, 0, then).and_then(|first| Ok((first, fill_body(&builder, 1, otherwise)?)));
         let (node, deciders, inside) = builder.finish(filled)?;
         Ok(Branch { node: IfElseNode::wrap(node), deciders, inside })
-    }
-
-    /// [`while_loop`](Self::while_loop) while a number is not 0.
-    ///
-    /// # Errors
-    /// As for [`while_loop`](Self::while_loop).
-    pub fn while_nonzero<'m, T: Testable, R, E: From<Error>>(
-        &self,
-        found: impl NodeMemory<'m, T>,
-        fill: impl FnOnce(&LoopBody) -> Result<R, E>,
-    ) -> Result<Loop<R>, E> {
-        self.while_loop(Test::nonzero(found), fill)
-    }
-
-    /// [`do_while_loop`](Self::do_while_loop) while a number is not 0.
-    ///
-    /// # Errors
-    /// As for [`while_loop`](Self::while_loop).
-    pub fn do_while_nonzero<'m, T: Testable, R, E: From<Error>>(
-        &self,
-        found: impl NodeMemory<'m, T>,
-        fill: impl FnOnce(&LoopBody) -> Result<R, E>,
-    ) -> Result<Loop<R>, E> {
-        self.do_while_loop(Test::nonzero(found), fill)
-    }
-
-    /// [`if_then`](Self::if_then) for a number that is not 0.
-    ///
-    /// # Errors
-    /// As for [`while_loop`](Self::while_loop).
-    pub fn if_nonzero<'m, T: Testable, R, E: From<Error>>(
-        &self,
-        found: impl NodeMemory<'m, T>,
-        fill: impl FnOnce(&Graph) -> Result<R, E>,
-    ) -> Result<Branch<IfNode, R>, E> {
-        self.if_then(Test::nonzero(found), fill)
     }
 
     fn branch(&self, kind: ConditionalKind, test: Test<'_>) -> Result<ConditionalBuilder<'_>> {

@@ -1,6 +1,7 @@
 //! Child graph nodes: run a graph that is embedded in a node.
 
-use cuda_handles::{WrongContext, clones};
+use cuda_handles::WrongContext;
+use cuda_handles::clones::{self, Alone};
 use cuda_sys::{
     CUgraph, CUgraphChildGraphNodeOwnership, CUgraphNode, CUgraphNodeParams, CUgraphNodeType, Call,
 };
@@ -107,6 +108,7 @@ impl ChildGraphNode {
             // The driver has the new graph, but its nodes are unknown.
             Err(cause) => {
                 let undo = Error::NotRestored { node: name.into() };
+                guard.lose_taken(taken, kept);
                 Err(guard.broken(cause, undo, snapshot.into_owners()))
             }
         }
@@ -197,10 +199,8 @@ impl Frontier<'_> {
         let mut params = params(guards.second_raw()?, CLONED);
         let subgraph = self.graph().subgraph();
         guards.first.reserve_many(subgraph, snapshot.len() + 1);
-        let id = {
-            let _alone = clones::alone(self.graph().context())?;
-            self.insert(&mut guards.first, NewClone { subgraph, snapshot }, &mut params)?
-        };
+        let alone = Some(clones::alone(self.graph().context())?);
+        let id = self.insert(&mut guards.first, NewClone { subgraph, snapshot, alone }, &mut params)?;
         drop(guards);
         Ok(ChildGraphNode::wrap(Node::new(self.graph().clone(), id, NodeKind::ChildGraph)))
     }
@@ -321,6 +321,8 @@ impl Frontier<'_> {
 struct NewClone {
     subgraph: SubgraphId,
     snapshot: GraphSnapshot,
+    /// Held until the driver has made the clone.
+    alone: Option<Alone>,
 }
 
 impl NewNode for NewClone {
@@ -336,6 +338,8 @@ impl NewNode for NewClone {
         raw: CUgraphNode,
         _: &CUgraphNodeParams,
     ) -> Result<CloneMap> {
+        // Undoing the insertion takes it again.
+        drop(self.alone.take());
         read(guard, &self.snapshot, raw)
     }
 

@@ -264,7 +264,7 @@ impl Frontier<'_> {
     /// # use cuda_handles::Buffer;
     /// # fn example(graph: &Graph, sums: &Buffer<f32>) -> Result<()> {
     /// let host = graph.context().pinned_zeros::<f32>(sums.len())?.share();
-    /// let copy = graph.root().copy_to_host(sums, &host)?;
+    /// let copy = graph.root().copy(sums, &host)?;
     /// copy.then().host_with(&host, |sums| println!("{:?}", sums.to_vec()))?;
     /// # Ok(())
     /// # }

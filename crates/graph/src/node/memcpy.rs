@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use cuda_handles::{
     Allocation, Context, Copy2d, Copy3d, CopyLayout, Device, Element, Error as HandleError, MemoryKind,
-    MemorySpace, NodeMemory, Owner, SharedHostBuffer, Slice,
+    MemorySpace, NodeMemory, Owner, Slice,
 };
 use cuda_sys::{CUdeviceptr, CUgraphNodeParams, CUgraphNodeType, CUresult};
 
@@ -186,6 +186,26 @@ impl Frontier<'_> {
     /// # }
     /// ```
     ///
+    /// **Host memory.** Every launch copies what the memory holds when the node runs. A host node
+    /// reads a result in the graph's order ([`host_with`](Self::host_with)), and a copy on a stream
+    /// reads it in the stream's order. Once the graph and its executables are dropped and their
+    /// streams synchronised, [`SharedHostBuffer::try_unique`](cuda_handles::SharedHostBuffer) makes
+    /// it a slice again. Host memory that the caller can access as a slice is not accepted, so that
+    /// no reference points to memory that a graph writes:
+    ///
+    /// ```compile_fail,E0277
+    /// # use cuda_handles::{Buffer, Context};
+    /// # type Failure = Box<dyn std::error::Error>;
+    /// # fn example(
+    /// #     context: &Context, graph: &cuda_graph::Graph, buffer: &Buffer<u32>
+    /// # ) -> Result<(), Failure> {
+    /// let host = context.pinned_zeros::<u32>(8)?;
+    /// graph.root().copy(buffer, &host)?; // not shared: host.share() is
+    /// println!("{}", host[0]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// Calls `cuGraphAddNode` (CUDA 12.2).
     ///
     /// # Errors
@@ -203,6 +223,10 @@ impl Frontier<'_> {
     #[doc(alias = "cudaGraphAddMemcpyNode1D")]
     #[doc(alias = "cudaGraphAddNode")]
     #[doc(alias = "cudaMemcpyAsync")]
+    #[doc(alias = "cudaMemcpyDeviceToHost")]
+    #[doc(alias = "cudaMemcpyHostToDevice")]
+    #[doc(alias = "copy_to_host")]
+    #[doc(alias = "copy_from_host")]
     #[doc(alias = "cuMemcpyAsync")]
     #[doc(alias = "memcpy")]
     pub fn copy<'a, 'b, T: Element>(
@@ -211,78 +235,6 @@ impl Frontier<'_> {
         destination: impl NodeMemory<'b, T>,
     ) -> Result<MemcpyNode> {
         self.add_copy(linear(self.graph().context(), source.operand(), destination.operand())?)
-    }
-
-    /// Adds a node that copies device memory to pinned, registered or managed memory of the same
-    /// length.
-    ///
-    /// A host node reads the result in the graph's order ([`host_with`](Self::host_with)), and a
-    /// copy on a stream reads it in the stream's order. Once the graph and its executables are
-    /// dropped and their streams synchronised, [`SharedHostBuffer::try_unique`] makes it a slice
-    /// again.
-    ///
-    /// Host memory that the caller can access as a slice is not accepted, so that no reference
-    /// points to memory that a graph writes:
-    ///
-    /// ```compile_fail,E0308
-    /// # use cuda_handles::{Buffer, Context};
-    /// # type Failure = Box<dyn std::error::Error>;
-    /// # fn example(
-    /// #     context: &Context, graph: &cuda_graph::Graph, buffer: &Buffer<u32>
-    /// # ) -> Result<(), Failure> {
-    /// let host = context.pinned_zeros::<u32>(8)?;
-    /// graph.root().copy_to_host(buffer, &host)?; // not shared: host.share() is
-    /// println!("{}", host[0]);
-    /// # Ok(())
-    /// # }
-    /// ```
-    ///
-    /// ```compile_fail,E0277
-    /// # use cuda_graph::{Graph, Result};
-    /// # fn example(graph: &Graph, buffer: &cuda_handles::Buffer<u32>) -> Result<()> {
-    /// let host = vec![0_u32; 8];
-    /// graph.root().copy(&host, buffer)?; // pageable: Frontier::copy_raw takes it by address
-    /// # Ok(())
-    /// # }
-    /// ```
-    ///
-    /// Calls `cuGraphAddNode` (CUDA 12.2).
-    ///
-    /// # Errors
-    /// The errors of [`copy`](Self::copy).
-    #[doc(alias = "cuGraphAddMemcpyNode")]
-    #[doc(alias = "cuGraphAddNode")]
-    #[doc(alias = "cudaGraphAddMemcpyNode")]
-    #[doc(alias = "cudaGraphAddNode")]
-    #[doc(alias = "cudaMemcpyDeviceToHost")]
-    pub fn copy_to_host<'a, T: Element>(
-        &self,
-        source: impl NodeMemory<'a, T>,
-        destination: &SharedHostBuffer<T>,
-    ) -> Result<MemcpyNode> {
-        self.copy(source, destination)
-    }
-
-    /// Adds a node that copies pinned, registered or managed memory to device memory of the same
-    /// length.
-    ///
-    /// Every launch copies what the memory holds when the node runs.
-    ///
-    /// Calls `cuGraphAddNode` (CUDA 12.2).
-    ///
-    /// # Errors
-    /// The errors of [`copy`](Self::copy).
-    #[doc(alias = "cuGraphAddMemcpyNode")]
-    #[doc(alias = "cuGraphAddNode")]
-    #[doc(alias = "cudaGraphAddMemcpyNode")]
-    #[doc(alias = "cudaGraphAddNode")]
-    #[doc(alias = "cudaMemcpyHostToDevice")]
-    pub fn copy_from_host<'a, T: Element>(
-        &self,
-        source: &SharedHostBuffer<T>,
-        destination: impl NodeMemory<'a, T>,
-    ) -> Result<MemcpyNode> {
-        self.copy(source, destination)
     }
 
     /// Adds a node that copies a rectangle: rows of equal length, with a pitch on each side.

@@ -120,6 +120,8 @@ struct Sharing {
     lending: bool,
     /// Whether the root graph is other code's.
     adopted: bool,
+    /// Whether the nodes of the root graph, which other code added, have no records yet.
+    unread: bool,
     /// Owners given with the root graph. They may own it, so it must not retain them.
     given: Vec<Owner>,
     /// Nodes that may have got other owners since the lock was taken; only where a graph was lent.
@@ -140,8 +142,24 @@ enum Standing {
 impl GraphState {
     /// The state of a graph of other code.
     pub(crate) fn adopted() -> Self {
-        let sharing = Sharing { adopted: true, ..Sharing::default() };
+        let sharing = Sharing { adopted: true, unread: true, ..Sharing::default() };
         Self { sharing, ..Self::default() }
+    }
+
+    /// The state of a graph that this library owns and whose nodes other code added.
+    pub(crate) fn unread() -> Self {
+        let sharing = Sharing { unread: true, ..Sharing::default() };
+        Self { sharing, ..Self::default() }
+    }
+
+    /// Whether the nodes of the root graph, which other code added, have no records yet.
+    pub(crate) fn is_unread(&self) -> bool {
+        self.sharing.unread
+    }
+
+    /// Notes that the nodes of the root graph have records.
+    pub(crate) fn set_read(&mut self) {
+        self.sharing.unread = false;
     }
 
     /// Makes room for one row in a graph, so that [`insert`](Self::insert) cannot fail.
@@ -205,6 +223,13 @@ impl GraphState {
     pub(crate) fn lose(&mut self, id: NodeId) {
         let taken = self.take(id);
         self.leaving.get_or_insert_default().records.extend(taken);
+    }
+
+    /// Drops rows that were taken out, and other owners, once the lock is given back.
+    pub(crate) fn lose_taken(&mut self, taken: TakenNodes, owners: Vec<Owner>) {
+        let leaving = self.leaving.get_or_insert_default();
+        leaving.records.extend(taken);
+        leaving.owners.extend(owners);
     }
 
     /// What is not kept any more goes with the lock.

@@ -111,7 +111,7 @@ impl Stream {
     /// # let stream = context.stream()?;
     /// # let sums = stream.zeros::<f32>(4)?;
     /// let host = context.pinned_zeros::<f32>(4)?.share();
-    /// stream.copy_to_host(&sums, &host)?;
+    /// stream.copy(&sums, &host)?;
     /// stream.host_with(&host, |sums| println!("{:?}", sums.to_vec()))?;
     /// # Ok(()) }
     /// ```

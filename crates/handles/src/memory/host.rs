@@ -33,7 +33,7 @@ use crate::stream::Stream;
 /// let mut host = context.pinned_zeros::<f32>(4)?;
 /// host[0] = 1.0;
 /// let shared = host.share();
-/// stream.copy_from_host(&shared, &buffer)?;
+/// stream.copy(&shared, &buffer)?;
 /// stream.synchronize_blocking()?;
 /// let host = shared.try_unique().expect("its stream is idle, and nobody else has it");
 /// assert_eq!(host[0], 1.0);
@@ -223,7 +223,7 @@ impl<T> SharedHostBuffer<T> {
     /// # let buffer = stream.zeros::<f32>(4)?;
     /// let result = context.pinned_zeros::<f32>(4)?.share();
     /// let copied = context.event()?;
-    /// stream.copy_to_host(&buffer, &result)?;
+    /// stream.copy(&buffer, &result)?;
     /// stream.record(&copied)?;
     /// // More work on the same stream, then:
     /// copied.synchronize_blocking()?;

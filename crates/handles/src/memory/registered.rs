@@ -119,7 +119,7 @@ impl Context {
     /// # let weights = vec![0.0_f32; 1024];
     /// let weights = context.register(weights)?.share();
     /// let buffer = stream.alloc::<f32>(weights.len())?;
-    /// stream.copy_from_host(&weights, &buffer)?;
+    /// stream.copy(&weights, &buffer)?;
     /// stream.synchronize_blocking()?;
     /// let weights: Vec<f32> = weights.try_unique().expect("it is idle").into_vec_blocking()?;
     /// # Ok(()) }

@@ -61,7 +61,7 @@ const KINDS: [(&str, Make); 8] = [
     ("pinned buffers", |scene| Ok(Thing::Pinned(scene.context.pinned_zeros(1 << 16)?.share()))),
     ("pinned buffers, in use", |scene| {
         let (pinned, buffer) = (scene.context.pinned_zeros(1 << 16)?.share(), scene.home.zeros(1 << 16)?);
-        scene.busy.copy_from_host(&pinned, &buffer)?;
+        scene.busy.copy(&pinned, &buffer)?;
         Ok(Thing::Pinned(pinned))
     }),
     ("streams", |scene| {

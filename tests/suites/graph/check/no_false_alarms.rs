@@ -146,10 +146,10 @@ sound! {
     };
     two_buffers_of_the_host: |lab, graph| {
         let hosts = [0; 2].map(|_| lab.context.pinned_zeros::<f32>(N).unwrap().share());
-        let up = graph.root().copy_from_host(&hosts[0], &lab.a).unwrap();
+        let up = graph.root().copy(&hosts[0], &lab.a).unwrap();
         let change = lab.change(&up.then(), &lab.a, "change");
-        change.then().copy_to_host(&lab.a, &hosts[1]).unwrap();
-        let down = change.then().copy_to_host(&lab.a, &hosts[0]).unwrap();
+        change.then().copy(&lab.a, &hosts[1]).unwrap();
+        let down = change.then().copy(&lab.a, &hosts[0]).unwrap();
         down.then().fill(&lab.a, 0.0).unwrap().remove().unwrap();
     };
     a_child_between: |lab, graph| {

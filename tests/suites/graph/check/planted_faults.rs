@@ -1,11 +1,13 @@
 //! Planted faults: each is found, by the names of its nodes, and nothing else.
 
 use cuda_graph::{
-    ChildGraphNode, ContextExt, Disorder, EdgeKind, Error, Finding, Graph, RawCopy, RawMemory, Test,
+    ChildGraphNode, ContextExt, Disorder, EdgeKind, Error, Finding, Graph, IfElseNode, RawCopy, RawMemory,
+    Test,
 };
 use cuda_handles::Device;
 use cuda_handles::{Batch, Copy2d, Copy3d};
 use cuda_launch::{TypedKernel, per};
+use cuda_sys::CUgraph;
 use cuda_tests::{alone, needs, raw, setup};
 
 use super::{Lab, N, seen};
@@ -140,8 +142,8 @@ planted! {
     };
     pinned_memory_both_ways: |lab, graph| {
         let host = lab.context.pinned_zeros::<f32>(N).unwrap().share();
-        graph.root().copy_from_host(&host, &lab.a).unwrap().named("up");
-        graph.root().copy_to_host(&lab.b, &host).unwrap().named("down");
+        graph.root().copy(&host, &lab.a).unwrap().named("up");
+        graph.root().copy(&lab.b, &host).unwrap().named("down");
         race([["down", "up"]])
     };
     a_kernel_in_a_child_and_a_fill_outside: |lab, graph| {
@@ -282,31 +284,6 @@ planted! {
         lab.change(&one.then_with(EdgeKind::LaunchOrder), &lab.a, "two");
         race([["one", "two"]])
     };
-    a_copy_of_other_code_whose_steps_are_as_short_as_can_be: |lab, graph| {
-        let elsewhere = lab.graph();
-        let copy = elsewhere.root().copy(&lab.b, &lab.a).unwrap();
-        let params = cuda_sys::CUDA_MEMCPY3D_v2 {
-            srcPitch: 0,
-            srcHeight: 0,
-            dstPitch: 0,
-            dstHeight: 0,
-            WidthInBytes: 8,
-            Height: 2,
-            Depth: 3,
-            ..raw::memcpy(copy.as_raw().unwrap())
-        };
-        let (mut node, context) = (core::ptr::null_mut(), lab.context.as_raw());
-        // SAFETY: graph and context live, and the pointers are valid.
-        raw::ok(unsafe {
-            raw::driver().cuGraphAddMemcpyNode(
-                &raw mut node, graph.lend().unwrap(), core::ptr::null(), 0, &raw const params, context,
-            )
-        });
-        graph.nodes().unwrap()[0].clone().named("copy");
-        lab.write(&graph.root(), lab.a.slice(11..12).unwrap(), "last");
-        lab.write(&graph.root(), lab.a.slice(12..).unwrap(), "behind");
-        race([["copy", "last"]])
-    };
     a_node_beside_a_line: |lab, graph| {
         let first = lab.change(&graph.root(), &lab.a, "first");
         lab.change(&first.then(), &lab.a, "second");
@@ -354,52 +331,6 @@ planted! {
         other::connect(raw, nodes[1], nodes[0]);
         assert!(matches!(graph.instantiate(), Err(Error::Unsound { .. })));
         vec![("cycle", vec!["one", "two"])]
-    };
-    a_host_function_in_a_body: |lab, graph| {
-        needs!(Conditionals);
-        let condition = graph.condition_with_default(1).unwrap();
-        let branch = graph.root().if_node(&condition).unwrap().named("branch");
-        let body = branch.body().unwrap();
-        lab.write(&body.root(), &lab.a, "fits");
-        other::host(body.lend().unwrap());
-        let name = body.nodes().unwrap().pop().unwrap().named("call").name();
-        assert_eq!(name, "call");
-        let error = graph.instantiate().unwrap_err();
-        assert!(error.to_string().contains("`call` (in then of `branch`)"), "{error}");
-        vec![("not in a body", vec!["branch", "call"])]
-    };
-    a_copy_of_pageable_memory_in_a_body: |lab, graph| {
-        needs!(Branches);
-        let numbers = vec![0.0_f32; N];
-        let elsewhere = lab.graph();
-        let copy = RawCopy::new(RawMemory::at_host(numbers.as_ptr()).pageable(), RawMemory::at(lab.a.address()), 4 * N);
-        // SAFETY: the graph is never launched.
-        let copy = unsafe { elsewhere.root().copy_raw(copy) }.unwrap();
-        let params = raw::memcpy(copy.as_raw().unwrap());
-        let condition = graph.condition_with_default(1).unwrap();
-        let branch = graph.root().if_else_node(&condition).unwrap().named("branch");
-        let body = branch.else_body().unwrap();
-        let (mut node, context) = (core::ptr::null_mut(), lab.context.as_raw());
-        // SAFETY: graph and context live, and the pointers are valid.
-        raw::ok(unsafe {
-            raw::driver().cuGraphAddMemcpyNode(
-                &raw mut node, body.lend().unwrap(), core::ptr::null(), 0, &raw const params, context,
-            )
-        });
-        body.nodes().unwrap().pop().unwrap().named("copy");
-        vec![("not in a body", vec!["branch", "copy"])]
-    };
-    an_event_in_a_child_in_a_body: |_lab, graph| {
-        needs!(Conditionals);
-        let condition = graph.condition_with_default(1).unwrap();
-        let rounds = graph.root().while_node(&condition).unwrap().named("rounds");
-        let inner = graph.context().graph().unwrap();
-        let child = rounds.body().unwrap().root().child(&inner).unwrap().named("child");
-        let event = graph.context().event().unwrap();
-        let embedded = child.embedded().unwrap();
-        other::record(embedded.lend().unwrap(), &event);
-        embedded.nodes().unwrap()[0].clone().named("record");
-        vec![("not in a body", vec!["record", "rounds"])]
     };
     foreign_nodes: |lab, graph| {
         let source = lab.graph();
@@ -494,24 +425,130 @@ planted! {
 }
 
 #[test]
-fn kernels_of_another_context_in_a_body() {
-    alone!("CUDA_SOFT_DEVICES" = "2", "CUDA_TEST_DRIVER" = "soft");
+fn a_copy_of_other_code_whose_steps_are_as_short_as_can_be() {
     let context = setup();
-    needs!(Conditionals);
+    cuda_tests::no_leaks(|| {
+        let lab = Lab::new(&context);
+        let elsewhere = lab.graph();
+        let copy = elsewhere.root().copy(&lab.b, &lab.a).unwrap();
+        let params = cuda_sys::CUDA_MEMCPY3D_v2 {
+            srcPitch: 0,
+            srcHeight: 0,
+            dstPitch: 0,
+            dstHeight: 0,
+            WidthInBytes: 8,
+            Height: 2,
+            Depth: 3,
+            ..raw::memcpy(copy.as_raw().unwrap())
+        };
+        let foreign = other::graph();
+        add_copy(&lab, foreign, params);
+        // SAFETY: the buffers outlive the graph, which has no other owner.
+        let graph = unsafe { Graph::from_raw_owned(&lab.context, foreign) }.unwrap();
+        graph.nodes().unwrap()[0].clone().named("copy");
+        lab.write(&graph.root(), lab.a.slice(11..12).unwrap(), "last");
+        lab.write(&graph.root(), lab.a.slice(12..).unwrap(), "behind");
+        found(&graph, race([["copy", "last"]]));
+    });
+}
+
+/// Other code adds a copy node.
+fn add_copy(lab: &Lab, graph: CUgraph, params: cuda_sys::CUDA_MEMCPY3D_v2) {
+    let (mut node, context) = (core::ptr::null_mut(), lab.context.as_raw());
+    // SAFETY: graph and context live, and the pointers are valid.
+    raw::ok(unsafe {
+        raw::driver().cuGraphAddMemcpyNode(
+            &raw mut node,
+            graph,
+            core::ptr::null(),
+            0,
+            &raw const params,
+            context,
+        )
+    });
+}
+
+/// A graph of other code with a node that has two bodies, of which the second is filled, and the
+/// bodies. Drivers tell of these from CUDA 13.2 on.
+fn with_body(lab: &Lab, fill: impl FnOnce(CUgraph)) -> (Graph, [Graph; 2]) {
+    let foreign = other::graph();
+    let condition = other::condition(&lab.context, foreign, 1);
+    let class = cuda_sys::CUgraphConditionalNodeType::CU_GRAPH_COND_TYPE_IF;
+    let (_, bodies) = other::conditional(&lab.context, foreign, condition, class, 2);
+    fill(bodies[1]);
+    // SAFETY: what the nodes use outlives the graph, which has no other owner.
+    let graph = unsafe { Graph::from_raw_owned(&lab.context, foreign) }.unwrap();
+    let branch = graph.nodes().unwrap().remove(0).named("branch");
+    let bodies = IfElseNode::try_from(branch).unwrap().all_bodies().unwrap();
+    (graph, bodies.try_into().unwrap())
+}
+
+#[test]
+fn a_host_function_in_a_body() {
+    alone!("CUDA_SOFT_VERSION" = "13.2", "CUDA_TEST_DRIVER" = "soft");
+    let context = setup();
+    let lab = Lab::new(&context);
+    let (graph, [_, body]) = with_body(&lab, |body| {
+        other::host(body);
+    });
+    lab.write(&body.root(), &lab.a, "fits");
+    assert_eq!(body.nodes().unwrap().remove(0).named("call").name(), "call");
+    found(&graph, vec![("not in a body", vec!["branch", "call"])]);
+    graph.lend().unwrap();
+    let error = graph.instantiate().unwrap_err();
+    assert!(error.to_string().contains("`call` (in else of `branch`)"), "{error}");
+}
+
+#[test]
+fn a_copy_of_pageable_memory_in_a_body() {
+    alone!("CUDA_SOFT_VERSION" = "13.2", "CUDA_TEST_DRIVER" = "soft");
+    let context = setup();
+    let lab = Lab::new(&context);
+    let (numbers, elsewhere) = (vec![0.0_f32; N], lab.graph());
+    let source = RawMemory::at_host(numbers.as_ptr()).pageable();
+    let copy = RawCopy::new(source, RawMemory::at(lab.a.address()), 4 * N);
+    // SAFETY: the graph is never launched.
+    let copy = unsafe { elsewhere.root().copy_raw(copy) }.unwrap();
+    let params = raw::memcpy(copy.as_raw().unwrap());
+    let (graph, [_, body]) = with_body(&lab, |body| add_copy(&lab, body, params));
+    body.nodes().unwrap().remove(0).named("copy");
+    found(&graph, vec![("not in a body", vec!["branch", "copy"])]);
+}
+
+#[test]
+fn an_event_in_a_child_in_a_body() {
+    alone!("CUDA_SOFT_VERSION" = "13.2", "CUDA_TEST_DRIVER" = "soft");
+    let context = setup();
+    let lab = Lab::new(&context);
+    let event = context.event().unwrap();
+    let (graph, [_, body]) = with_body(&lab, |body| {
+        let inner = other::graph();
+        other::record(inner, &event);
+        other::child(body, inner);
+        other::destroy(inner);
+    });
+    let inner = body.children().unwrap().remove(0).named("child").embedded().unwrap();
+    inner.nodes().unwrap().remove(0).named("record");
+    found(&graph, vec![("not in a body", vec!["branch", "record"])]);
+}
+
+#[test]
+fn kernels_of_another_context_in_a_body() {
+    alone!("CUDA_SOFT_DEVICES" = "2", "CUDA_SOFT_VERSION" = "13.2", "CUDA_TEST_DRIVER" = "soft");
+    let context = setup();
     let device = Device::new(1).unwrap();
     let lab = Lab::new(&context);
-    let graph = lab.graph();
-    let condition = graph.condition_with_default(1).unwrap();
-    let branch = graph.root().if_node(&condition).unwrap().named("branch");
-    let body = branch.body().unwrap();
-    lab.write(&body.root(), &lab.a, "here");
     let far = Lab::new(&device.context().unwrap());
     let elsewhere = far.graph();
     let there = far.write(&elsewhere.root(), &far.a, "there");
     let params = raw::kernel(there.as_raw().unwrap());
-    other::kernel(body.lend().unwrap(), &[], params);
-    body.nodes().unwrap().pop().unwrap().named("far");
+    let (graph, [_, body]) = with_body(&lab, |body| {
+        other::kernel(body, &[], params);
+    });
+    lab.write(&body.root(), &lab.a, "here");
+    body.nodes().unwrap().remove(0).named("far");
     found(&graph, vec![("mixed contexts", vec!["branch", "far"])]);
+    graph.lend().unwrap();
     let error = graph.instantiate().unwrap_err();
     assert!(matches!(&error, Error::Unsound { .. }), "{error}");
 }

@@ -452,15 +452,14 @@ fn a_check_that_fails_leaves_all_as_it_was() {
     let context = setup();
     needs!(Branches);
     let lab = Lab::new(&context);
-    // Other code adds a child graph and a copy that are not seen before the check.
     let draw = || {
         let graph = mixture(&lab);
         let (alloc, memory) = graph.root().alloc::<f32>(N).unwrap();
         lab.own(&alloc.then(), memory.as_slice(), "scratch");
-        let inner = other::graph();
-        other::empty(inner, &[]);
-        other::child(graph.lend().unwrap(), inner);
-        other::destroy(inner);
+        let inner = lab.graph();
+        inner.root().empty().unwrap();
+        graph.root().child(&inner).unwrap();
+        graph.lend().unwrap();
         graph
     };
     let expected = draw().check().unwrap().to_string();

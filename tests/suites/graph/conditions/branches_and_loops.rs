@@ -9,6 +9,8 @@ use cuda_launch::{TypedKernel, kernel, params, per};
 use cuda_sys::{CUresult, Call};
 use cuda_tests::{Need, alone, count, fail, needs, no_leaks, raw, setup};
 
+use crate::rollback::broken::assert_broken;
+
 kernel! {
     // SAFETY: the kernels in the file have these parameters, and each touches the first element
     // alone.
@@ -442,7 +444,7 @@ fn a_graph_with_conditions_is_one_of_a_kind() {
         assert_eq!(kernels.counted(), 1);
         drop(exec);
         // The node that an executable keys by lives as long as it.
-        let mut exec = graph.into_exec().unwrap();
+        let mut exec = { graph }.instantiate().unwrap();
         exec.launch(&kernels.stream).unwrap();
         assert_eq!(kernels.counted(), 1);
         node.remove().unwrap();
@@ -516,42 +518,33 @@ fn a_branch_in_an_edge_whose_body_cannot_be_filled_gives_the_edge_back() {
     alone!("CUDA_SOFT_VERSION" = "12.4", "CUDA_TEST_DRIVER" = "soft");
     let context = setup();
     no_leaks(|| {
-        let graph = context.graph().unwrap();
-        let (condition, outer) =
-            (graph.condition_with_default(1).unwrap(), graph.condition_with_default(1).unwrap());
-        let body = graph.root().if_node(&outer).unwrap().body().unwrap();
-        let in_body = body.nodes().unwrap().remove(0);
         // In a body, the node that sets the default comes first.
-        for (graph, first, nth) in [(&graph, graph.root().empty().unwrap().into(), 2), (&body, in_body, 3)] {
+        for (is_body, nth) in [(false, 2), (true, 3)] {
+            let root = context.graph().unwrap();
+            let [condition, outer] = [(); 2].map(|()| root.condition_with_default(1).unwrap());
+            let body = root.root().if_node(&outer).unwrap().body().unwrap();
+            let graph = if is_body { &body } else { &root };
+            let first = cuda_graph::Node::from(graph.root().empty().unwrap());
             let last = cuda_graph::Node::from(first.then().empty().unwrap());
             let state =
                 || (graph.nodes().unwrap(), graph.edges().unwrap(), graph.edge_kind(&first, &last).unwrap());
             let before = state();
             let failing = fail(Call::cuGraphAddNode, nth, CUresult::CUDA_ERROR_INVALID_VALUE);
-            let outcome = graph.between(&first, &last).unwrap().if_node(&condition);
+            let error = graph.between(&first, &last).unwrap().if_node(&condition).unwrap_err();
             assert!(failing.hit());
             drop(failing);
-            let error = outcome.unwrap_err();
-            assert!(!matches!(error, Error::HalfDone(_)), "{error}");
+            assert!(!matches!(error, Error::Broken(_)), "{error}");
             assert_eq!(state(), before, "{error}");
-            // What cannot be given back is told, and the node stands for the edge.
+            assert_eq!(condition.node(), Ok(None));
+            // Without the edge the graph is broken.
             let failing = fail(Call::cuGraphAddNode, nth, CUresult::CUDA_ERROR_INVALID_VALUE);
-            // One call for the edge to the last node (where the default is set first, that takes
-            // none), the next for the one that was cut.
-            let again = fail(Call::cuGraphAddDependencies, 2, CUresult::CUDA_ERROR_INVALID_VALUE);
-            let other = fail(Call::cuGraphAddDependencies_v12030, 2, CUresult::CUDA_ERROR_INVALID_VALUE);
-            let outcome = graph.between(&first, &last).unwrap().if_node(&condition);
-            assert!(failing.hit() && (again.hit() || other.hit()));
-            drop((failing, again, other));
-            let error = outcome.unwrap_err();
-            assert!(matches!(error, Error::HalfDone(_)), "{error}");
-            let node = condition.node().unwrap().unwrap();
-            assert!(error.to_string().contains(&node.name()), "{error}");
-            assert_eq!(
-                (node.predecessors().unwrap().contains(&first), node.successors().unwrap()),
-                (true, vec![last])
-            );
-            node.remove().unwrap();
+            let again = fail(Call::cuGraphAddDependencies, 1, CUresult::CUDA_ERROR_INVALID_VALUE);
+            let error = graph.between(&first, &last).unwrap().if_node(&condition).unwrap_err();
+            assert!(failing.hit() && again.hit());
+            drop((failing, again));
+            assert_broken(&root, &error);
+            assert_broken(&body, &error);
+            assert_eq!(condition.node(), Ok(None));
         }
     });
 }

@@ -176,7 +176,9 @@ impl Machine {
             Ok(())
         };
         match conditional.class {
-            Class::If => (**at.if_nonzero(number, |body| fill(body, 0)).unwrap()).clone(),
+            Class::If => {
+                (**at.if_then(cuda_graph::Test::nonzero(number), |body| fill(body, 0)).unwrap()).clone()
+            }
             Class::IfElse => {
                 let test = cuda_graph::Test::nonzero(number);
                 (**at.if_then_else(test, |body| fill(body, 0), |body| fill(body, 1)).unwrap()).clone()
@@ -188,7 +190,7 @@ impl Machine {
                     self.add(&body.after_all(&all)?, ONE_LESS, number);
                     Ok::<_, Error>(())
                 };
-                (**at.while_nonzero(number, round).unwrap()).clone()
+                (**at.while_loop(cuda_graph::Test::nonzero(number), round).unwrap()).clone()
             }
         }
     }

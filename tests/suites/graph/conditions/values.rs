@@ -51,7 +51,7 @@ impl Bench {
             Some(value) => graph.condition_with_default(value).unwrap(),
             None => graph.condition().unwrap(),
         };
-        let sets = graph.root().if_nonzero(&self.sets, |body| {
+        let sets = graph.root().if_then(cuda_graph::Test::nonzero(&self.sets), |body| {
             body.root().launch(&self.set_from, per(1, 1), (&self.value, &condition))
         });
         let branch = sets.unwrap().then().if_node(&condition).unwrap();

@@ -8,6 +8,7 @@ use cuda_tests::{count, fail, kernel, needs, no_leaks, raw, setup, skip};
 
 use crate::common::driver_view::Drawn;
 use crate::edges::changes::{empties, kernels};
+use crate::rollback::broken::assert_broken;
 
 #[test]
 fn a_node_takes_the_place_of_an_edge() {
@@ -182,41 +183,28 @@ fn an_insertion_that_fails_changes_nothing() {
     });
 }
 
-/// If what was done cannot be taken back either, the error says what stayed, and the library goes
-/// on with what is there.
+/// If what was done cannot be taken back either, the graph is broken.
 #[test]
-fn what_stayed_of_an_insertion_is_told() {
+fn an_insertion_that_cannot_be_taken_back_breaks_the_graph() {
     let context = setup();
     no_leaks(|| {
-        let graph = Drawn::new(&context);
-        let nodes = empties(&graph, 2);
-        graph.add_edge(&nodes[0], &nodes[1]).unwrap();
         let code = CUresult::CUDA_ERROR_OUT_OF_MEMORY;
-        // Neither the edge to the second node nor the one in its place is added: the node stays.
-        let (first, second) =
-            (fail(Call::cuGraphAddDependencies, 1, code), fail(Call::cuGraphAddDependencies, 1, code));
-        let error = graph.between(&nodes[0], &nodes[1]).unwrap().empty().unwrap_err();
-        assert!(first.hit() && second.hit());
-        drop((first, second));
-        let Error::HalfDone(half) = &error else { panic!("{error:?}") };
-        let left = [
-            "the edge from `0` to `1` is gone",
-            "node `empty#2` is in the graph",
-            "the edge from `empty#2` to `1` is missing",
-        ];
-        assert_eq!(half.left, left);
-        assert_eq!(graph.view().edges, [(0, 2)]);
-        assert_eq!(graph.nodes().unwrap().len(), 3);
-        // Neither the node nor the edge in its place is added: the edge is gone.
-        graph.add_edge(&nodes[0], &nodes[1]).unwrap();
-        let (first, second) =
-            (fail(Call::cuGraphAddNode, 1, code), fail(Call::cuGraphAddDependencies, 1, code));
-        let error = graph.between(&nodes[0], &nodes[1]).unwrap().empty().unwrap_err();
-        assert!(first.hit() && second.hit());
-        let Error::HalfDone(half) = &error else { panic!("{error:?}") };
-        assert_eq!(half.left, ["the edge from `0` to `1` is gone"]);
-        assert!(error.to_string().contains("cuGraphAddNode"), "{error}");
-        assert_eq!(graph.view().edges, [(0, 2)]);
+        // Neither the edge to the second node nor the one in its place is added; or neither the node
+        // nor the edge in its place.
+        for (call, nodes_then) in [(Call::cuGraphAddDependencies, 3), (Call::cuGraphAddNode, 2)] {
+            let graph = Drawn::new(&context);
+            let nodes = empties(&graph, 2);
+            graph.add_edge(&nodes[0], &nodes[1]).unwrap();
+            let (first, second) = (fail(call, 1, code), fail(Call::cuGraphAddDependencies, 1, code));
+            let error = graph.between(&nodes[0], &nodes[1]).unwrap().empty().unwrap_err();
+            assert!(first.hit() && second.hit());
+            drop((first, second));
+            let Error::Broken(broken) = &error else { panic!("{error:?}") };
+            assert!(broken.cause.to_string().contains(call.symbol().to_str().unwrap()), "{error}");
+            assert!(broken.undo.to_string().contains("cuGraphAddDependencies"), "{error}");
+            assert_eq!(graph.view().nodes.len(), nodes_then);
+            assert_broken(&graph, &error);
+        }
     });
 }
 

@@ -1,16 +1,12 @@
 //! The neighbours of a node, as sets that can be changed.
 
 use cuda_graph::EdgeKind::{Full, Programmatic};
-use cuda_graph::{EmptyNode, Error, Node};
+use cuda_graph::{Error, Node};
 use cuda_sys::{CUresult, Call};
 use cuda_tests::{count, fail, needs, no_leaks, raw, setup};
 
 use crate::common::driver_view::Drawn;
 use crate::edges::changes::{empties, kernels, names};
-
-fn refs(nodes: &[EmptyNode]) -> Vec<&Node> {
-    nodes.iter().map(|node| &**node).collect()
-}
 
 fn sorted(nodes: &[Node]) -> Vec<String> {
     let mut names = names(nodes);

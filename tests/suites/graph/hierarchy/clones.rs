@@ -2,8 +2,7 @@
 
 use std::collections::HashSet;
 
-use cuda_graph::{ChildGraphNode, ContextExt, Error, Graph, Node, NodeKind};
-use cuda_handles::Context;
+use cuda_graph::{ContextExt, Error, Graph, Node, NodeKind};
 use cuda_sys::{CUresult, Call};
 use cuda_tests::{count, fail, no_leaks, raw, settle, setup};
 use proptest::prelude::*;
@@ -11,6 +10,7 @@ use proptest::test_runner::{Config, TestRunner};
 
 use crate::common::chains::{Bench, moves, names};
 use crate::common::gone::{flag, soon};
+use crate::rollback::broken::assert_broken;
 
 #[test]
 fn a_clone_is_a_graph_of_its_own_with_the_same_nodes() {
@@ -291,106 +291,66 @@ fn embedding_whose_clone_cannot_be_looked_into_is_undone() {
             }
             drop(injected);
         }
-        // Where it cannot be undone, the node stays and keeps all that it uses.
+        // Where it cannot be undone, the graph is broken and keeps all that the node uses.
         let injected = [fail(Call::cuGraphGetNodes, 4, failure), fail(Call::cuGraphDestroyNode, 1, failure)];
         let error = graph.root().child(&source).unwrap_err();
-        let Error::HalfDone(half) = &error else { panic!("{error}") };
-        assert_eq!(half.left, [format!("node `{}` is in the graph", graph.nodes().unwrap()[0])]);
+        assert!(injected.iter().all(cuda_tests::Injection::hit));
         drop(injected);
+        assert_broken(&graph, &error);
+        assert_eq!(bench.adds(&source), 2);
         drop(source);
         settle();
         assert!(!gone());
-        assert_eq!(bench.adds(&graph), 2);
-        let left = graph.nodes().unwrap().remove(0);
-        let inside = ChildGraphNode::try_from(left.clone()).unwrap().embedded().unwrap();
-        assert_eq!(inside.nodes().unwrap().len(), 2);
-        agree(&graph);
-        left.remove().unwrap();
+        drop(graph);
         assert!(soon(&gone));
     });
 }
 
+/// The old graph is gone by then, and nothing is known of the new one.
 #[test]
-fn a_replaced_graph_that_cannot_be_looked_into_is_looked_at_later() {
+fn a_replaced_graph_that_cannot_be_looked_into_breaks_the_graph() {
     let context = setup();
     no_leaks(|| {
         let bench = Bench::new(&context);
-        let graph = context.graph().unwrap();
-        let child = graph.root().child(&bench.chain(&context, 1)).unwrap();
         let failure = CUresult::CUDA_ERROR_OUT_OF_MEMORY;
         for (call, nth) in [(Call::cuGraphChildGraphNodeGetGraph, 1), (Call::cuGraphGetNodes, 3)] {
+            let graph = context.graph().unwrap();
+            let old = bench.chain(&context, 1);
+            let (owner, old_gone) = flag();
+            old.keep(owner);
+            let child = graph.root().child(&old).unwrap();
+            drop(old);
+            let mut exec = graph.instantiate().unwrap();
             let source = bench.chain(&context, 3);
             let (owner, gone) = flag();
             source.keep(owner);
             let injected = fail(call, nth, failure);
             let error = child.set_graph(&source).unwrap_err();
+            assert!(injected.hit());
             drop((injected, source));
-            assert!(matches!(error, Error::ReplacedUnread { .. }), "{error}");
-            assert!(error.to_string().contains(call.name()), "{error}");
-            assert!(!gone());
-            let injected = fail(call, 1, failure);
-            assert!(child.embedded().is_err());
-            drop(injected);
-            assert_eq!(bench.adds(&graph), 3);
-            assert_eq!(child.embedded().unwrap().len().unwrap(), 3);
-            agree(&graph);
-            child.embedded().unwrap().nodes().unwrap()[2].remove().unwrap();
-            assert_eq!(bench.adds(&graph), 2);
-            assert!(!gone(), "whose it is cannot be told any more");
-            child.set_graph(&bench.chain(&context, 1)).unwrap();
+            let Error::Broken(broken) = &error else { panic!("{error}") };
+            assert!(broken.cause.to_string().contains(call.name()), "{error}");
+            assert!(matches!(broken.undo, Error::NotRestored { .. }), "{error}");
+            assert_broken(&graph, &error);
+            assert!(child.embedded().is_ok_and(|inside| inside.nodes().unwrap_err() == error));
+            // The executable has the old graph, the broken one what the new one uses.
+            exec.launch(&bench.stream).unwrap();
+            bench.stream.synchronize_blocking().unwrap();
+            assert!(!old_gone() && !gone());
+            drop(exec);
+            assert!(soon(&old_gone) && !gone());
+            drop((graph, child));
             assert!(soon(&gone));
         }
         // A refusal of the call itself changes nothing.
+        let graph = context.graph().unwrap();
+        let child = graph.root().child(&bench.chain(&context, 1)).unwrap();
         let inside = child.embedded().unwrap();
         let injected = fail(Call::cuGraphNodeSetParams, 1, CUresult::CUDA_ERROR_INVALID_VALUE);
         assert!(child.set_graph(&bench.chain(&context, 2)).is_err());
         drop(injected);
         assert_eq!(inside.len().unwrap(), 1);
         assert_eq!(bench.adds(&graph), 1);
-    });
-}
-
-#[test]
-fn a_replaced_graph_that_was_not_looked_into_is_in_nobodys_way() {
-    let context = setup();
-    no_leaks(|| {
-        let bench = Bench::new(&context);
-        let uses: [fn(&Context, &Graph); 8] = [
-            |_, graph| drop(graph.clone_graph().unwrap()),
-            |context, graph| drop(context.graph().unwrap().root().child(graph).unwrap()),
-            |_, graph| assert_eq!(graph.nodes().unwrap().len(), 2),
-            |_, graph| assert!(graph.edges().unwrap().is_empty()),
-            |_, graph| assert!(graph.to_dot().unwrap().contains("cluster")),
-            |_, graph| graph.children().unwrap()[0].set_graph(&graph.context().graph().unwrap()).unwrap(),
-            |_, graph| graph.refresh().unwrap(),
-            |_, graph| assert!(graph.lend().is_ok() && graph.instantiate().is_ok()),
-        ];
-        for (number, use_it) in uses.into_iter().enumerate() {
-            let graph = context.graph().unwrap();
-            let child = graph.root().child(&bench.chain(&context, 1)).unwrap();
-            let outside = bench.step(&graph.root());
-            let injected = fail(Call::cuGraphChildGraphNodeGetGraph, 1, CUresult::CUDA_ERROR_OUT_OF_MEMORY);
-            let error = child.set_graph(&bench.chain(&context, 3)).unwrap_err();
-            drop(injected);
-            assert!(matches!(error, Error::ReplacedUnread { .. }), "{error}");
-            use_it(&context, &graph);
-            let inside = child.embedded().unwrap();
-            assert_eq!(inside.nodes().unwrap().len(), if number == 5 { 0 } else { 3 }, "{number}");
-            assert_eq!(inside.parent().unwrap().as_ref(), Some(&*child));
-            agree(&graph);
-            outside.remove().unwrap();
-        }
-        if moves() {
-            let graph = context.graph().unwrap();
-            let child = graph.root().child(&bench.chain(&context, 1)).unwrap();
-            let injected = fail(Call::cuGraphChildGraphNodeGetGraph, 1, CUresult::CUDA_ERROR_OUT_OF_MEMORY);
-            child.set_graph(&bench.chain(&context, 3)).unwrap_err();
-            drop(injected);
-            let outer = context.graph().unwrap();
-            outer.root().child_moved(graph).unwrap();
-            agree(&outer);
-            assert_eq!(bench.adds(&outer), 3);
-        }
     });
 }
 

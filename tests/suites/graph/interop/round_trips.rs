@@ -174,37 +174,6 @@ fn a_graph_adopted_before_the_one_that_it_lies_in_keeps_that_one_out() {
 }
 
 #[test]
-fn a_graph_adopted_before_a_lent_one_saw_its_node_is_told_there() {
-    let context = setup();
-    no_leaks(|| {
-        let graph = context.graph().unwrap();
-        let mine = graph.root().empty().unwrap();
-        let raw_graph = graph.lend().unwrap();
-        let source = other::graph();
-        let node = other::child(raw_graph, source);
-        let alone = taken(&context, inside(node)).unwrap();
-        let is_refused = |outcome: cuda_graph::Result<()>| {
-            assert_eq!(outcome, Err(Error::AdoptedAlone { raw: inside(node).addr() }));
-        };
-        is_refused(graph.nodes().map(drop));
-        is_refused(graph.refresh());
-        is_refused(graph.clone_graph().map(drop));
-        is_refused(graph.instantiate().map(drop));
-        // A driver would crash.
-        is_refused(alone.root().child(&graph).map(drop));
-        if moves() {
-            is_refused(alone.root().child_moved(graph.clone()).map(drop));
-        }
-        assert_eq!(graph.len().unwrap(), 2);
-        assert!(!mine.is_removed());
-        drop(alone);
-        let child = graph.children().unwrap().remove(0);
-        assert_eq!(taken(&context, inside(node)).unwrap(), child.embedded().unwrap());
-        other::destroy(source);
-    });
-}
-
-#[test]
 fn a_graph_and_the_one_that_it_lies_in_adopted_at_once_are_never_two() {
     let context = setup();
     no_leaks(|| {

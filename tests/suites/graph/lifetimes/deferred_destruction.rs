@@ -13,7 +13,7 @@ use cuda_tests::{
     used_stream,
 };
 
-use crate::interop::allocations;
+use crate::common::gone::allocations;
 
 /// A graph with a loop over one round, and with memory of which nobody else has a handle.
 fn looping(context: &Context, stream: &Stream, number: &Buffer<u32>) -> Graph {
@@ -22,7 +22,7 @@ fn looping(context: &Context, stream: &Stream, number: &Buffer<u32>) -> Graph {
     stream.synchronize_blocking().unwrap();
     let start = graph.root().fill(number, 1).unwrap();
     let used = start.then().fill(&own, 2).unwrap();
-    used.then().while_nonzero(number, |body| body.root().fill(number, 0)).unwrap();
+    used.then().while_loop(cuda_graph::Test::nonzero(number), |body| body.root().fill(number, 0)).unwrap();
     graph
 }
 
@@ -72,7 +72,7 @@ fn what_it_kept_goes_when_its_run_is_over_and_nobody_waits() {
 fn what_one_kept_that_never_ran_goes_at_once() {
     with_loops(|context, stream, number| {
         let memory = allocations();
-        drop(looping(context, stream, number).into_exec().unwrap());
+        drop(looping(context, stream, number).instantiate().unwrap());
         assert!(until(SOON, || allocations() == memory), "memory is kept");
     });
 }
@@ -156,7 +156,7 @@ fn a_launch_without_memory_ends_it() {
         };
         assert!(short(&mut exec).is_err());
         let execs = live().of(Kind::Exec);
-        drop(looping(context, stream, number).into_exec().unwrap());
+        drop(looping(context, stream, number).instantiate().unwrap());
         assert_eq!(live().of(Kind::Exec), execs + 1);
         short(&mut exec).unwrap();
         assert_eq!((live().of(Kind::Exec), number.read_blocking(stream).unwrap()), (execs, vec![3]));
@@ -171,7 +171,7 @@ fn what_one_kept_that_ran_on_an_adopted_stream_goes_with_its_run() {
         // SAFETY: the stream lives longer than its handles, and nobody captures it.
         let adopted = unsafe { Stream::from_raw(context, foreign.as_raw()) }.unwrap();
         let memory = allocations();
-        let mut exec = looping(context, stream, number).into_exec().unwrap();
+        let mut exec = looping(context, stream, number).instantiate().unwrap();
         let gate = Gate::close(&adopted);
         exec.launch(&adopted).unwrap();
         drop((exec, adopted));
@@ -186,7 +186,7 @@ fn what_one_kept_that_ran_on_an_adopted_stream_goes_with_its_run() {
 fn memory_of_the_host_does_not_end_it() {
     with_loops(|context, stream, number| {
         let execs = live().of(Kind::Exec);
-        drop(looping(context, stream, number).into_exec().unwrap());
+        drop(looping(context, stream, number).instantiate().unwrap());
         // Of a size that nothing on the free list has.
         for bytes in [1 << 16, 1 << 18] {
             let (block, cost) = count(|| context.pinned_zeros::<u8>(bytes).unwrap());
@@ -224,7 +224,7 @@ fn what_one_kept_goes_wherever_it_is_dropped() {
         let memory = allocations();
         let running = || {
             let home = context.stream().unwrap();
-            let mut exec = looping(context, stream, number).into_exec().unwrap();
+            let mut exec = looping(context, stream, number).instantiate().unwrap();
             let gate = Gate::close(&home);
             exec.launch(&home).unwrap();
             (exec, gate)
@@ -234,7 +234,7 @@ fn what_one_kept_goes_wherever_it_is_dropped() {
             gate.open();
             assert!(until(SOON, || allocations() == memory), "{case}: memory is kept");
         };
-        let mut exec = looping(context, stream, number).into_exec().unwrap();
+        let mut exec = looping(context, stream, number).instantiate().unwrap();
         exec.launch(stream).unwrap();
         // Not behind a gate, which is one itself: drivers run them one after the other.
         in_callback(stream, move || drop(exec));
@@ -276,7 +276,7 @@ fn its_end_breaks_no_capture() {
     with_loops(|context, stream, number| {
         for mode in [CaptureMode::Global, CaptureMode::ThreadLocal, CaptureMode::Relaxed] {
             let execs = live().of(Kind::Exec);
-            let mut exec = looping(context, stream, number).into_exec().unwrap();
+            let mut exec = looping(context, stream, number).instantiate().unwrap();
             exec.launch(stream).unwrap();
             drop(exec);
             let captured = context.stream().unwrap();

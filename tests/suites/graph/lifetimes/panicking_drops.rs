@@ -77,7 +77,7 @@ const KINDS: [(&str, Give); 8] = [
     ("in a kept executable", |graph, _| {
         let inner = graph.context().graph().unwrap();
         inner.keep(Owner::other(Bomb));
-        graph.keep(Owner::other(Mutex::new(inner.into_exec().unwrap())));
+        graph.keep(Owner::other(Mutex::new({ inner }.instantiate().unwrap())));
     }),
 ];
 
@@ -119,15 +119,15 @@ const PLACES: [(&str, Place); 15] = [
         graph.lend().unwrap();
         drop(graph);
     }),
-    ("executable that never ran", |graph, _| drop(graph.into_exec().unwrap())),
+    ("executable that never ran", |graph, _| drop({ graph }.instantiate().unwrap())),
     ("executable at rest", |graph, stream| {
-        let mut exec = graph.into_exec().unwrap();
+        let mut exec = { graph }.instantiate().unwrap();
         exec.launch(stream).unwrap();
         stream.synchronize_blocking().unwrap();
         drop(exec);
     }),
     ("executable in flight", |graph, stream| {
-        let mut exec = graph.into_exec().unwrap();
+        let mut exec = { graph }.instantiate().unwrap();
         let gate = Gate::close(stream);
         exec.launch(stream).unwrap();
         drop(exec);
@@ -149,7 +149,7 @@ const PLACES: [(&str, Place); 15] = [
     ("executable, unwinding", |graph, _| {
         let unwound = catch_unwind(AssertUnwindSafe(|| {
             let _outer = keep_in_another(graph.clone());
-            let _exec = graph.into_exec().unwrap();
+            let _exec = { graph }.instantiate().unwrap();
             std::panic::panic_any(2);
         }));
         assert_eq!(unwound.unwrap_err().downcast_ref(), Some(&2));
@@ -173,7 +173,7 @@ fn assert_all_is_well(context: &Context, stream: &Stream) {
             let _ = &kept;
         })
         .unwrap();
-    let mut exec = calls.into_exec().unwrap();
+    let mut exec = { calls }.instantiate().unwrap();
     exec.launch(stream).unwrap();
     drop(exec);
     stream.synchronize_blocking().unwrap();

@@ -24,7 +24,7 @@ fn kernels(context: &Context, bench: &Bench, host: &SharedHostBuffer<u32>) -> Gr
 fn copies(context: &Context, bench: &Bench, host: &SharedHostBuffer<u32>) -> Graph {
     let graph = context.graph().unwrap();
     let first = graph.root().fill(&bench.numbers, 42).unwrap();
-    first.then().copy_to_host(bench.numbers.slice(..1).unwrap(), host).unwrap();
+    first.then().copy(bench.numbers.slice(..1).unwrap(), host).unwrap();
     graph
 }
 
@@ -48,7 +48,12 @@ fn conditionals(context: &Context, bench: &Bench, host: &SharedHostBuffer<u32>) 
     let graph = context.graph().unwrap();
     let number = bench.numbers.slice(..1).unwrap();
     let start = graph.root().fill(number, 1).unwrap();
-    start.then().while_nonzero(number, |body| body.root().fill(host, 42)?.then().fill(number, 0)).unwrap();
+    start
+        .then()
+        .while_loop(cuda_graph::Test::nonzero(number), |body| {
+            body.root().fill(host, 42)?.then().fill(number, 0)
+        })
+        .unwrap();
     graph
 }
 
@@ -56,7 +61,7 @@ fn memory(context: &Context, _: &Bench, host: &SharedHostBuffer<u32>) -> Graph {
     let graph = context.graph().unwrap();
     let (node, numbers) = graph.root().alloc::<u32>(1).unwrap();
     let filled = node.then().fill(&numbers, 42).unwrap();
-    let copied = filled.then().copy_to_host(&numbers, host).unwrap();
+    let copied = filled.then().copy(&numbers, host).unwrap();
     copied.then().free(&numbers).unwrap();
     graph
 }
@@ -207,7 +212,7 @@ fn one_that_other_code_may_launch_waits_for_the_driver() {
         let stream = context.stream().unwrap();
         for _ in 0..TIMES {
             let host = context.pinned_zeros::<u32>(1).unwrap().share();
-            let mut exec = copies(&context, &bench, &host).into_exec().unwrap();
+            let mut exec = copies(&context, &bench, &host).instantiate().unwrap();
             exec.launch(&stream).unwrap();
             assert!(!exec.as_raw().is_null());
             stream.synchronize_blocking().unwrap();
@@ -259,7 +264,7 @@ fn a_long_line_of_executables_needs_no_deep_stack() {
             if let Some(before) = line.take() {
                 graph.keep(Owner::other(std::sync::Mutex::new(before)));
             }
-            line = Some(graph.into_exec().unwrap());
+            line = Some({ graph }.instantiate().unwrap());
         }
         let small = std::thread::Builder::new().stack_size(256 << 10);
         small.spawn(move || drop(line)).unwrap().join().unwrap();
@@ -274,7 +279,7 @@ fn the_drop_of_an_idle_executable_asks_once() {
         let stream = context.stream().unwrap();
         let host = context.pinned_zeros::<u32>(1).unwrap().share();
         let bench = Bench::new(&context);
-        let mut exec = copies(&context, &bench, &host).into_exec().unwrap();
+        let mut exec = copies(&context, &bench, &host).instantiate().unwrap();
         exec.launch(&stream).unwrap();
         stream.synchronize_blocking().unwrap();
         let ((), cost) = count(|| drop(exec));

@@ -4,8 +4,8 @@ use core::fmt::Debug;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use cuda_graph::{
-    Branch, ContextExt, Error, Frontier, Graph, HalfDone, IfNode, KernelNode, Loop, LoopBody, Node, NodeKind,
-    Test, Testable,
+    Branch, ContextExt, Error, Frontier, Graph, IfNode, KernelNode, Loop, LoopBody, Node, NodeKind, Test,
+    Testable,
 };
 use cuda_handles::{Buffer, Context, Device, Slice, Stream};
 use cuda_launch::per;
@@ -13,6 +13,7 @@ use cuda_sys::{CUresult, Call};
 use cuda_tests::{alone, count, fail, fail_any, needs, no_leaks, raw, setup, sweep, used_stream};
 
 use crate::conditions::branches_and_loops::{Kernels, filler, increment_by};
+use crate::rollback::broken::assert_broken;
 
 /// What is added to count one down.
 pub(crate) const ONE_LESS: u32 = u32::MAX;
@@ -70,8 +71,10 @@ fn a_loop_runs_as_long_as_a_number_is_not_0() {
         let graph = context.graph().unwrap();
         let number = steps.number(0);
         let start = graph.root().fill(&number, 7).unwrap();
-        let rounds: Loop<KernelNode> =
-            start.then().while_nonzero(&number, |body| steps.round(body, number.as_slice())).unwrap();
+        let rounds: Loop<KernelNode> = start
+            .then()
+            .while_loop(cuda_graph::Test::nonzero(&number), |body| steps.round(body, number.as_slice()))
+            .unwrap();
         let rounds = rounds.named("rounds");
         assert_eq!((rounds.kind(), rounds.name()), (NodeKind::While, "rounds".into()));
         let names = |graph: &Graph| -> Vec<String> {
@@ -112,8 +115,8 @@ fn a_while_may_run_no_round_and_a_do_while_runs_one() {
                 _ => steps.round(body, number.as_slice()),
             };
             let rounds = match is_do_while {
-                true => at.then().do_while_nonzero(&number, fill),
-                false => at.then().while_nonzero(&number, fill),
+                true => at.then().do_while_loop(cuda_graph::Test::nonzero(&number), fill),
+                false => at.then().while_loop(cuda_graph::Test::nonzero(&number), fill),
             }
             .unwrap();
             for _ in 0..2 {
@@ -199,7 +202,10 @@ fn a_branch_runs_one_of_two_bodies() {
             .named("branch");
         assert_eq!(branch.inside().0.graph(), &branch.then_body().unwrap());
         assert_eq!(branch.inside().1.graph(), &branch.else_body().unwrap());
-        let small = branch.then().if_nonzero(&number, |body| steps.add(&body.root(), 100, runs)).unwrap();
+        let small = branch
+            .then()
+            .if_then(cuda_graph::Test::nonzero(&number), |body| steps.add(&body.root(), 100, runs))
+            .unwrap();
         assert_eq!(
             (branch.kind(), branch.name(), small.kind()),
             (NodeKind::IfElse, "branch".into(), NodeKind::If)
@@ -249,7 +255,7 @@ fn kernels_can_read_the_number_of_the_round() {
         let start = graph.root().fill(&number, 5).unwrap();
         let rounds = start
             .then()
-            .while_nonzero(&number, |body| {
+            .while_loop(cuda_graph::Test::nonzero(&number), |body| {
                 body.root().copy(body.rounds_done(), seen.slice(..1).unwrap())?;
                 steps.round(body, number.as_slice())
             })
@@ -273,7 +279,7 @@ fn nest(
     let number = numbers.slice(..1)?;
     let start = at.fill(number, own)?;
     let mut loops = Vec::new();
-    let this = start.then().while_nonzero(number, |body| -> Result<(), Error> {
+    let this = start.then().while_loop(cuda_graph::Test::nonzero(number), |body| -> Result<(), Error> {
         loops = nest(steps, &body.root(), numbers.slice(1..)?, inner)?;
         steps.add(&body.root(), ONE_LESS, number).map(drop)
     })?;
@@ -309,7 +315,10 @@ fn a_number_in_the_middle_of_memory_outlives_its_handles() {
         let (graph, numbers) = (context.graph().unwrap(), steps.stream().zeros::<u32>(9).unwrap());
         let number = numbers.slice(4..).unwrap();
         let start = graph.root().fill(numbers.slice(4..5).unwrap(), 6).unwrap();
-        let rounds = start.then().while_nonzero(number, |body| steps.round(body, number)).unwrap();
+        let rounds = start
+            .then()
+            .while_loop(cuda_graph::Test::nonzero(number), |body| steps.round(body, number))
+            .unwrap();
         let counted = rounds.rounds_done().allocation().clone();
         let weak = [std::sync::Arc::downgrade(&counted), std::sync::Arc::downgrade(numbers.allocation())];
         drop((numbers, start, rounds, counted));
@@ -330,7 +339,10 @@ fn pinned_memory_of_the_host_can_be_tested() {
         let steps = Steps::new(&context);
         let (graph, flag) = (context.graph().unwrap(), context.pinned_zeros::<u32>(1).unwrap().share());
         let runs = steps.kernels.runs.as_slice();
-        graph.root().if_nonzero(&flag, |body| steps.add(&body.root(), 1, runs)).unwrap();
+        graph
+            .root()
+            .if_then(cuda_graph::Test::nonzero(&flag), |body| steps.add(&body.root(), 1, runs))
+            .unwrap();
         assert_eq!(steps.run(&graph), 0);
         steps.stream().fill(&flag, 2).unwrap();
         assert_eq!(steps.run(&graph), 1);
@@ -346,7 +358,11 @@ fn loops_stand_in_edges_before_nodes_and_in_embedded_graphs() {
         let start = graph.root().fill(&number, 3).unwrap();
         let last = steps.add(&start.then(), 100, steps.kernels.runs.as_slice()).unwrap();
         let fill = |body: &LoopBody| steps.round(body, number.as_slice());
-        let first = graph.between(&start, &last).unwrap().while_nonzero(&number, fill).unwrap();
+        let first = graph
+            .between(&start, &last)
+            .unwrap()
+            .while_loop(cuda_graph::Test::nonzero(&number), fill)
+            .unwrap();
         assert_eq!(last.predecessors().unwrap(), [(**first).clone()]);
         let again = first.then().before([&last]).unwrap();
         let again = again.do_while_loop(Test::nonzero(&number).limit(5), fill).unwrap();
@@ -409,12 +425,14 @@ fn a_closure_that_fails_or_panics_leaves_nothing_of_the_loop() {
         }
         let panicked = catch_unwind(AssertUnwindSafe(|| {
             let at = graph.between(&start, &last).unwrap();
-            let _none = at.while_nonzero(number, |_| -> Result<(), Error> { panic!("of the closure") });
+            let _none = at.while_loop(cuda_graph::Test::nonzero(number), |_| -> Result<(), Error> {
+                panic!("of the closure")
+            });
         }));
         assert!(panicked.is_err());
         assert_eq!(state(&graph), before);
         // The closure's errors of the library come as such.
-        let outcome: Result<Loop, Own> = graph.root().while_nonzero(number, |body| {
+        let outcome: Result<Loop, Own> = graph.root().while_loop(cuda_graph::Test::nonzero(number), |body| {
             body.root().host(|| {})?;
             Ok(())
         });
@@ -422,7 +440,11 @@ fn a_closure_that_fails_or_panics_leaves_nothing_of_the_loop() {
         assert_eq!(state(&graph), before);
         // One condition was made for all of these, and is used now.
         let (rounds, cost) = count(|| {
-            start.then().before([&last]).unwrap().while_nonzero(number, |body| steps.round(body, number))
+            start
+                .then()
+                .before([&last])
+                .unwrap()
+                .while_loop(cuda_graph::Test::nonzero(number), |body| steps.round(body, number))
         });
         rounds.unwrap();
         assert_eq!(cost.calls("cuGraphConditionalHandleCreate"), 0, "{cost}");
@@ -440,32 +462,34 @@ fn a_closure_may_do_what_it_likes_to_the_graph() {
         let before = state(&graph);
         // Removing the loop, its decision, or both.
         for which in 1..=3 {
-            let outcome: Result<Loop, Error> = graph.root().while_nonzero(number, |body| {
-                let node = body.parent()?.unwrap();
-                let decides = node.predecessors()?.remove(0);
-                if which & 1 != 0 {
-                    node.remove()?;
-                }
-                if which & 2 != 0 {
-                    decides.remove()?;
-                }
-                Ok(())
-            });
+            let outcome: Result<Loop, Error> =
+                graph.root().while_loop(cuda_graph::Test::nonzero(number), |body| {
+                    let node = body.parent()?.unwrap();
+                    let decides = node.predecessors()?.remove(0);
+                    if which & 1 != 0 {
+                        node.remove()?;
+                    }
+                    if which & 2 != 0 {
+                        decides.remove()?;
+                    }
+                    Ok(())
+                });
             assert!(matches!(outcome, Err(Error::Removed { .. })), "{outcome:?}");
             assert_eq!(state(&graph), before);
         }
         // Conditionals of its own, and nodes elsewhere, which stay when it fails.
         let mut elsewhere = None;
-        let outcome: Result<Loop, Error> = graph.root().while_nonzero(number, |body| {
-            elsewhere = Some(body.parent()?.unwrap().then().fill(number, 1)?);
-            body.root().host(|| {}).map(drop)
-        });
+        let outcome: Result<Loop, Error> =
+            graph.root().while_loop(cuda_graph::Test::nonzero(number), |body| {
+                elsewhere = Some(body.parent()?.unwrap().then().fill(number, 1)?);
+                body.root().host(|| {}).map(drop)
+            });
         assert!(matches!(outcome, Err(Error::NotInBody { .. })));
         assert_eq!(graph.len().unwrap(), 1);
         let start = elsewhere.unwrap();
         start
             .then()
-            .while_nonzero(number, |body| {
+            .while_loop(cuda_graph::Test::nonzero(number), |body| {
                 let condition = graph.condition_with_default(1)?;
                 let branch = body.root().if_node(&condition)?;
                 steps.add(&branch.body()?.root(), 10, runs)?;
@@ -475,7 +499,7 @@ fn a_closure_may_do_what_it_likes_to_the_graph() {
         assert_eq!(steps.run(&graph), 11);
         // An empty body and one loop right after another.
         let last = graph.nodes().unwrap().pop().unwrap();
-        last.then().while_nonzero(number, |_| Ok::<_, Error>(())).unwrap();
+        last.then().while_loop(cuda_graph::Test::nonzero(number), |_| Ok::<_, Error>(())).unwrap();
         assert_eq!(steps.run(&graph), 11);
     });
 }
@@ -490,7 +514,7 @@ fn the_decision_waits_for_all_ends_of_the_body() {
         let (runs, number) = (steps.kernels.runs.as_slice(), number.as_slice());
         let rounds = graph
             .root()
-            .while_nonzero(number, |body| {
+            .while_loop(cuda_graph::Test::nonzero(number), |body| {
                 let first = steps.add(&body.root(), 1, runs)?;
                 // Starts after the first one's trigger, and so may end before it.
                 let second =
@@ -525,15 +549,16 @@ fn what_cannot_be_tested_is_refused_without_a_call() {
         let step = steps.add(&graph.root(), 1, number.as_slice()).unwrap();
         let ((), cost) = count(|| {
             let fill = |_: &Graph| -> Result<(), Error> { unreachable!() };
-            let outcome = graph.root().if_nonzero(none, fill);
+            let outcome = graph.root().if_then(cuda_graph::Test::nonzero(none), fill);
             assert_eq!(outcome.unwrap_err(), Error::NothingToTest);
-            let outcome = graph.root().do_while_nonzero(none, |body| fill(body));
+            let outcome = graph.root().do_while_loop(cuda_graph::Test::nonzero(none), |body| fill(body));
             assert_eq!(outcome.unwrap_err(), Error::NothingToTest);
         });
         cost.assert_calls(&[]);
         let before = state(&graph);
-        let outcome =
-            step.then_with(cuda_graph::EdgeKind::Programmatic).while_nonzero(&number, |_| Ok::<_, Error>(()));
+        let outcome = step
+            .then_with(cuda_graph::EdgeKind::Programmatic)
+            .while_loop(cuda_graph::Test::nonzero(&number), |_| Ok::<_, Error>(()));
         assert!(matches!(outcome.unwrap_err(), Error::EdgeKind { .. }));
         assert_eq!(state(&graph), before);
         drop(graph.instantiate().unwrap());
@@ -548,7 +573,7 @@ fn memory_of_another_context_is_refused() {
     let other = Device::new(1).unwrap().context().unwrap();
     let number = other.stream().unwrap().zeros::<u32>(1).unwrap();
     let graph = context.graph().unwrap();
-    let error = graph.root().if_nonzero(&number, |_| Ok::<_, Error>(())).unwrap_err();
+    let error = graph.root().if_then(cuda_graph::Test::nonzero(&number), |_| Ok::<_, Error>(())).unwrap_err();
     assert!(error.to_string().contains("the memory that a loop or branch tests"), "{error}");
     assert_eq!(graph.len().unwrap(), 0);
 }
@@ -562,7 +587,10 @@ fn loops_cost_three_nodes_and_the_image_is_loaded_once() {
         let (graph, other) = (context.graph().unwrap(), context.graph().unwrap());
         let number = steps.number(0);
         let add = |graph: &Graph| {
-            graph.root().while_nonzero(&number, |body| body.root().fill(&number, 0)).unwrap();
+            graph
+                .root()
+                .while_loop(cuda_graph::Test::nonzero(&number), |body| body.root().fill(&number, 0))
+                .unwrap();
         };
         let ((), cost) = count(|| add(&graph));
         assert_eq!(
@@ -586,7 +614,12 @@ fn loops_cost_three_nodes_and_the_image_is_loaded_once() {
                 ("cuGraphGetNodes", 2),
             ]);
         }
-        let branch = || graph.root().if_nonzero(&number, |body| body.root().fill(&number, 0)).unwrap();
+        let branch = || {
+            graph
+                .root()
+                .if_then(cuda_graph::Test::nonzero(&number), |body| body.root().fill(&number, 0))
+                .unwrap()
+        };
         let (_, cost) = count(branch);
         cost.assert_calls(&[("cuGraphConditionalHandleCreate", 1), ("cuGraphAddNode", 3 + filler())]);
     });
@@ -614,7 +647,7 @@ pub(crate) fn each_call_fails(
                 // Of calls that only help, nobody is told.
                 (Some(_), Ok(())) => remove_rest(),
                 (Some(call), Err(error)) => {
-                    assert!(!matches!(error, Error::HalfDone(_)), "{}: {error}", call.name());
+                    assert!(!matches!(error, Error::Broken(_)), "{}: {error}", call.name());
                     assert_eq!(state(graph), before, "{}: {error}", call.name());
                 }
             }
@@ -656,27 +689,45 @@ fn a_driver_that_fails_at_any_call_leaves_the_graph_as_it_was() {
 }
 
 #[test]
-fn what_cannot_be_taken_back_is_told() {
+fn a_loop_that_cannot_be_taken_out_again_breaks_the_graph() {
     let context = setup();
     no_leaks(|| {
-        let (_, graph, number) = Steps::with_graph(&context);
-        for (nth, left) in [(1, 2), (2, 1)] {
+        for nth in [1, 2] {
+            let (_steps, graph, number) = Steps::with_graph(&context);
             let failing = fail(Call::cuGraphDestroyNode, nth, CUresult::CUDA_ERROR_INVALID_VALUE);
-            let outcome: Result<Loop, Own> = graph.root().while_nonzero(&number, |_| Err(Own::Stopped(1)));
+            let outcome: Result<Loop, Own> =
+                graph.root().while_loop(cuda_graph::Test::nonzero(&number), |_| Err(Own::Stopped(1)));
             assert!(failing.hit());
             drop(failing);
-            let Err(Own::Graph(Error::HalfDone(half))) = outcome else { panic!("{outcome:?}") };
-            let HalfDone { cause, undo, left: told, .. } = *half;
-            assert_eq!((cause, told.len(), undo.is_some()), (Error::NotFilled, left, true));
-            let names: Vec<String> = graph.nodes().unwrap().iter().map(|node| node.name()).collect();
-            assert!(
-                names.iter().all(|name| told.iter().any(|told| told.contains(name))),
-                "{told:?} {names:?}"
-            );
-            assert_eq!(names.len(), left);
-            // A loop that stayed runs no round, as nobody decides about the next one.
-            graph.nodes().unwrap().iter().for_each(|node| node.remove().unwrap());
+            let Err(Own::Graph(error)) = outcome else { panic!("{outcome:?}") };
+            let Error::Broken(broken) = &error else { panic!("{error:?}") };
+            assert_eq!(broken.cause, Error::NotFilled);
+            assert!(broken.undo.to_string().contains("cuGraphDestroyNode"), "{error}");
+            assert_broken(&graph, &error);
         }
+    });
+}
+
+/// What the closure has to say of it is what the caller hears.
+#[test]
+fn a_loop_in_whose_closure_the_graph_breaks_ends_with_the_closures_error() {
+    let context = setup();
+    no_leaks(|| {
+        let (_steps, graph, number) = Steps::with_graph(&context);
+        let code = CUresult::CUDA_ERROR_OUT_OF_MEMORY;
+        let mut seen = None;
+        let outcome: Result<Loop, Error> = graph.root().while_nonzero(&number, |body| {
+            let last = body.root().empty()?;
+            let fails =
+                [fail(Call::cuGraphAddDependencies, 1, code), fail(Call::cuGraphDestroyNode, 1, code)];
+            let error = body.root().before([&*last])?.empty().unwrap_err();
+            assert!(fails.iter().all(cuda_tests::Injection::hit));
+            seen = Some(error.clone());
+            Err(error)
+        });
+        let error = outcome.unwrap_err();
+        assert_eq!(Some(&error), seen.as_ref());
+        assert_broken(&graph, &error);
     });
 }
 

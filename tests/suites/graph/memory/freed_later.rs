@@ -47,7 +47,7 @@ fn memory_that_an_executable_was_made_with_is_not_freed_by_a_node() {
             let again = fill.then().fill(&memory, 6).unwrap();
             let (_, next) = again.then().alloc::<u32>(N).unwrap();
             graph.free(&next).unwrap();
-            let mut exec = graph.into_exec().unwrap();
+            let mut exec = { graph }.instantiate().unwrap();
             let output = exec.launch_with_outputs(stream).unwrap().take(&memory).unwrap();
             assert_eq!(output.read_blocking(stream).unwrap(), [6; N], "{what}");
         }
@@ -69,7 +69,7 @@ fn an_executable_that_was_not_made_does_not_count() {
         let device = InstantiateOptions::new().device_launch();
         assert!(matches!(graph.instantiate_with(device), Err(Error::DeviceLaunch { .. })));
         graph.free(&memory).unwrap();
-        let mut exec = graph.into_exec().unwrap();
+        let mut exec = { graph }.instantiate().unwrap();
         exec.launch(stream).unwrap();
         assert!(exec.launch_with_outputs(stream).unwrap().is_empty());
     });
@@ -141,8 +141,8 @@ fn copies_and_fills_come_before_the_free_node() {
                 at.copy(&own, &memory),
                 at.copy(part, own.slice(..8).unwrap()),
                 at.copy(memory.slice(..8).unwrap(), part),
-                at.copy_to_host(&memory, &host),
-                at.copy_from_host(&host, &memory),
+                at.copy(&memory, &host),
+                at.copy(&host, &memory),
                 at.copy_2d(layer(whole, own.as_slice())),
                 at.copy_2d(layer(own.as_slice(), whole)),
                 at.copy_3d(layer(own.as_slice(), whole).layer()),
@@ -224,7 +224,7 @@ fn memory_of_a_moved_graph_is_freed_around_it_at_any_time() {
             let free = graph.free(&memory).unwrap();
             assert_eq!(free.predecessors().unwrap(), [(*child).clone(), (*copy).clone()]);
             assert_eq!(graph.free(&mine).unwrap_err(), too_late(&own.name()));
-            let mut exec = graph.into_exec().unwrap();
+            let mut exec = { graph }.instantiate().unwrap();
             assert_eq!(exec.launch_with_outputs(stream).unwrap().len(), 1);
             assert_eq!(out.read_blocking(stream).unwrap(), [5; N]);
         }

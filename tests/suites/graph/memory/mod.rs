@@ -90,7 +90,7 @@ fn what_is_not_freed_comes_out() {
         let graph = context.graph().unwrap();
         let (alloc, memory) = graph.root().alloc::<u32>(N).unwrap();
         alloc.then().fill(&memory, 5).unwrap();
-        let mut exec = graph.into_exec().unwrap();
+        let mut exec = { graph }.instantiate().unwrap();
         for _ in 0..3 {
             let output = exec.launch_with_outputs(stream).unwrap().take(&memory).unwrap();
             assert_eq!((output.address(), output.len(), output.home()), (memory.address(), N, Some(stream)));
@@ -114,13 +114,14 @@ fn a_loop_goes_by_memory_of_its_graph() {
         let start = alloc.then().fill(&words, 1).unwrap();
         let (flag, rounds) = (words.slice(..1).unwrap(), words.slice(1..).unwrap());
         let kernel = increment::load(context).unwrap();
-        let repeat = start.then().while_nonzero(flag, |body| {
+        let repeat = start.then().while_loop(cuda_graph::Test::nonzero(flag), |body| {
             let step = body.root().launch(&kernel, per(1, 1), (rounds, 1))?;
             step.then().fill(flag, 0)
         });
         repeat.unwrap().then().copy(&words, &out).unwrap();
         graph.free(&words).unwrap();
-        graph.into_exec().unwrap().launch(stream).unwrap();
+        let mut exec = { graph }.instantiate().unwrap();
+        exec.launch(stream).unwrap();
         assert_eq!(out.read_blocking(stream).unwrap(), [0, 2]);
     });
 }

@@ -171,7 +171,8 @@ fn uses_in_child_graphs_and_bodies_are_those_of_their_nodes() {
         graph.add_edge(&late, &branch).unwrap();
         branch.then().copy(&words, &out).unwrap();
         graph.free(&words).unwrap();
-        graph.into_exec().unwrap().launch(stream).unwrap();
+        let mut exec = { graph }.instantiate().unwrap();
+        exec.launch(stream).unwrap();
         assert_eq!(out.read_blocking(stream).unwrap(), [6; N]);
     });
 }

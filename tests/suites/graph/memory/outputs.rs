@@ -21,7 +21,7 @@ pub(super) fn leaving(context: &Context) -> (Graph, GraphBuffer<u32>) {
 
 fn executable(context: &Context) -> (GraphExec, GraphBuffer<u32>) {
     let (graph, memory) = leaving(context);
-    (graph.into_exec().unwrap(), memory)
+    ({ graph }.instantiate().unwrap(), memory)
 }
 
 #[test]
@@ -158,7 +158,7 @@ fn outputs_are_taken_once_by_their_memory() {
         alloc.then().free(&freed).unwrap();
         let (_, second) = graph.root().alloc::<u64>(3).unwrap();
         let (_, foreign) = leaving(context);
-        let mut exec = graph.into_exec().unwrap();
+        let mut exec = { graph }.instantiate().unwrap();
         let mut outputs = exec.launch_with_outputs(stream).unwrap();
         assert_eq!((outputs.len(), outputs.is_empty()), (2, false));
         let output = outputs.take(&memory).unwrap();

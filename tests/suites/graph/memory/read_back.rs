@@ -2,7 +2,7 @@
 
 use cuda_graph::{AllocNode, AllocOptions, AllocPlace, ContextExt, FreeNode, Graph, Node, NodeKind};
 use cuda_handles::{Device, PoolAccess};
-use cuda_tests::alone;
+use cuda_tests::{alone, settle};
 
 use super::{N, traceless};
 use crate::common::other;
@@ -39,7 +39,7 @@ fn memory_nodes_of_other_code_are_known_and_used() {
         let freed = other::free(foreign, &[first], address);
         let (second, again) = other::alloc(foreign, &[freed], 4 * N);
         assert_eq!(address, again);
-        {
+        let (mine, raws) = {
             // SAFETY: it lives as long as the handles.
             let graph = unsafe { Graph::from_raw(context, foreign) }.unwrap();
             let nodes = graph.nodes().unwrap();
@@ -61,13 +61,20 @@ fn memory_nodes_of_other_code_are_known_and_used() {
                 let output = exec.launch_with_outputs(stream).unwrap().take(&memory).unwrap();
                 assert_eq!(output.read_blocking(stream).unwrap(), [5; N]);
             }
-            // Other code's free of this library's memory.
-            let (own, mine) = graph.root().alloc::<u32>(N).unwrap();
-            let raws = graph.nodes().unwrap().len();
             drop(exec);
-            other::free(foreign, &[second], mine.address());
-            graph.refresh().unwrap();
-            assert_eq!(graph.nodes().unwrap().len(), raws + 1);
+            let (own, _) = graph.root().alloc::<u32>(N).unwrap();
+            (own.address().unwrap(), graph.nodes().unwrap().len())
+        };
+        settle();
+        // Other code's free of this library's memory.
+        other::free(foreign, &[second], mine);
+        {
+            // SAFETY: as above.
+            let graph = unsafe { Graph::from_raw(context, foreign) }.unwrap();
+            let nodes = graph.nodes().unwrap();
+            assert_eq!(nodes.len(), raws + 1);
+            let own = AllocNode::try_from(nodes[raws - 1].clone()).unwrap();
+            assert_eq!(own.address(), Ok(mine));
             assert!(own.freed_by().unwrap().is_some());
             assert!(matches!(graph.instantiate(), Err(cuda_graph::Error::MemoryOrder { .. })));
         }
@@ -100,7 +107,7 @@ fn memory_for_another_device_is_granted_and_read_back() {
         let copy = fill.then().copy(&memory, &there).unwrap();
         let back: Node = copy.then().fill(memory.slice(..1).unwrap(), 6).unwrap().into();
         back.then().free(&memory).unwrap();
-        let mut exec = graph.into_exec().unwrap();
+        let mut exec = { graph }.instantiate().unwrap();
         let output = exec.launch_with_outputs(stream).unwrap().take(&there).unwrap();
         assert_eq!(output.read_blocking(stream).unwrap(), [5; N]);
     });

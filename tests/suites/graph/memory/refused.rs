@@ -6,9 +6,10 @@ use cuda_graph::{
 use cuda_handles::{Batch, Copy2d, Error as HandleError};
 use cuda_launch::{Launch, TypedKernel, params, per};
 use cuda_sys::CUresult;
-use cuda_tests::{SOON, alone, is_soft, needs, skip, until};
+use cuda_tests::{SOON, alone, is_soft, needs, until};
 
 use super::{COUNT, N, increment, traceless};
+use crate::rollback::broken::assert_broken;
 
 fn foreign(node: &str) -> Error {
     Error::ForeignMemory { node: node.into() }
@@ -311,37 +312,89 @@ fn the_oldest_driver_has_memory_of_graphs() {
         drop(fill);
         let (alloc, memory) = graph.root().alloc::<u32>(N).unwrap();
         alloc.then().fill(&memory, 5).unwrap();
-        let mut exec = graph.into_exec().unwrap();
+        let mut exec = { graph }.instantiate().unwrap();
         let output = exec.launch_with_outputs(stream).unwrap().take(&memory).unwrap();
         assert_eq!(output.read_blocking(stream).unwrap(), [5; N]);
     });
 }
 
+/// The driver removes no node of a graph with memory nodes, so that attributes are refused before the
+/// node is there.
 #[test]
-fn a_half_added_memory_node_is_told_to_be_there() {
+fn a_refused_attribute_leaves_a_graph_with_memory_as_it_was() {
+    traceless(|context, stream| {
+        let kernel = increment::load(context).unwrap();
+        let graph = context.graph().unwrap();
+        let (alloc, memory) = graph.root().alloc::<u32>(N).unwrap();
+        let fill = alloc.then().fill(&memory, 5).unwrap();
+        let state = || (graph.nodes().unwrap(), graph.edges().unwrap());
+        let before = state();
+        let add = || {
+            let at = fill.then();
+            at.launch(&kernel, per(N, 32).priority(-1).cooperative(), (&memory, COUNT))
+        };
+        let attribute = cuda_sys::Call::cuGraphKernelNodeSetAttribute;
+        for (call, nth) in [(attribute, 1), (attribute, 2), (cuda_sys::Call::cuGraphAddNode, 1)] {
+            let failing = cuda_tests::fail(call, nth, CUresult::CUDA_ERROR_INVALID_VALUE);
+            let error = add().unwrap_err();
+            assert!(failing.hit());
+            drop(failing);
+            assert!(matches!(error, Error::Handles(_)), "{error}");
+            assert_eq!(state(), before, "{error}");
+        }
+        // It is the same node as in a graph without memory, and comes once.
+        let node = add().unwrap();
+        assert_eq!(node.config().unwrap(), per(N, 32).priority(-1).cooperative());
+        assert_eq!(graph.len().unwrap(), 3);
+        let mut exec = graph.instantiate().unwrap();
+        let output = exec.launch_with_outputs(stream).unwrap().take(&memory).unwrap();
+        assert_eq!(output.read_blocking(stream).unwrap(), [6; N]);
+    });
+}
+
+/// Refused only where it counts, it can be taken back no more.
+#[test]
+fn an_attribute_refused_by_the_node_itself_breaks_a_graph_with_memory() {
     traceless(|context, _| {
+        let kernel = increment::load(context).unwrap();
+        let graph = context.graph().unwrap();
+        let (alloc, memory) = graph.root().alloc::<u32>(N).unwrap();
+        let failing = cuda_tests::fail(
+            cuda_sys::Call::cuGraphKernelNodeSetAttribute,
+            2,
+            CUresult::CUDA_ERROR_INVALID_VALUE,
+        );
+        let error =
+            alloc.then().launch(&kernel, per(N, 32).priority(-1), (&memory, COUNT)).map(drop).unwrap_err();
+        assert!(failing.hit());
+        drop(failing);
+        assert_broken(&graph, &error);
+    });
+}
+
+/// The driver removes no memory node, so that one whose edges are refused stays.
+#[test]
+fn a_memory_node_whose_edges_are_refused_breaks_the_graph() {
+    traceless(|context, stream| {
+        let failing =
+            || cuda_tests::fail(cuda_sys::Call::cuGraphAddDependencies, 1, CUresult::CUDA_ERROR_UNKNOWN);
         let graph = context.graph().unwrap();
         let last = graph.root().empty().unwrap();
-        let failing =
-            cuda_tests::fail(cuda_sys::Call::cuGraphAddDependencies, 1, CUresult::CUDA_ERROR_UNKNOWN);
+        let mut exec = graph.instantiate().unwrap();
+        let failure = failing();
         let error = graph.root().before([&last]).unwrap().alloc::<u32>(N).unwrap_err();
-        drop(failing);
-        let Error::HalfDone(half) = &error else { panic!("{error}") };
-        let left = ["node `alloc#1` is in the graph", "the edge from `alloc#1` to `empty#0` is missing"];
-        assert_eq!(half.left, left);
-        let node = cuda_graph::AllocNode::try_from(graph.nodes().unwrap()[1].clone()).unwrap();
-        let memory = node.memory::<u32>().unwrap();
-        let failing =
-            cuda_tests::fail(cuda_sys::Call::cuGraphAddDependencies, 1, CUresult::CUDA_ERROR_UNKNOWN);
-        let error = node.then().before([&last]).unwrap().free(&memory).unwrap_err();
-        drop(failing);
-        assert!(matches!(error, Error::HalfDone(_)), "{error}");
-        assert_eq!(node.freed_by().unwrap().unwrap().name(), "free#2");
-        if is_soft() {
-            graph.instantiate().unwrap();
-        } else {
-            skip!("the rest is the software driver's");
-        }
+        drop(failure);
+        assert_broken(&graph, &error);
+        exec.launch(stream).unwrap();
+        stream.synchronize_blocking().unwrap();
+        let graph = context.graph().unwrap();
+        let last = graph.root().empty().unwrap();
+        let (alloc, memory) = graph.root().alloc::<u32>(N).unwrap();
+        let failure = failing();
+        let error = alloc.then().before([&last]).unwrap().free(&memory).unwrap_err();
+        drop(failure);
+        assert_broken(&graph, &error);
+        assert_eq!(alloc.name(), "alloc#1");
     });
 }
 
@@ -418,39 +471,38 @@ fn graphs_in_nodes_are_replaced_where_the_graph_around_has_no_memory_nodes() {
         graph.free(&memory).unwrap();
         assert_eq!(outer.set_graph(&middle).unwrap_err(), Error::KeepsAll { what: "graph" });
         inner.set_graph(&plain).unwrap();
-        graph.into_exec().unwrap().launch(stream).unwrap();
+        let mut exec = { graph }.instantiate().unwrap();
+        exec.launch(stream).unwrap();
         assert_eq!(out.read_blocking(stream).unwrap(), [1; N]);
     });
 }
 
+/// The driver removes no node of a graph with memory nodes.
 #[test]
-fn a_loop_that_was_not_built_to_its_end_is_not_run() {
+fn a_loop_whose_closure_fails_breaks_a_graph_with_memory() {
     traceless(|context, stream| {
         let number = stream.upload(&[1_u32]).unwrap();
         for panics in [false, true] {
             let graph = context.graph().unwrap();
             let (_, memory) = graph.root().alloc::<u32>(N).unwrap();
             let filled = std::panic::AssertUnwindSafe(|| {
-                graph.root().while_nonzero(&number, |body| {
+                graph.root().while_loop(cuda_graph::Test::nonzero(&number), |body| {
                     assert!(!panics, "as asked");
                     body.root().fill(&memory, 1).map(drop)?;
                     Err::<(), Error>(Error::NothingToTest)
                 })
             });
-            match std::panic::catch_unwind(filled) {
-                Ok(Err(Error::HalfDone(half))) => {
-                    assert_eq!((half.cause, half.left.len(), panics), (Error::NotFilled, 2, false));
-                }
-                Ok(other) => panic!("{other:?}"),
-                Err(_) => assert!(panics),
-            }
-            let error = graph.instantiate().unwrap_err();
-            assert!(matches!(error, Error::NotBuilt { .. }), "{error}");
+            let error = match std::panic::catch_unwind(filled) {
+                Ok(outcome) => outcome.map(drop).unwrap_err(),
+                Err(_) => graph.len().unwrap_err(),
+            };
+            let Error::Broken(broken) = &error else { panic!("{error}") };
+            assert_eq!(broken.cause, Error::NotFilled);
+            assert!(matches!(broken.undo, Error::KeepsAll { .. }), "{error}");
+            assert_broken(&graph, &error);
             let host = cuda_graph::Fallback::HostLoopAlways;
             let host = graph.instantiate_with_fallback(host, InstantiateOptions::new()).unwrap_err();
             assert_eq!(host, error);
-            let found = graph.check().unwrap().to_string();
-            assert!(found.contains("was not built to its end"), "{found}");
         }
     });
 }

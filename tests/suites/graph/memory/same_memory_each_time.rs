@@ -91,7 +91,10 @@ fn loops_of_one_executable_are_over_before_those_of_the_next() {
         stream.synchronize_blocking().unwrap();
         let graph = context.graph().unwrap();
         let start = graph.root().fill(&number, 1).unwrap();
-        start.then().while_nonzero(&number, |body| body.root().fill(&number, 0)).unwrap();
+        start
+            .then()
+            .while_loop(cuda_graph::Test::nonzero(&number), |body| body.root().fill(&number, 0))
+            .unwrap();
         let other = context.stream().unwrap();
         let next = |fallback| {
             let mut next = graph.instantiate_with_fallback(fallback, InstantiateOptions::new()).unwrap();

@@ -25,7 +25,7 @@ fn memory_of_graphs_rises_by_launches_and_falls_by_a_trim() {
         assert_eq!(steps(context), [0; 4]);
         let graph = context.graph().unwrap();
         let (_, memory) = graph.root().alloc::<u8>(40 << 20).unwrap();
-        let mut exec = graph.into_exec().unwrap();
+        let mut exec = { graph }.instantiate().unwrap();
         assert_eq!(steps(context), [0; 4]);
         let output = exec.launch_with_outputs(stream).unwrap().take(&memory).unwrap();
         stream.synchronize_blocking().unwrap();
@@ -54,7 +54,7 @@ fn what_another_stream_used_is_given_back_once_it_was_dropped() {
         let graph = context.graph().unwrap();
         let (alloc, memory) = graph.root().alloc::<u32>(64).unwrap();
         alloc.then().fill(&memory, 5).unwrap();
-        let mut exec = graph.into_exec().unwrap();
+        let mut exec = { graph }.instantiate().unwrap();
         let other = context.stream().unwrap();
         // The reaper frees it, in a stream of its own. Who asks how much is free waits for that.
         for _ in 0..50 {

@@ -210,7 +210,7 @@ fn the_advice_of_errors_works() {
         drop(exec);
         drop(graph.instantiate().unwrap());
         drop((memory, used, alloc));
-        drop(graph.into_exec().unwrap());
+        drop({ graph }.instantiate().unwrap());
         // Memory that may not be there: add edges.
         let graph = context.graph().unwrap();
         let (alloc, memory) = graph.root().alloc::<u32>(4).unwrap();

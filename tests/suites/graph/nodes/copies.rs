@@ -97,7 +97,7 @@ fn host_memory_is_the_hosts_again_once_nothing_can_write_it() {
         let (source, target) = (host.share(), context.pinned_zeros::<u32>(N).unwrap().share());
         let buffer = stream.zeros::<u32>(N).unwrap();
         let graph = context.graph().unwrap();
-        graph.root().copy_from_host(&source, &buffer).unwrap().then().copy_to_host(&buffer, &target).unwrap();
+        graph.root().copy(&source, &buffer).unwrap().then().copy(&buffer, &target).unwrap();
         let mut exec = graph.instantiate().unwrap();
         exec.launch(&stream).unwrap();
         stream.synchronize_blocking().unwrap();
@@ -128,7 +128,7 @@ fn host_memory_is_read_at_each_launch() {
         let source = context.pinned_zeros::<u32>(N).unwrap().share();
         let buffer = stream.zeros::<u32>(N).unwrap();
         let graph = context.graph().unwrap();
-        graph.root().copy_from_host(&source, &buffer).unwrap();
+        graph.root().copy(&source, &buffer).unwrap();
         let mut exec = graph.instantiate().unwrap();
         for round in 0..3 {
             source.write_blocking(&stream, &numbers(round)).unwrap();
@@ -218,8 +218,8 @@ fn what_the_driver_would_refuse_is_refused_before_in_words() {
                 root.copy(a.slice(..8).unwrap(), b.slice(..9).unwrap()),
                 root.copy(a.slice(..0).unwrap(), b.slice(..0).unwrap()),
                 root.copy(a.slice(..8).unwrap(), a.slice(7..15).unwrap()),
-                root.copy_to_host(a.slice(..8).unwrap(), &host),
-                root.copy_from_host(&host, a.slice(..8).unwrap()),
+                root.copy(a.slice(..8).unwrap(), &host),
+                root.copy(&host, a.slice(..8).unwrap()),
                 root.copy_2d(Copy2d { width: 0, ..flat }),
                 root.copy_2d(Copy2d { height: 0, ..flat }),
                 root.copy_2d(Copy2d { width: 9, ..flat }),
@@ -356,8 +356,8 @@ fn each_copy_is_one_call_and_what_it_costs_beyond_is_the_table() {
         let first = graph.root().empty().unwrap();
         let adds: [(&str, &dyn Fn() -> MemcpyNode); 5] = [
             ("copy", &|| first.then().copy(&a, &b).unwrap()),
-            ("copy_to_host", &|| first.then().copy_to_host(&a, &host).unwrap()),
-            ("copy_from_host", &|| first.then().copy_from_host(&host, &a).unwrap()),
+            ("copy to the host", &|| first.then().copy(&a, &host).unwrap()),
+            ("copy from the host", &|| first.then().copy(&host, &a).unwrap()),
             ("copy_2d", &|| first.then().copy_2d(flat).unwrap()),
             ("copy_3d", &|| first.then().copy_3d(flat.layer()).unwrap()),
         ];

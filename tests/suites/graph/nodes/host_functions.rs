@@ -57,7 +57,7 @@ fn a_closure_sees_what_was_copied_before_it() {
         let numbers = stream.zeros::<u32>(64).unwrap();
         let host = context.pinned_zeros::<u32>(64).unwrap().share();
         let fill = graph.root().fill(&numbers, 7).unwrap();
-        let copy = fill.then().copy_to_host(&numbers, &host).unwrap();
+        let copy = fill.then().copy(&numbers, &host).unwrap();
         let (count, call) = counter();
         copy.then().host(call).unwrap();
         run(&context, &graph);

@@ -68,7 +68,7 @@ fn a_node_writes_what_the_graph_copies_and_keeps_the_memory() {
                 half.copy_from_slice(&[3; 4]).unwrap();
                 all.set(7, all.get(7).unwrap_or(0) + 1).unwrap();
             });
-            write.unwrap().then().copy_from_host(&host, &buffer).unwrap();
+            write.unwrap().then().copy(&host, &buffer).unwrap();
             let mut exec = graph.instantiate().unwrap();
             drop(graph);
             let host = host.try_unique().expect_err("the executable has it");

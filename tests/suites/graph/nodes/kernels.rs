@@ -12,6 +12,7 @@ use cuda_tests::{
 
 use crate::common::driver_view::Drawn;
 use crate::common::same_as_stream::launched;
+use crate::rollback::broken::assert_broken;
 
 const N: u32 = 256;
 
@@ -323,7 +324,7 @@ fn impossible_attributes_are_refused_before_the_driver() {
 }
 
 #[test]
-fn a_launch_that_fails_on_its_way_changes_nothing_or_says_what_stayed() {
+fn a_launch_that_fails_on_its_way_changes_nothing_or_breaks_the_graph() {
     let context = setup();
     needs!(LaunchAttributes);
     no_leaks(|| {
@@ -351,9 +352,9 @@ fn a_launch_that_fails_on_its_way_changes_nothing_or_says_what_stayed() {
             let injected = fail(call, number, CUresult::CUDA_ERROR_INVALID_VALUE);
             let error = set(&node, new, &other).unwrap_err();
             drop(injected);
-            if !may_undo && matches!(error, Error::HalfDone(_)) {
-                set(&node, old, &buffer).unwrap();
-                continue;
+            if !may_undo && matches!(error, Error::Broken(_)) {
+                assert!(error.to_string().contains("does not tell"), "{error}");
+                return;
             }
             assert!(matches!(error, Error::Handles(_)), "{call:?} {number}: {error}");
             assert_eq!((all(&node), node.config().unwrap()), (attributes.clone(), old), "{call:?} {number}");
@@ -362,23 +363,21 @@ fn a_launch_that_fails_on_its_way_changes_nothing_or_says_what_stayed() {
             runs(&context, &graph, &buffer);
             assert_eq!(other.read_blocking(&stream).unwrap(), [0; 256]);
         }
-        // Neither forth nor back: it says so, keeps what both launches use, and can be set again.
+        // Neither forth nor back: the graph is broken, and keeps what both launches use.
         let before = live().of(Kind::Allocation);
         let forth = fail(Call::cuGraphKernelNodeSetAttribute, sets, CUresult::CUDA_ERROR_INVALID_VALUE);
         let back = fail(Call::cuGraphNodeSetParams, 2, CUresult::CUDA_ERROR_INVALID_VALUE);
         let error = set(&node, new, &other).unwrap_err();
         drop((forth, back));
-        assert!(matches!(error, Error::HalfDone(_)), "{error:?}");
-        assert!(error.to_string().contains("a part of its new launch"), "{error}");
-        drop(other);
+        assert_broken(&graph, &error);
+        assert_eq!(node.config().unwrap(), old);
+        drop((buffer, other));
         settle();
         assert_eq!(live().of(Kind::Allocation), before);
-        set(&node, old, &buffer).unwrap();
-        assert_eq!((all(&node), node.config().unwrap()), (attributes, old));
-        runs(&context, &graph, &buffer);
+        drop((node, graph));
         assert!(until(SOON, || {
             settle();
-            live().of(Kind::Allocation) == before - 1
+            live().of(Kind::Allocation) == before - 2
         }));
     });
 }

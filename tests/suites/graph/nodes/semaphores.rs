@@ -115,7 +115,8 @@ fn where_the_host_decides_semaphores_are_waited_for_and_raised() {
         let out = stream.zeros::<u32>(4).unwrap();
         let graph = context.graph().unwrap();
         let wait = graph.root().wait_semaphores([(&inside[0], 3)]).unwrap();
-        let branch = wait.then().if_nonzero(&out, |body| body.root().empty()).unwrap();
+        let branch =
+            wait.then().if_then(cuda_graph::Test::nonzero(&out), |body| body.root().empty()).unwrap();
         branch.then().fill(&out, 7).unwrap().then().signal([(&inside[1], 5)]).unwrap();
         let options = InstantiateOptions::new();
         let mut exec = graph.instantiate_with_fallback(Fallback::HostLoopAlways, options).unwrap();

@@ -58,7 +58,7 @@ fn copies_and_fills_of_every_shape() {
         let fill = graph.root().fill(&from, 1)?;
         let part = fill.then().fill_2d(&from, 4, [2, 4], 2)?;
         let copy = part.then().copy_2d(flat)?;
-        let back = copy.then().copy_to_host(&to, &host)?;
+        let back = copy.then().copy(&to, &host)?;
         let cuboid = back.then().copy_3d(Copy3d {
             depth: 2,
             height: 2,
@@ -148,9 +148,8 @@ fn lending_and_adopting() {
             (cuda_graph::Graph::from_raw(&context, raw)?, cuda_graph::Graph::from_raw(&context, foreign)?)
         };
         assert_eq!(known, graph);
-        adopted.children()?.remove(0).embedded()?.refresh()?;
+        assert_eq!(adopted.children()?.remove(0).embedded()?.nodes()?.len(), 2);
         graph.root().child(&adopted)?;
-        graph.refresh()?;
         drop(graph.instantiate()?);
         Ok(())
     });
@@ -281,7 +280,7 @@ fn callbacks_events_and_launches_set() {
         let set = unsafe { launch.set_untyped(&increment, per(8, 4).priority(0), params![&other, 8_u32]) };
         // Where the driver does not tell the sizes of the arguments, there is no way back from a
         // new launch.
-        if matches!(&set, Err(error) if !matches!(error, Error::HalfDone(_))) {
+        if matches!(&set, Err(error) if !matches!(error, Error::Broken(_))) {
             assert_eq!(launch.config()?, before);
         }
         set?;
@@ -374,7 +373,7 @@ fn conditions_loops_and_branches() {
             rounds.then().switch_node(&left, 2)?.remove()?;
         }
         rounds.then().if_node(&left)?;
-        let mut exec = graph.into_exec()?;
+        let mut exec = { graph }.instantiate()?;
         exec.launch(&home)?;
         assert_eq!(counter.read_blocking(&home)?, [0]);
         Ok(())
@@ -391,7 +390,7 @@ fn host_functions_with_memory() {
         let (buffer, host) = (stream.alloc::<u64>(8)?, context.pinned_zeros::<u64>(8)?.share());
         let clear = graph.root().clear(buffer.slice(..4)?)?;
         clear.set_clear(&buffer)?;
-        let copy = clear.then().copy_to_host(&buffer, &host)?;
+        let copy = clear.then().copy(&buffer, &host)?;
         let look = copy.then().host_with(&host, |_| ())?;
         let seen = Arc::new(AtomicU32::new(0));
         let inside = Arc::clone(&seen);

@@ -62,12 +62,12 @@ pub(crate) fn rows() -> Vec<Row> {
             done((node.body()?, node.all_bodies()?))
         }),
         prepared("Graph::instantiate with a conditional", CALLS, complete, |_, (graph, _)| {
-            done(graph.into_exec()?)
+            done({ graph }.instantiate()?)
         }),
         prepared(
             "GraphExec::launch with a conditional",
             PERMITTED,
-            |things| Ok(complete(things)?.0.into_exec()?),
+            |things| Ok(complete(things)?.{ 0 }.instantiate()?),
             |things, mut exec| Ok(exec.launch(&things.home)?),
         ),
         prepared("Node::remove of a conditional", CALLS, complete, |_, (_graph, node)| Ok(node.remove()?)),

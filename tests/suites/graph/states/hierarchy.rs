@@ -118,7 +118,6 @@ fn shared() -> Vec<Row> {
             // SAFETY: the graph lives as long as the handle.
             done(unsafe { Graph::from_raw(&things.context, raw) }?)
         }),
-        prepared("Graph::refresh of an embedded one", CALLS, lent, |_, (_, graph, _)| Ok(graph.refresh()?)),
         prepared("Frontier::child_moved of a lent one", CALLS, lent, |things, (..)| {
             let (graph, source) = (things.context.graph()?, things.context.graph()?);
             source.lend()?;

@@ -158,7 +158,6 @@ fn a_forked_child_waits_for_no_lock_of_callbacks_and_graphs() {
                             && forked(graph.to_svg().err())
                             && forked(graph.edges().err())
                             && forked(graph.lend().err())
-                            && forked(graph.refresh().err())
                             && forked(graph.instantiate().err())
                             && forked(graph.root().child(&graphs[0]).err())
                     });

@@ -67,11 +67,11 @@ pub(crate) fn rows() -> Vec<Row> {
 
 fn copies() -> Vec<Row> {
     vec![
-        prepared("Frontier::copy_to_host", CALLS, pinned, |things, (graph, pinned)| {
-            done(graph.root().copy_to_host(&things.buffer, &pinned)?)
+        prepared("Frontier::copy to the host", CALLS, pinned, |things, (graph, pinned)| {
+            done(graph.root().copy(&things.buffer, &pinned)?)
         }),
-        prepared("Frontier::copy_from_host", CALLS, pinned, |things, (graph, pinned)| {
-            done(graph.root().copy_from_host(&pinned, &things.buffer)?)
+        prepared("Frontier::copy from the host", CALLS, pinned, |things, (graph, pinned)| {
+            done(graph.root().copy(&pinned, &things.buffer)?)
         }),
         prepared("Frontier::copy_2d", CALLS, empty, |things, (graph, ..)| {
             done(graph.root().copy_2d(rectangle(things)?)?)

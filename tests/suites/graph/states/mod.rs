@@ -189,7 +189,6 @@ fn nesting() -> Vec<Row> {
         prepared("Graph::children", CALLS, nested, |_, (graph, ..)| done(graph.children()?)),
         prepared("Graph::clone_graph", CALLS, nested, |_, (graph, ..)| done(graph.clone_graph()?)),
         prepared("Graph::lend", PERMITTED, nested, |_, (graph, ..)| done(graph.lend()?)),
-        prepared("Graph::refresh", CALLS, nested, |_, (graph, ..)| Ok(graph.refresh()?)),
         prepared(
             "Graph::from_raw of a known one",
             CHECKS,

@@ -130,7 +130,7 @@ fn what_runs_use_stays_whichever_streams_they_were_on() {
                         let graph = context.graph().unwrap();
                         let buffer = streams[0].zeros::<u32>(1).unwrap();
                         let fill = graph.root().fill(&buffer, 9).unwrap();
-                        fill.then().copy_to_host(&buffer, &target).unwrap();
+                        fill.then().copy(&buffer, &target).unwrap();
                         drop(fill);
                         let value = Arc::new(());
                         graph.keep(Owner::other(Arc::clone(&value)));

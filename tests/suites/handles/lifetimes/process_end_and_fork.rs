@@ -222,7 +222,7 @@ fn memory_that_the_device_may_be_using_stays_to_the_end_of_the_process() {
     // SAFETY: the memory is that of the buffer, which the owner keeps.
     let foreign =
         unsafe { cuda_handles::Buffer::<u32>::from_foreign(&context, behind.address(), 4, owner) }.unwrap();
-    stream.copy_to_host(&source, &registered).unwrap();
+    stream.copy(&source, &registered).unwrap();
     stream.copy(&source, &foreign).unwrap();
     *LEFT.lock().unwrap() = Some(Box::new((registered, foreign)));
 }

@@ -243,8 +243,8 @@ fn whatever_call_of_a_copy_fails_nothing_stays_behind() {
     settle();
     assert!(every_failure(|| stream.copy_2d(copy(4))) >= 1);
     assert!(every_failure(|| stream.fill_2d(&image, 4, [2, 2], 1_u32)) >= 1);
-    assert!(every_failure(|| stream.copy_to_host(&image, &shared)) >= 1);
-    assert!(every_failure(|| stream.copy_from_host(&shared, &image)) >= 1);
+    assert!(every_failure(|| stream.copy(&image, &shared)) >= 1);
+    assert!(every_failure(|| stream.copy(&shared, &image)) >= 1);
     assert!(every_failure(|| shared.read_blocking(&stream)) >= 2);
     assert!(every_failure(|| context.alloc_blocking::<u32>(4)) >= 2);
     assert!(every_failure(|| context.pinned_zeros::<u32>(4)) >= 2);
@@ -276,7 +276,7 @@ fn captured_copies_and_fills_keep_their_memory() {
             (context.alloc_blocking::<u32>(16).unwrap(), context.pinned_zeros::<u32>(16).unwrap().share());
         let capture = stream.begin_capture(CaptureMode::ThreadLocal).unwrap();
         stream.copy(&one, &other).unwrap();
-        stream.copy_from_host(&pinned, &plain).unwrap();
+        stream.copy(&pinned, &plain).unwrap();
         stream.fill(&other, 3).unwrap();
         stream.fill_2d(&one, 4, [2, 2], 3_u32).unwrap();
         let copy = Copy2d {

@@ -40,8 +40,8 @@ fn it_goes_to_the_device_and_back_without_a_wait_in_between() {
             let (source, target) = (source.share(), context.pinned_zeros::<u32>(256).unwrap().share());
             let gate = Gate::close(&stream);
             let buffer = stream.zeros::<u32>(256).unwrap();
-            stream.copy_from_host(&source, &buffer).unwrap();
-            stream.copy_to_host(&buffer, &target).unwrap();
+            stream.copy(&source, &buffer).unwrap();
+            stream.copy(&buffer, &target).unwrap();
             assert!(!stream.query().unwrap(), "nothing waited for the gate");
             gate.open();
             stream.synchronize_blocking().unwrap();
@@ -152,15 +152,15 @@ fn each_kind_of_copy_is_one_call() {
         let managed = context.managed_zeros::<u32>(8).unwrap().share();
         // Once, for what a first use costs.
         for shared in [&pinned, &other, &managed] {
-            stream.copy_to_host(&device, shared).unwrap();
+            stream.copy(&device, shared).unwrap();
         }
-        let ((), cost) = count(|| stream.copy_to_host(&device, &pinned).unwrap());
+        let ((), cost) = count(|| stream.copy(&device, &pinned).unwrap());
         cost.assert_calls(&[("cuMemcpyDtoHAsync", 1)]);
-        let ((), cost) = count(|| stream.copy_from_host(&pinned, &device).unwrap());
+        let ((), cost) = count(|| stream.copy(&pinned, &device).unwrap());
         cost.assert_calls(&[("cuMemcpyHtoDAsync", 1)]);
         let ((), cost) = count(|| stream.copy(&pinned, &other).unwrap());
         cost.assert_calls(&[("cuMemcpyAsync", 1)]);
-        let ((), cost) = count(|| stream.copy_from_host(&managed, &device).unwrap());
+        let ((), cost) = count(|| stream.copy(&managed, &device).unwrap());
         cost.assert_calls(&[("cuMemcpyAsync", 1)]);
         stream.synchronize_blocking().unwrap();
     });
@@ -348,7 +348,7 @@ fn memory_of_a_lost_context_is_dropped_without_calls_and_its_owners_with_it() {
     drop(injection);
     assert!(matches!(context.pinned_zeros::<u32>(8), Err(Error::ContextLost(_))));
     assert!(matches!(context.alloc_blocking::<u32>(8), Err(Error::ContextLost(_))));
-    assert!(matches!(stream.copy_to_host(&plain, &shared), Err(Error::ContextLost(_))));
+    assert!(matches!(stream.copy(&plain, &shared), Err(Error::ContextLost(_))));
     let shared = shared.try_unique().unwrap_err();
     assert_eq!(unused[0], 0);
     let ((), cost) = count(|| drop((unused, shared, plain, pooled, pool, foreign)));

@@ -9,7 +9,7 @@ fn read(context: &Context) -> (Stream, SharedHostBuffer<u64>, Event, Gate) {
     let data = stream.zeros::<u64>(4).unwrap();
     let event = context.event().unwrap();
     let host = context.pinned_zeros::<u64>(4).unwrap().share();
-    stream.copy_from_host(&host, &data).unwrap();
+    stream.copy(&host, &data).unwrap();
     stream.record(&event).unwrap();
     let gate = Gate::close(&stream);
     (stream, host, event, gate)
@@ -44,7 +44,7 @@ fn a_result_is_looked_at_without_another_copy() {
         for number in 1..20 {
             let shared = result.share();
             stream.fill(&data, number).unwrap();
-            stream.copy_to_host(&data, &shared).unwrap();
+            stream.copy(&data, &shared).unwrap();
             stream.record(&copied).unwrap();
             let gate = Gate::close(&stream);
             copied.synchronize_blocking().unwrap();
@@ -60,8 +60,8 @@ fn a_result_is_looked_at_without_another_copy() {
 fn copies_and_fills_of_all_kinds_are_over_behind_the_event() {
     type Use = fn(&Stream, &SharedHostBuffer<u32>, &Buffer<u32>) -> cuda_handles::Result<()>;
     let uses: [(&str, Use); 8] = [
-        ("copy_from_host", |stream, host, data| stream.copy_from_host(host, data)),
-        ("copy_to_host", |stream, host, data| stream.copy_to_host(data, host)),
+        ("copy from the host", |stream, host, data| stream.copy(host, data)),
+        ("copy to the host", |stream, host, data| stream.copy(data, host)),
         ("fill", |stream, host, _| stream.fill(host, 1)),
         ("clear", |stream, host, _| stream.clear(host)),
         ("write", |stream, host, _| stream.write(host, &[1; 4])),
@@ -112,7 +112,7 @@ fn uses_behind_the_event_count() {
     no_leaks(|| {
         let (stream, host, event, gate) = read(&context);
         let data = stream.zeros::<u64>(4).unwrap();
-        stream.copy_to_host(&data, &host).unwrap();
+        stream.copy(&data, &host).unwrap();
         event.synchronize_blocking().unwrap();
         let host = host.try_unique().unwrap_err();
         gate.open();
@@ -128,7 +128,7 @@ fn uses_on_other_streams_count() {
         let other = context.stream().unwrap();
         let data = other.zeros::<u64>(4).unwrap();
         let held = Gate::close(&other);
-        other.copy_to_host(&data, &host).unwrap();
+        other.copy(&data, &host).unwrap();
         event.synchronize_blocking().unwrap();
         let host = host.try_unique().unwrap_err();
         // Host functions of a context run one after the other: behind this gate waits the other.
@@ -147,7 +147,7 @@ fn an_event_recorded_elsewhere_says_nothing() {
         let data = stream.zeros::<u64>(4).unwrap();
         let host = context.pinned_zeros::<u64>(4).unwrap().share();
         let gate = Gate::close(&stream);
-        stream.copy_from_host(&host, &data).unwrap();
+        stream.copy(&host, &data).unwrap();
         stream.record(&event).unwrap();
         // Anew: what it said of the first stream it says no more.
         other.record(&event).unwrap();
@@ -173,7 +173,7 @@ fn events_that_others_may_record_say_nothing() {
         let Ok(exported) = context.event_with(options) else { return };
         let host = context.pinned_zeros::<u64>(4).unwrap().share();
         let data = stream.zeros::<u64>(4).unwrap();
-        stream.copy_from_host(&host, &data).unwrap();
+        stream.copy(&host, &data).unwrap();
         stream.record(&exported).unwrap();
         let gate = Gate::close(&stream);
         exported.synchronize_blocking().unwrap();
@@ -192,7 +192,7 @@ fn a_wait_for_it_ends_with_the_work_of_now() {
         for _ in 0..50 {
             let host = context.pinned_zeros::<u32>(1 << 10).unwrap().share();
             stream.fill(&data, 7).unwrap();
-            stream.copy_to_host(&data, &host).unwrap();
+            stream.copy(&data, &host).unwrap();
             let host = host.unique_blocking().unwrap();
             assert_eq!(host[1023], 7);
             let shared = host.share();
@@ -203,7 +203,7 @@ fn a_wait_for_it_ends_with_the_work_of_now() {
         // A stream that is gone.
         let (gone, data) = (context.stream().unwrap(), data);
         let host = context.pinned_zeros::<u32>(1 << 10).unwrap().share();
-        gone.copy_to_host(&data, &host).unwrap();
+        gone.copy(&data, &host).unwrap();
         drop(gone);
         assert_eq!(host.unique_blocking().unwrap()[0], 7);
     });
@@ -226,7 +226,7 @@ fn a_ring_of_buffers_goes_round_on_a_busy_stream() {
             let mut host = shared.try_unique().unwrap();
             host.fill(round);
             let shared = host.share();
-            stream.copy_from_host(&shared, &sum).unwrap();
+            stream.copy(&shared, &sum).unwrap();
             stream.record(&event).unwrap();
             ring.push((shared, event));
             gates.push(Gate::close(&stream));

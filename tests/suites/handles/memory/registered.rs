@@ -46,13 +46,10 @@ fn it_goes_wherever_pinned_memory_goes() {
         let buffer = stream.alloc::<u32>(1000).unwrap();
         let gate = Gate::close(&stream);
         let ((), cost) = count(|| {
-            stream.copy_from_host(&host, &buffer).unwrap();
+            stream.copy(&host, &buffer).unwrap();
             stream.fill(&host, 1).unwrap();
             stream
-                .copy_to_host(
-                    buffer.slice(500..).unwrap(),
-                    &context.register(vec![0_u32; 500]).unwrap().share(),
-                )
+                .copy(buffer.slice(500..).unwrap(), &context.register(vec![0_u32; 500]).unwrap().share())
                 .unwrap();
         });
         assert_eq!((cost.calls("cuMemcpyHtoDAsync"), cost.calls("cuMemcpyDtoHAsync")), (1, 1), "{cost}");
@@ -237,7 +234,7 @@ fn memory_that_the_device_only_reads_is_copied_from() {
             registered => registered.unwrap().share(),
         };
         let buffer = stream.alloc::<u32>(len).unwrap();
-        stream.copy_from_host(&host, &buffer).unwrap();
+        stream.copy(&host, &buffer).unwrap();
         assert_eq!(buffer.read_blocking(&stream).unwrap(), numbers());
         let owner = host.try_unique().unwrap().into_owner_blocking::<Vec<u32>>().unwrap();
         assert_eq!(owner, numbers());

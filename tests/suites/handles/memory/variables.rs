@@ -49,7 +49,7 @@ fn a_constant_is_written_by_copies_and_read_by_kernels() {
         // From pinned memory and back.
         let pinned = context.pinned_zeros::<f32>(16).unwrap().share();
         pinned.write_blocking(&stream, &[9.0; 16]).unwrap();
-        stream.copy_from_host(&pinned, &weights).unwrap();
+        stream.copy(&pinned, &weights).unwrap();
         assert_eq!(weigh(&library, &stream, &[2.0; 2]), [18.0; 2]);
     });
 }
@@ -189,7 +189,7 @@ fn work_in_flight_keeps_the_library() {
         drop(gate);
         let weights = weights(&library(&context));
         let gate = Gate::close(&stream);
-        stream.copy_to_host(&weights, &out).unwrap();
+        stream.copy(&weights, &out).unwrap();
         let ((), cost) = count(|| drop(weights));
         cost.assert_calls(&[]);
         assert_eq!(live().of(Kind::Library), before + 1);

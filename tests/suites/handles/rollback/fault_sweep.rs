@@ -149,9 +149,9 @@ fn plain_pinned_and_managed_memory() {
         home.fill(&plain, 3)?;
         let (pinned, managed) =
             (context.pinned_zeros::<u32>(16)?.share(), context.managed_zeros::<u32>(16)?.share());
-        home.copy_to_host(&plain, &pinned)?;
+        home.copy(&plain, &pinned)?;
         other.wait_for(&home)?;
-        other.copy_from_host(&pinned, managed.slice(..)?)?;
+        other.copy(&pinned, managed.slice(..)?)?;
         assert_eq!(managed.read_blocking(&other)?, [3; 16]);
         pinned.write_blocking(&home, &[4; 16])?;
         assert_eq!(pinned.read_blocking(&home)?, [4; 16]);
@@ -170,7 +170,7 @@ fn staged_writes_and_memory_that_comes_back() {
         home.write(small.slice(4..)?, &[1; 12])?;
         home.write(&large, &[6; 20_000])?;
         let host = context.pinned_zeros::<u32>(16)?.share();
-        home.copy_to_host(&small, &host)?;
+        home.copy(&small, &host)?;
         home.record(&event)?;
         event.synchronize_blocking()?;
         // If the query fails, the memory stays shared.
@@ -178,7 +178,7 @@ fn staged_writes_and_memory_that_comes_back() {
             assert_eq!((host[3], host[4]), (7, 1));
             host.fill(3);
             let shared = host.share();
-            home.copy_from_host(&shared, &small)?;
+            home.copy(&shared, &small)?;
             shared.unique_blocking()?;
         }
         assert_eq!(large.read_blocking(&home)?, [6; 20_000]);
@@ -280,7 +280,7 @@ fn host_functions() {
     let cases = sweep("host functions", || -> Result<(), Error> {
         let (buffer, host) = (home.upload(&[7_u32; 16])?, context.pinned_zeros::<u32>(16)?.share());
         let (sender, receiver) = std::sync::mpsc::channel();
-        home.copy_to_host(&buffer, &host)?;
+        home.copy(&buffer, &host)?;
         home.host_with(&host, |view| drop(view.set(0, 1)))?;
         home.host(|| ())?;
         home.host_once_with(&host, move |view| drop(sender.send(view.to_vec())))?;
@@ -302,10 +302,10 @@ fn registered_and_unfilled_memory() {
         let pool = context.pool(PoolOptions::default())?;
         let (host, dropped) = (context.register(vec![7_u64; 16])?.share(), context.register(vec![1_u8])?);
         let (buffer, pooled) = (home.alloc::<u64>(16)?, home.alloc_from::<u64>(&pool, 16)?);
-        home.copy_from_host(&host, &buffer)?;
+        home.copy(&host, &buffer)?;
         home.clear(&pooled)?;
         home.clear(buffer.slice(8..)?)?;
-        home.copy_to_host(&buffer, &host)?;
+        home.copy(&buffer, &host)?;
         home.synchronize_blocking()?;
         drop((dropped, pooled, pool));
         let view = host.try_view().map(|view| (view.get(7), view.get(8)));

@@ -307,18 +307,18 @@ fn copies() -> Vec<Row> {
         row("Context::pinned_zeros", CALLS, |things| done(things.context.pinned_zeros::<u32>(LEN)?)),
         row("Context::managed_zeros", CALLS, |things| done(things.context.managed_zeros::<u32>(LEN)?)),
         prepared("SharedHostBuffer::unique_blocking", CALLS, pinned, |things, (pinned, _)| {
-            things.home.copy_from_host(&pinned, &things.buffer)?;
+            things.home.copy(&pinned, &things.buffer)?;
             Ok(pinned.unique_blocking().map(drop).map_err(Error::from)?)
         }),
         prepared("SharedHostBuffer::clone, slice, try_unique", PURE, pinned, |_, (pinned, _)| {
             drop((pinned.clone(), pinned.slice(1..)?));
             pinned.try_unique().map_or_else(done, done)
         }),
-        prepared("Stream::copy_to_host", CALLS, pinned, |things, (pinned, buffer)| {
-            Ok(things.home.copy_to_host(&buffer, &pinned)?)
+        prepared("Stream::copy to the host", CALLS, pinned, |things, (pinned, buffer)| {
+            Ok(things.home.copy(&buffer, &pinned)?)
         }),
-        prepared("Stream::copy_from_host", CALLS, pinned, |things, (pinned, buffer)| {
-            Ok(things.home.copy_from_host(&pinned, &buffer)?)
+        prepared("Stream::copy from the host", CALLS, pinned, |things, (pinned, buffer)| {
+            Ok(things.home.copy(&pinned, &buffer)?)
         }),
         prepared("SharedHostBuffer::read_blocking", CALLS, pinned, |things, (pinned, _)| {
             done(pinned.read_blocking(&things.home)?)
@@ -542,7 +542,7 @@ fn ends() -> Vec<Row> {
         drops("drop of a pinned buffer", |things| Ok(things.context.pinned_zeros::<u32>(LEN)?)),
         drops("drop of a pinned buffer in use", |things| {
             let (pinned, buffer) = pinned(things)?;
-            things.other.copy_from_host(&pinned, &buffer)?;
+            things.other.copy(&pinned, &buffer)?;
             Ok(pinned)
         }),
         drops("drop of foreign memory", foreign),

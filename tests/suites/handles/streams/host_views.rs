@@ -32,7 +32,7 @@ fn a_function_reads_and_writes_what_the_device_reads_and_writes() {
             let buffer = stream.zeros::<u32>(64).unwrap();
             let (sender, receiver) = channel();
             stream.fill(&buffer, 7).unwrap();
-            stream.copy_to_host(&buffer, &host).unwrap();
+            stream.copy(&buffer, &host).unwrap();
             stream
                 .host_once_with(&host, move |view| {
                     let _ = sender.send(view.to_vec());
@@ -40,7 +40,7 @@ fn a_function_reads_and_writes_what_the_device_reads_and_writes() {
                     view.set(3, 11).unwrap();
                 })
                 .unwrap();
-            stream.copy_from_host(&host, &buffer).unwrap();
+            stream.copy(&host, &buffer).unwrap();
             let mut expected = [9; 64];
             expected[3] = 11;
             assert_eq!(buffer.read_blocking(&stream).unwrap(), expected);
@@ -264,7 +264,7 @@ fn a_function_drops_the_last_owners_of_its_memory_and_its_stream() {
             let (sender, receiver) = channel();
             let buffer = stream.upload(&[7_u32; 64]).unwrap();
             stream.write(&host, &[3; 64]).unwrap();
-            stream.copy_to_host(&buffer, &host).unwrap();
+            stream.copy(&buffer, &host).unwrap();
             let own = (stream.clone(), host.clone(), buffer);
             stream
                 .host_once_with((&host, host.slice(3..40).unwrap()), move |(whole, part)| {

@@ -115,7 +115,8 @@ impl Graph {
     /// #     graph: &cuda_graph::Graph, stream: &cuda_handles::Stream,
     /// #     left: &cuda_handles::Buffer<u32>, step: &cuda_graph::Graph
     /// # ) -> cuda_graph::Result<()> {
-    /// let rounds = graph.root().while_nonzero(left, |body| body.root().child(step))?;
+    /// let test = cuda_graph::Test::nonzero(left);
+    /// let rounds = graph.root().while_loop(test, |body| body.root().child(step))?;
     /// let options = InstantiateOptions::new();
     /// let mut exec = graph.instantiate_with_fallback(Fallback::HostLoop, options)?;
     /// exec.run_blocking(stream)?;

@@ -357,8 +357,13 @@ impl Frontier<'_> {
         let (handles, subgraph) = (arguments.handles(), self.graph().subgraph());
         arguments.with_pointers(|pointers| {
             let mut params = kernel_params(kernel, config, pointers);
-            self.rehearse(&launch.attributes, &mut params)?;
             let mut guard = self.graph().enter()?;
+            // Once there are memory nodes, some stay.
+            if !launch.attributes.is_empty() && guard.has_memory_nodes() {
+                drop(guard);
+                self.rehearse(&launch.attributes, &mut params)?;
+                guard = self.graph().enter()?;
+            }
             guard.ensure_may_hold(subgraph, &launch.node_params)?;
             guard.ensure_own_handles(&handles, &launch.node_params)?;
             guard.ensure_own_memory(&launch.owners, &launch.node_params)?;
@@ -375,13 +380,9 @@ impl Frontier<'_> {
 }
 
 impl Frontier<'_> {
-    /// Adds the node to a scratch graph first, if it has attributes and the graph has memory nodes:
-    /// the driver may refuse an attribute after it added the node, and does not remove nodes from
-    /// such a graph.
+    /// Adds the node to a scratch graph first: the driver may refuse an attribute after it added the
+    /// node, and does not remove nodes from a graph with memory nodes. Takes no lock.
     fn rehearse(&self, attributes: &AttributeList, params: &mut CUgraphNodeParams) -> Result<()> {
-        if attributes.is_empty() || !self.graph().look()?.has_memory_nodes() {
-            return Ok(());
-        }
         let context = self.graph().context();
         let scratch = GraphHandle::create(context)?;
         let mut raw = core::ptr::null_mut();

@@ -108,7 +108,7 @@ impl Frontier<'_> {
     /// let filled = result.then().fill(&numbers, 1.0)?;
     /// let copied = filled.then().copy(numbers.slice(..16)?, &sums)?;
     /// copied.then().free(&numbers)?;
-    /// let mut exec = graph.into_exec()?;
+    /// let mut exec = graph.instantiate()?;
     /// let sums = exec.launch_with_outputs(stream)?.take(&sums)?;
     /// println!("{:?}", sums.read_blocking(stream)?);
     /// # Ok(())

@@ -5,7 +5,7 @@ use core::ffi::c_void;
 use cuda_sys::{CUdeviceptr, CUresult, Call};
 
 use crate::error::{Error, MemoryKind, Result};
-use crate::memory::{Element, SharedHostBuffer, Slice, same_length};
+use crate::memory::{Element, Slice, same_length};
 use crate::stream::Stream;
 
 impl Stream {
@@ -25,6 +25,12 @@ impl Stream {
     #[doc(alias = "memcpy")]
     #[doc(alias = "cudaMemcpyAsync")]
     #[doc(alias = "cudaMemcpyDeviceToDevice")]
+    #[doc(alias = "cudaMemcpyDeviceToHost")]
+    #[doc(alias = "cudaMemcpyHostToDevice")]
+    #[doc(alias = "cuMemcpyDtoHAsync")]
+    #[doc(alias = "cuMemcpyHtoDAsync")]
+    #[doc(alias = "copy_to_host")]
+    #[doc(alias = "copy_from_host")]
     pub fn copy<'a, 'b, T: Element>(
         &self,
         source: impl Into<Slice<'a, T>>,
@@ -41,41 +47,6 @@ impl Stream {
             // as long as the graph it is captured into.
             unsafe { copy_call(self, &source, &destination) }
         })
-    }
-
-    /// Copies device memory to pinned or managed memory of the same length. Waits for nothing: see
-    /// [`SharedHostBuffer::try_unique`] for when the host may look.
-    ///
-    /// Calls `cuMemcpyDtoHAsync` (CUDA 3.2), for pinned memory.
-    ///
-    /// # Errors
-    /// As [`copy`](Self::copy).
-    #[doc(alias = "cuMemcpyDtoHAsync")]
-    #[doc(alias = "cudaMemcpyAsync")]
-    #[doc(alias = "cudaMemcpyDeviceToHost")]
-    pub fn copy_to_host<'a, T: Element>(
-        &self,
-        source: impl Into<Slice<'a, T>>,
-        destination: &SharedHostBuffer<T>,
-    ) -> Result<()> {
-        self.copy(source, destination)
-    }
-
-    /// Copies pinned or managed memory to device memory of the same length. Waits for nothing.
-    ///
-    /// Calls `cuMemcpyHtoDAsync` (CUDA 3.2), for pinned memory.
-    ///
-    /// # Errors
-    /// As [`copy`](Self::copy).
-    #[doc(alias = "cuMemcpyHtoDAsync")]
-    #[doc(alias = "cudaMemcpyAsync")]
-    #[doc(alias = "cudaMemcpyHostToDevice")]
-    pub fn copy_from_host<'a, T: Element>(
-        &self,
-        source: &SharedHostBuffer<T>,
-        destination: impl Into<Slice<'a, T>>,
-    ) -> Result<()> {
-        self.copy(source, destination)
     }
 }
 

@@ -22,7 +22,7 @@ impl Stream {
     /// comes from the cache of [`pinned_zeros`](crate::Context::pinned_zeros) if that has some, and
     /// goes back there: memory of its own once it was read, blocks with the stream or when
     /// [`reaper::drain`](crate::reaper::drain) finds the stream idle. For large data that is in
-    /// pinned memory already, use [`copy_from_host`](Self::copy_from_host);
+    /// pinned memory already, use [`copy`](Self::copy);
     /// [`Slice::write_blocking`] needs no pinned memory.
     ///
     /// ```no_run

@@ -51,8 +51,8 @@ fn beside_counting(bench: &Bench) -> Outcome<Pair<'_>> {
 fn on_the_device(bench: &Bench) -> Outcome<Side<'_>> {
     let (graph, left) = (bench.context.graph()?, bench.context.alloc_blocking(1)?);
     let kernel = increment(bench)?;
-    graph.root().while_nonzero(&left, |round| add_round(round, &kernel, &left))?;
-    let mut exec = graph.into_exec()?;
+    graph.root().while_loop(cuda_graph::Test::nonzero(&left), |round| add_round(round, &kernel, &left))?;
+    let mut exec = { graph }.instantiate()?;
     Ok(Box::new(move |count| {
         set(bench, &left, count)?;
         timed(1, || {
@@ -66,7 +66,7 @@ fn on_the_device(bench: &Bench) -> Outcome<Side<'_>> {
 fn body(bench: &Bench, left: &Left) -> Outcome<GraphExec> {
     let graph = bench.context.graph()?;
     add_round(&graph, &increment(bench)?, left)?;
-    Ok(graph.into_exec()?)
+    Ok({ graph }.instantiate()?)
 }
 
 fn add_round(body: &Graph, increment: &Kernel, left: &Left) -> cuda_graph::Result<KernelNode> {

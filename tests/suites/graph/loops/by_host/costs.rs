@@ -83,7 +83,10 @@ fn where_the_device_decides_a_run_is_a_launch_and_a_wait() {
     needs!(Branches);
     let steps = Steps::new(&context, By::Device);
     let (graph, number) = (steps.graph(), steps.number(3));
-    graph.root().while_nonzero(&number, |body| steps.round(body, number.as_slice())).unwrap();
+    graph
+        .root()
+        .while_loop(cuda_graph::Test::nonzero(&number), |body| steps.round(body, number.as_slice()))
+        .unwrap();
     let mut exec = steps.exec(&graph);
     exec.run_blocking(&steps.stream).unwrap();
     let ((), cost) = count(|| exec.run_blocking(&steps.stream).unwrap());
@@ -124,8 +127,12 @@ fn a_place_holder_costs_what_a_loop_costs_and_a_graph_for_each_body() {
     let context = setup();
     let steps = Steps::new(&context, By::Need);
     let (graph, number) = (steps.graph(), steps.number(3));
-    let (_, cost) =
-        count(|| graph.root().while_nonzero(&number, |body| body.root().fill(&number, 0)).unwrap());
+    let (_, cost) = count(|| {
+        graph
+            .root()
+            .while_loop(cuda_graph::Test::nonzero(&number), |body| body.root().fill(&number, 0))
+            .unwrap()
+    });
     cost.assert_calls(&[
         ("cuMemAlloc", 1),
         // Around that.
@@ -156,8 +163,10 @@ fn many_loops_in_a_row_are_many_launches_and_no_more() {
     let mut last: cuda_graph::Node = graph.root().empty().unwrap().into();
     for _ in 0..LOOPS {
         let start = last.then().fill(&number, 2).unwrap();
-        let rounds =
-            start.then().while_nonzero(&number, |body| steps.round(body, number.as_slice())).unwrap();
+        let rounds = start
+            .then()
+            .while_loop(cuda_graph::Test::nonzero(&number), |body| steps.round(body, number.as_slice()))
+            .unwrap();
         last = (**rounds).clone();
     }
     let (mut exec, cost) = count(|| steps.exec(&graph));

@@ -28,12 +28,16 @@ fn a_failure_tells_loop_and_round() {
         let steps = Steps::new(&context, By::Host);
         let (graph, outer, inner) = (steps.graph(), steps.number(0), steps.number(0));
         let start = graph.root().fill(&outer, 3).unwrap();
-        let rounds = start.then().while_nonzero(&outer, |body| {
+        let rounds = start.then().while_loop(cuda_graph::Test::nonzero(&outer), |body| {
             let start = body.root().fill(&inner, 2)?;
-            let nested = start.then().while_nonzero(&inner, |body| steps.round(body, inner.as_slice()))?;
+            let nested = start
+                .then()
+                .while_loop(cuda_graph::Test::nonzero(&inner), |body| steps.round(body, inner.as_slice()))?;
             let nested = nested.named("inner");
             let less = steps.add(&nested.then(), ONE_LESS, outer.as_slice())?;
-            let branch = less.then().if_nonzero(&outer, |body| steps.count(&body.root(), 100))?;
+            let branch = less
+                .then()
+                .if_then(cuda_graph::Test::nonzero(&outer), |body| steps.count(&body.root(), 100))?;
             Ok::<_, Error>(branch.named("branch"))
         });
         let rounds = rounds.unwrap().named("outer");
@@ -85,7 +89,7 @@ fn a_fault_in_a_round_is_told_with_it_and_loses_the_context() {
     let (graph, number) = (steps.graph(), steps.number(0));
     let poke = kernel(&context, "poke");
     let start = graph.root().fill(&number, 5).unwrap();
-    let rounds = start.then().while_nonzero(&number, |body| {
+    let rounds = start.then().while_loop(cuda_graph::Test::nonzero(&number), |body| {
         let less = steps.round(body, number.as_slice())?;
         less.then().if_then(Test::equal(&number, 2), |body| {
             // SAFETY: not at all: the kernel writes where nothing is, which ends the context and
@@ -125,7 +129,7 @@ fn what_was_enqueued_before_a_failure_ends_with_all_that_it_uses() {
         for (call, nth) in [(Call::cuStreamSynchronize, 1), copy(1), copy(2), copy(3)] {
             let graph = steps.graph();
             let (number, target) = (steps.number(3), steps.stream.zeros::<u32>(1 << 16).unwrap());
-            let rounds = graph.root().while_nonzero(&number, |body| {
+            let rounds = graph.root().while_loop(cuda_graph::Test::nonzero(&number), |body| {
                 let fill = body.root().fill(&target, 7)?;
                 steps.add(&fill.then(), ONE_LESS, number.as_slice())
             });
@@ -153,7 +157,10 @@ fn a_run_on_a_capturing_stream_is_refused_and_the_capture_goes_on() {
     no_leaks(|| {
         let steps = Steps::new(&context, By::Host);
         let (graph, number) = (steps.graph(), steps.number(3));
-        graph.root().while_nonzero(&number, |body| steps.round(body, number.as_slice())).unwrap();
+        graph
+            .root()
+            .while_loop(cuda_graph::Test::nonzero(&number), |body| steps.round(body, number.as_slice()))
+            .unwrap();
         let mut exec = steps.exec(&graph);
         let capturing = context.stream().unwrap();
         let mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;

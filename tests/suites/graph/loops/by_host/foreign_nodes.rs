@@ -54,7 +54,9 @@ fn nodes_of_other_code_run_before_and_after_a_loop() {
         let graph = unsafe { Graph::from_raw(&context, foreign) }.unwrap();
         let all = graph.nodes().unwrap();
         let rounds = graph.after_all(&all).unwrap();
-        let rounds = rounds.while_nonzero(&number, |body| steps.round(body, number.as_slice())).unwrap();
+        let rounds = rounds
+            .while_loop(cuda_graph::Test::nonzero(&number), |body| steps.round(body, number.as_slice()))
+            .unwrap();
         rounds.then().copy(values.slice(..1).unwrap(), &steps.runs).unwrap();
         let mut exec = steps.exec(&graph);
         exec.run_blocking(&steps.stream).unwrap();
@@ -125,7 +127,10 @@ fn attributes_of_kernels_stay_with_them() {
         let (graph, number) = (steps.graph(), steps.number(1));
         let config = LaunchConfig::new(1, 1).priority(-1).memory_sync_domain(MemorySyncDomain::Remote);
         let kernel = graph.root().launch(&steps.add, config, (1, &steps.runs)).unwrap();
-        kernel.then().if_nonzero(&number, |body| steps.count(&body.root(), 10)).unwrap();
+        kernel
+            .then()
+            .if_then(cuda_graph::Test::nonzero(&number), |body| steps.count(&body.root(), 10))
+            .unwrap();
         let attributes = || {
             [NodeAttributeKind::Priority, NodeAttributeKind::MemorySyncDomain]
                 .map(|kind| kernel.attribute(kind).unwrap())

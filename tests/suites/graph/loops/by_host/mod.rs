@@ -166,7 +166,10 @@ scenarios! {
 fn a_loop_runs_as_long_as_a_number_is_not_0(steps: &Steps) {
     let (graph, number) = (steps.graph(), steps.number(0));
     let start = graph.root().fill(&number, 7).unwrap();
-    let rounds = start.then().while_nonzero(&number, |body| steps.round(body, number.as_slice())).unwrap();
+    let rounds = start
+        .then()
+        .while_loop(cuda_graph::Test::nonzero(&number), |body| steps.round(body, number.as_slice()))
+        .unwrap();
     let rounds = rounds.named("rounds");
     assert_eq!((rounds.kind(), rounds.name()), (NodeKind::While, "rounds".into()));
     let after = steps.count(&rounds.then(), 100).unwrap();
@@ -191,8 +194,8 @@ fn a_while_may_run_no_round_and_a_do_while_runs_one(steps: &Steps) {
             _ => steps.round(body, number.as_slice()),
         };
         let rounds = match is_do_while {
-            true => at.then().do_while_nonzero(&number, fill),
-            false => at.then().while_nonzero(&number, fill),
+            true => at.then().do_while_loop(cuda_graph::Test::nonzero(&number), fill),
+            false => at.then().while_loop(cuda_graph::Test::nonzero(&number), fill),
         }
         .unwrap();
         for _ in 0..2 {
@@ -232,7 +235,7 @@ fn nest(
     let number = numbers.slice(..1)?;
     let start = at.fill(number, own)?;
     let mut loops = Vec::new();
-    let this = start.then().while_nonzero(number, |body| -> Result<(), Error> {
+    let this = start.then().while_loop(cuda_graph::Test::nonzero(number), |body| -> Result<(), Error> {
         loops = nest(steps, &body.root(), numbers.slice(1..)?, inner)?;
         steps.add(&body.root(), ONE_LESS, number).map(drop)
     })?;
@@ -265,7 +268,7 @@ fn a_branch_runs_one_of_two_bodies(steps: &Steps) {
         .named("branch");
     assert_eq!(branch.inside().0.graph(), &branch.then_body().unwrap());
     assert_eq!(branch.inside().1.graph(), &branch.else_body().unwrap());
-    branch.then().if_nonzero(&number, |body| steps.count(&body.root(), 100)).unwrap();
+    branch.then().if_then(cuda_graph::Test::nonzero(&number), |body| steps.count(&body.root(), 100)).unwrap();
     let mut exec = steps.exec(&graph);
     for (value, expected) in [(0, 1), (2, 101), (3, 110), (0, 1)] {
         steps.stream.fill(&number, value).unwrap();
@@ -280,7 +283,7 @@ fn kernels_can_read_the_number_of_the_round(steps: &Steps) {
     let start = graph.root().fill(&number, 5).unwrap();
     let rounds = start
         .then()
-        .while_nonzero(&number, |body| {
+        .while_loop(cuda_graph::Test::nonzero(&number), |body| {
             body.root().copy(body.rounds_done(), seen.slice(..1).unwrap())?;
             steps.round(body, number.as_slice())
         })
@@ -305,8 +308,9 @@ fn numbers_lie_in_the_middle_of_memory_and_in_pinned_memory(steps: &Steps) {
     let (graph, numbers) = (steps.graph(), steps.stream.upload(&[1_u32, 1, 6, 1]).unwrap());
     let flag = steps.context.pinned_zeros::<u32>(1).unwrap().share();
     let number = numbers.slice(2..3).unwrap();
-    let rounds = graph.root().while_nonzero(number, |body| steps.round(body, number)).unwrap();
-    rounds.then().if_nonzero(&flag, |body| steps.count(&body.root(), 100)).unwrap();
+    let rounds =
+        graph.root().while_loop(cuda_graph::Test::nonzero(number), |body| steps.round(body, number)).unwrap();
+    rounds.then().if_then(cuda_graph::Test::nonzero(&flag), |body| steps.count(&body.root(), 100)).unwrap();
     assert_eq!(steps.run(&graph), 6);
     assert_eq!(numbers.read_blocking(&steps.stream).unwrap(), [1, 1, 0, 1]);
     steps.stream.fill(&flag, 2).unwrap();
@@ -321,7 +325,7 @@ fn branches_beside_loops_come_to_the_same(steps: &Steps) {
     // One branch is a loop with something before and after it, one has none, one is a second loop,
     // and all meet.
     let left = steps.add(&start.then(), 5, cell(0)).unwrap();
-    let left = left.then().while_nonzero(&number, |body| {
+    let left = left.then().while_loop(cuda_graph::Test::nonzero(&number), |body| {
         steps.add(&body.root(), 7, cell(0))?;
         steps.add(&body.root(), ONE_LESS, number.as_slice())
     });
@@ -351,7 +355,8 @@ fn loops_stand_in_edges_before_nodes_and_in_embedded_graphs(steps: &Steps) {
     let start = graph.root().fill(&number, 3).unwrap();
     let last = steps.count(&start.then(), 100).unwrap();
     let fill = |body: &LoopBody| steps.round(body, number.as_slice());
-    let first = graph.between(&start, &last).unwrap().while_nonzero(&number, fill).unwrap();
+    let first =
+        graph.between(&start, &last).unwrap().while_loop(cuda_graph::Test::nonzero(&number), fill).unwrap();
     assert_eq!(last.predecessors().unwrap(), [(**first).clone()]);
     let again = first.then().before([&last]).unwrap();
     let again = again.do_while_loop(Test::nonzero(&number).limit(5), fill).unwrap();
@@ -373,7 +378,7 @@ fn child_graphs_are_run_in_and_beside_bodies(steps: &Steps) {
     steps.count(&empty.then(), 10).unwrap();
     let start = graph.root().fill(&number, 3).unwrap();
     let before = start.then().child(&outer).unwrap();
-    let rounds = before.then().while_nonzero(&number, |body| {
+    let rounds = before.then().while_loop(cuda_graph::Test::nonzero(&number), |body| {
         let child = body.root().child(&outer)?;
         steps.add(&child.then(), ONE_LESS, number.as_slice())
     });
@@ -405,7 +410,7 @@ fn nodes_of_every_kind_run_beside_a_loop(steps: &Steps) {
             height: 2,
         };
         let copy = fill.then().copy_2d(corner)?;
-        let copied = copy.then().copy_to_host(&target, &pinned)?;
+        let copied = copy.then().copy(&target, &pinned)?;
         let calls = Arc::clone(&calls);
         let host = copied.then().host(move || {
             calls.fetch_add(1, Ordering::SeqCst);
@@ -417,7 +422,10 @@ fn nodes_of_every_kind_run_beside_a_loop(steps: &Steps) {
     };
     let before = draw(&graph.root()).unwrap();
     let start = before.then().fill(&number, 2).unwrap();
-    let rounds = start.then().while_nonzero(&number, |body| steps.round(body, number.as_slice())).unwrap();
+    let rounds = start
+        .then()
+        .while_loop(cuda_graph::Test::nonzero(&number), |body| steps.round(body, number.as_slice()))
+        .unwrap();
     draw(&rounds.then()).unwrap();
     let mut exec = steps.exec(&graph);
     exec.run_blocking(stream).unwrap();
@@ -429,7 +437,10 @@ fn nodes_of_every_kind_run_beside_a_loop(steps: &Steps) {
 fn changes_of_the_graph_are_in_the_next_executable(steps: &Steps) {
     let (graph, number) = (steps.graph(), steps.number(0));
     let start = graph.root().fill(&number, 3).unwrap();
-    let rounds = start.then().while_nonzero(&number, |body| steps.round(body, number.as_slice())).unwrap();
+    let rounds = start
+        .then()
+        .while_loop(cuda_graph::Test::nonzero(&number), |body| steps.round(body, number.as_slice()))
+        .unwrap();
     let mut before = steps.exec(&graph);
     start.set(&number, 5).unwrap();
     let counted = KernelNode::try_from(rounds.inside().predecessors().unwrap().remove(0)).unwrap();
@@ -475,14 +486,20 @@ fn nodes_may_come_before_and_after_the_decision(steps: &Steps) {
 
 fn a_loop_without_its_first_decision_runs_no_round(steps: &Steps) {
     let (graph, number) = (steps.graph(), steps.number(3));
-    let rounds = graph.root().while_nonzero(&number, |body| steps.round(body, number.as_slice())).unwrap();
+    let rounds = graph
+        .root()
+        .while_loop(cuda_graph::Test::nonzero(&number), |body| steps.round(body, number.as_slice()))
+        .unwrap();
     rounds.predecessors().unwrap().remove(0).remove().unwrap();
     assert_eq!(steps.run(&graph), 0);
 }
 
 fn what_a_run_uses_outlives_its_handles(steps: &Steps) {
     let (graph, number) = (steps.graph(), steps.number(4));
-    let rounds = graph.root().while_nonzero(&number, |body| steps.round(body, number.as_slice())).unwrap();
+    let rounds = graph
+        .root()
+        .while_loop(cuda_graph::Test::nonzero(&number), |body| steps.round(body, number.as_slice()))
+        .unwrap();
     let memory = [number.allocation(), rounds.rounds_done().allocation()].map(Arc::downgrade);
     drop((number, rounds));
     let mut exec = steps.exec(&graph);
@@ -500,7 +517,7 @@ fn bodies_lie_in_bodies_however_deep(steps: &Steps) {
     let (graph, number) = (steps.graph(), steps.number(1));
     let mut body = graph.clone();
     for _ in 0..deep {
-        let branch = body.root().if_nonzero(&number, |_| Ok::<_, Error>(())).unwrap();
+        let branch = body.root().if_then(cuda_graph::Test::nonzero(&number), |_| Ok::<_, Error>(())).unwrap();
         body = branch.body().unwrap();
         steps.count(&body.root(), 1).unwrap();
     }

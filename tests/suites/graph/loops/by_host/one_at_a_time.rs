@@ -25,14 +25,19 @@ fn a_run_waits_for_what_a_failed_one_left_on_another_stream() {
                 started.fetch_add(1, Ordering::Relaxed);
             })
             .unwrap();
-        let branch = first.then().if_nonzero(&number, |body| steps.count(&body.root(), 1)).unwrap();
+        let branch = first
+            .then()
+            .if_then(cuda_graph::Test::nonzero(&number), |body| steps.count(&body.root(), 1))
+            .unwrap();
         let slow = branch
             .then()
             .host(move || {
                 let _ = held.lock().unwrap().recv_timeout(SOON);
             })
             .unwrap();
-        slow.then().if_nonzero(&number, |body| steps.count(&body.root(), 10)).unwrap();
+        slow.then()
+            .if_then(cuda_graph::Test::nonzero(&number), |body| steps.count(&body.root(), 10))
+            .unwrap();
         let mut exec = steps.exec(&graph);
         // The wait in front of the second decision.
         let failing = fail(Call::cuStreamSynchronize, 3, CUresult::CUDA_ERROR_INVALID_VALUE);
@@ -61,7 +66,10 @@ fn a_dropped_executable_of_the_device_makes_room_for_one_of_the_host() {
     no_leaks(|| {
         let steps = Steps::new(&context, By::Host);
         let (graph, number) = (steps.graph(), steps.number(3));
-        graph.root().while_nonzero(&number, |body| steps.round(body, number.as_slice())).unwrap();
+        graph
+            .root()
+            .while_loop(cuda_graph::Test::nonzero(&number), |body| steps.round(body, number.as_slice()))
+            .unwrap();
         let exec = graph.instantiate().unwrap();
         // Its end is put off until somebody drains, or needs it.
         let ((), cost) = count(|| drop(exec));
@@ -107,7 +115,10 @@ fn a_decision_that_was_given_another_kernel_is_none() {
         for by in [By::Device, By::Host] {
             let steps = Steps::new(&context, by);
             let (graph, number) = (steps.graph(), steps.number(1));
-            let branch = graph.root().if_nonzero(&number, |body| steps.count(&body.root(), 10)).unwrap();
+            let branch = graph
+                .root()
+                .if_then(cuda_graph::Test::nonzero(&number), |body| steps.count(&body.root(), 10))
+                .unwrap();
             let decides = branch.predecessors().unwrap().remove(0);
             let decides = cuda_graph::KernelNode::try_from(decides).unwrap();
             decides.set(&steps.add, cuda_launch::per(1, 1), (1, &steps.runs)).unwrap();

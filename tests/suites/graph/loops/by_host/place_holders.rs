@@ -20,7 +20,11 @@ fn without_asking_an_older_driver_is_named_and_the_way_out() {
     no_leaks(|| {
         let steps = Steps::new(&context, By::Need);
         let (graph, number) = (steps.graph(), steps.number(0));
-        graph.root().while_nonzero(&number, |body| steps.round(body, number.as_slice())).unwrap().named("it");
+        graph
+            .root()
+            .while_loop(cuda_graph::Test::nonzero(&number), |body| steps.round(body, number.as_slice()))
+            .unwrap()
+            .named("it");
         let (error, cost) = count(|| graph.instantiate().unwrap_err());
         let text = error.to_string();
         assert!(matches!(error, Error::NeedsHost { .. }), "{text}");
@@ -45,7 +49,9 @@ fn a_place_holder_is_drawn_as_the_loop_it_stands_for() {
         let steps = Steps::new(&context, By::Need);
         let (graph, number) = (steps.graph(), steps.number(0));
         let before = live();
-        let rounds = graph.root().while_nonzero(&number, |body| steps.round(body, number.as_slice()));
+        let rounds = graph
+            .root()
+            .while_loop(cuda_graph::Test::nonzero(&number), |body| steps.round(body, number.as_slice()));
         let rounds: Loop<KernelNode> = rounds.unwrap().named("rounds");
         let names = |graph: &Graph| -> Vec<String> {
             graph.nodes().unwrap().iter().map(|node| node.name()).collect()
@@ -58,8 +64,6 @@ fn a_place_holder_is_drawn_as_the_loop_it_stands_for() {
         assert_eq!(body.nodes().unwrap()[2].predecessors().unwrap(), [(**rounds.inside()).clone()]);
         let picture = graph.to_dot().unwrap();
         assert!(picture.contains("rounds") && picture.contains("body"), "{picture}");
-        // It is looked at anew, and still what it was.
-        graph.refresh().unwrap();
         assert_eq!(rounds.kind(), NodeKind::While);
         assert_eq!(names(&body).len(), 3);
         // SAFETY: the body lives as long as the handle.
@@ -120,7 +124,9 @@ fn a_closure_that_fails_or_panics_leaves_nothing_of_a_place_holder() {
         }
         let panicked = catch_unwind(AssertUnwindSafe(|| {
             let at = graph.between(&start, &last).unwrap();
-            let _none = at.while_nonzero(&number, |_| -> Result<(), Error> { panic!("of the closure") });
+            let _none = at.while_loop(cuda_graph::Test::nonzero(&number), |_| -> Result<(), Error> {
+                panic!("of the closure")
+            });
         }));
         assert!(panicked.is_err());
         assert_eq!(state(&graph), before);
@@ -164,7 +170,12 @@ fn graphs_that_other_code_runs_get_no_place_holders() {
         // SAFETY: the graph lives longer than the handles.
         let adopted = unsafe { Graph::from_raw(&context, foreign) }.unwrap();
         for graph in [&lent, &adopted] {
-            let draw = || graph.root().while_nonzero(&number, |_| Ok::<_, Error>(())).unwrap_err();
+            let draw = || {
+                graph
+                    .root()
+                    .while_loop(cuda_graph::Test::nonzero(&number), |_| Ok::<_, Error>(()))
+                    .unwrap_err()
+            };
             let (error, cost) = count(draw);
             let text = error.to_string();
             assert!(matches!(error, Error::TooOld { .. }), "{text}");
@@ -184,7 +195,8 @@ fn the_memory_of_a_test_is_of_its_graph() {
     no_leaks(|| {
         let (graph, other) = (Graph::new(&context).unwrap(), Graph::new(&context).unwrap());
         let (_, memory) = graph.root().alloc::<u32>(1).unwrap();
-        let error = other.root().if_nonzero(&memory, |_| Ok::<_, Error>(())).unwrap_err();
+        let error =
+            other.root().if_then(cuda_graph::Test::nonzero(&memory), |_| Ok::<_, Error>(())).unwrap_err();
         assert_eq!(error, Error::ForeignMemory { node: "decide_u32".into() });
         assert!(other.is_empty().unwrap());
     });
@@ -208,7 +220,8 @@ fn a_graph_that_is_lent_meanwhile_gets_no_place_holder() {
                     graph.lend().is_ok()
                 });
                 start.wait();
-                let drawn = graph.root().if_nonzero(&number, |_| Ok::<_, Error>(())).is_ok();
+                let drawn =
+                    graph.root().if_then(cuda_graph::Test::nonzero(&number), |_| Ok::<_, Error>(())).is_ok();
                 (drawn, lent.join().unwrap())
             });
             assert!(!(drawn && lent), "in round {round}");
@@ -226,13 +239,18 @@ fn drivers_with_some_conditionals_run_these_and_the_host_the_others() {
         let (graph, number) = (steps.graph(), steps.number(0));
         let draw = |graph: &Graph| {
             let start = graph.root().fill(&number, 6).unwrap();
-            let rounds = start.then().while_nonzero(&number, |body| {
+            let rounds = start.then().while_loop(cuda_graph::Test::nonzero(&number), |body| {
                 let less = steps.add(&body.root(), ONE_LESS, number.as_slice())?;
                 // A loop in its body is for the host as well, though the driver has loops.
                 let then = |body: &Graph| {
                     let inner = steps.number(0);
                     let start = body.root().fill(&inner, 2)?;
-                    start.then().while_nonzero(&inner, |body| steps.round(body, inner.as_slice())).map(drop)
+                    start
+                        .then()
+                        .while_loop(cuda_graph::Test::nonzero(&inner), |body| {
+                            steps.round(body, inner.as_slice())
+                        })
+                        .map(drop)
                 };
                 let or = |body: &Graph| steps.count(&body.root(), 10);
                 less.then()
@@ -268,8 +286,10 @@ fn drivers_with_some_conditionals_run_these_and_the_host_the_others() {
         assert!(matches!(error, Error::UnusedCondition { .. }), "{error}");
         // A graph with what the driver has is the device's.
         let graph = steps.graph();
-        let rounds =
-            graph.root().while_nonzero(&number, |body| steps.round(body, number.as_slice())).unwrap();
+        let rounds = graph
+            .root()
+            .while_loop(cuda_graph::Test::nonzero(&number), |body| steps.round(body, number.as_slice()))
+            .unwrap();
         let mut exec = graph.instantiate_with_fallback(Fallback::HostLoop, options).unwrap();
         assert!(!exec.is_on_host());
         steps.stream.fill(&number, 3).unwrap();
@@ -287,7 +307,10 @@ fn what_only_the_device_can_decide_is_refused_by_node() {
         let (graph, number) = (steps.graph(), steps.number(0));
         let condition = graph.condition_with_default(1).unwrap();
         let own = graph.root().if_node(&condition).unwrap().named("own");
-        graph.root().while_nonzero(&number, |body| steps.round(body, number.as_slice())).unwrap();
+        graph
+            .root()
+            .while_loop(cuda_graph::Test::nonzero(&number), |body| steps.round(body, number.as_slice()))
+            .unwrap();
         let host =
             |graph: &Graph, options| graph.instantiate_with_fallback(Fallback::HostLoopAlways, options);
         let error = host(&graph, InstantiateOptions::new()).unwrap_err();
@@ -303,7 +326,7 @@ fn what_only_the_device_can_decide_is_refused_by_node() {
         drop(exec);
         let graph = steps.graph();
         let step = |body: &LoopBody| steps.round(body, number.as_slice());
-        graph.root().while_nonzero(&number, step).unwrap();
+        graph.root().while_loop(cuda_graph::Test::nonzero(&number), step).unwrap();
         let error = host(&graph, InstantiateOptions::new().device_launch()).unwrap_err();
         assert!(matches!(error, Error::DeviceLaunch { .. }), "{error}");
         let options = InstantiateOptions::new().node_priorities().upload_on(&steps.stream);
@@ -313,7 +336,10 @@ fn what_only_the_device_can_decide_is_refused_by_node() {
 
 fn one_executable_at_a_time(steps: &Steps) {
     let (graph, number) = (steps.graph(), steps.number(2));
-    graph.root().while_nonzero(&number, |body| steps.round(body, number.as_slice())).unwrap();
+    graph
+        .root()
+        .while_loop(cuda_graph::Test::nonzero(&number), |body| steps.round(body, number.as_slice()))
+        .unwrap();
     let make = || graph.instantiate_with_fallback(Fallback::HostLoopAlways, InstantiateOptions::new());
     let exec = make().unwrap();
     assert_eq!(make().unwrap_err(), Error::OneExecutable { of: "conditional nodes" });
@@ -331,7 +357,10 @@ fn there_is_one_executable_at_a_time() {
         one_executable_at_a_time(&steps);
         if super::has_all() {
             let (graph, number) = (steps.graph(), steps.number(2));
-            graph.root().while_nonzero(&number, |body| steps.round(body, number.as_slice())).unwrap();
+            graph
+                .root()
+                .while_loop(cuda_graph::Test::nonzero(&number), |body| steps.round(body, number.as_slice()))
+                .unwrap();
             let by_host = steps.exec(&graph);
             assert_eq!(graph.instantiate().unwrap_err(), Error::OneExecutable { of: "conditional nodes" });
             drop(by_host);
@@ -359,7 +388,7 @@ fn memory_of_other_streams_is_waited_for_once() {
         let (graph, number) = (steps.graph(), home.upload(&[3_u32]).unwrap());
         let (start, fresh) = (graph.root().empty().unwrap(), home.zeros::<u32>(1).unwrap());
         let body = |body: &LoopBody| steps.round(body, number.as_slice());
-        let rounds = start.then().while_nonzero(&number, body).unwrap();
+        let rounds = start.then().while_loop(cuda_graph::Test::nonzero(&number), body).unwrap();
         rounds.then().fill(&fresh, 5).unwrap();
         let mut exec = steps.exec(&graph);
         let ((), first) = count(|| exec.run_blocking(&steps.stream).unwrap());

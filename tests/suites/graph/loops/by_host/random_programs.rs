@@ -98,7 +98,7 @@ fn draw(
             Do::Loop(rounds, inner) => {
                 let number = steps.number(0);
                 let start = at.fill(&number, *rounds)?;
-                let node = start.then().while_nonzero(&number, |body| {
+                let node = start.then().while_loop(cuda_graph::Test::nonzero(&number), |body| {
                     let last = draw(steps, body, None, inner, cells)?;
                     let at = last.as_ref().map_or_else(|| body.root(), |node| node.then());
                     steps.add(&at, ONE_LESS, number.as_slice())

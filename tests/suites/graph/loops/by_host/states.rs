@@ -30,7 +30,13 @@ pub(crate) fn rows() -> Vec<Row> {
             "Frontier::while_loop",
             CALLS,
             |things| Ok(things.context.graph()?),
-            |things, graph| done(graph.root().while_nonzero(&things.buffer, |_| Ok::<_, Error>(()))?),
+            |things, graph| {
+                done(
+                    graph
+                        .root()
+                        .while_loop(cuda_graph::Test::nonzero(&things.buffer), |_| Ok::<_, Error>(()))?,
+                )
+            },
         ),
         prepared(
             "Frontier::if_then_else",
