@@ -716,15 +716,16 @@ fn a_loop_in_whose_closure_the_graph_breaks_ends_with_the_closures_error() {
         let (_steps, graph, number) = Steps::with_graph(&context);
         let code = CUresult::CUDA_ERROR_OUT_OF_MEMORY;
         let mut seen = None;
-        let outcome: Result<Loop, Error> = graph.root().while_nonzero(&number, |body| {
-            let last = body.root().empty()?;
-            let fails =
-                [fail(Call::cuGraphAddDependencies, 1, code), fail(Call::cuGraphDestroyNode, 1, code)];
-            let error = body.root().before([&*last])?.empty().unwrap_err();
-            assert!(fails.iter().all(cuda_tests::Injection::hit));
-            seen = Some(error.clone());
-            Err(error)
-        });
+        let outcome: Result<Loop, Error> =
+            graph.root().while_loop(cuda_graph::Test::nonzero(&number), |body| {
+                let last = body.root().empty()?;
+                let fails =
+                    [fail(Call::cuGraphAddDependencies, 1, code), fail(Call::cuGraphDestroyNode, 1, code)];
+                let error = body.root().before([&*last])?.empty().unwrap_err();
+                assert!(fails.iter().all(cuda_tests::Injection::hit));
+                seen = Some(error.clone());
+                Err(error)
+            });
         let error = outcome.unwrap_err();
         assert_eq!(Some(&error), seen.as_ref());
         assert_broken(&graph, &error);

@@ -64,7 +64,7 @@ fn uses(graph: &Graph) -> Vec<(&'static str, Result<(), Error>)> {
     // What an embedded graph is refused anyway.
     if graph.parent().is_ok_and(|parent| parent.is_none()) {
         uses.push(("instantiate", graph.instantiate().map(drop)));
-        uses.push(("into_exec", graph.clone().into_exec().map(drop)));
+        uses.push(("into_exec", graph.clone().instantiate().map(drop)));
         for fallback in [Fallback::HostLoop, Fallback::HostLoopAlways] {
             uses.push(("fallback", graph.instantiate_with_fallback(fallback, options()).map(drop)));
         }
@@ -202,7 +202,7 @@ const ADDS: [(&str, Keeps, Add); 10] = [
         launch(things, used, at, per(1, 32).priority(-1).cooperative())
     }),
     ("fill", Keeps::Buffer, |_, used, at| at.fill(&used.buffer, 1).map(drop)),
-    ("copy", Keeps::Buffer, |things, used, at| at.copy_to_host(&used.buffer, &things.host).map(drop)),
+    ("copy", Keeps::Buffer, |things, used, at| at.copy(&used.buffer, &things.host).map(drop)),
     ("host function", Keeps::Held, |_, used, at| {
         let held = Arc::clone(&used.held);
         at.host(move || drop(Arc::clone(&held))).map(drop)
@@ -820,6 +820,6 @@ fn a_context_lost_while_a_loop_is_taken_out_is_no_broken_graph() {
     let fails = [(Call::cuGraphAddNode, 2), (Call::cuGraphDestroyNode, 1)];
     lose_between(&context, fails, |graph, [.., c]| {
         let at = graph.after([c])?;
-        at.while_nonzero(&number, |body| body.root().empty()).map(drop)
+        at.while_loop(cuda_graph::Test::nonzero(&number), |body| body.root().empty()).map(drop)
     });
 }

@@ -67,7 +67,7 @@ pub(crate) fn rows() -> Vec<Row> {
         prepared(
             "GraphExec::launch with a conditional",
             PERMITTED,
-            |things| Ok(complete(things)?.{ 0 }.instantiate()?),
+            |things| Ok(complete(things)?.0.instantiate()?),
             |things, mut exec| Ok(exec.launch(&things.home)?),
         ),
         prepared("Node::remove of a conditional", CALLS, complete, |_, (_graph, node)| Ok(node.remove()?)),
