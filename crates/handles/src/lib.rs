@@ -2,8 +2,6 @@
 
 pub mod capture;
 #[doc(hidden)]
-pub mod host_function;
-#[doc(hidden)]
 pub mod internal;
 
 mod access;
@@ -11,6 +9,8 @@ mod context;
 mod destroy;
 mod error;
 mod graph;
+#[doc(hidden)]
+pub mod host_function;
 mod interop;
 mod memory;
 mod module;
@@ -20,14 +20,12 @@ mod registry;
 mod stream;
 mod sync;
 
-#[doc(hidden)]
-pub use context::lock_std_unless_inside as lock_unless_inside;
 pub use context::{Context, Device, Limits, Scheduling, capture_mode};
 pub use destroy::{Kept, clones};
 pub use error::{
     Cause, ContextName, Error, MemoryKind, Near, NoTime, Result, Which, WrongContext, WrongVariable,
 };
-pub use graph::{ExecEnd, GraphExecHandle, GraphHandle, Owner, UserObject};
+pub use graph::{GraphExecHandle, GraphHandle, Owner, UserObject};
 pub use host_function::{CallbackPanic, HostViews, Viewable, set_panic_hook};
 pub use interop::{
     BarrierScope, Batch, BatchOperation, BatchWord, Compare, ExternalSemaphore, IpcBuffer, IpcEvent,
@@ -39,13 +37,9 @@ pub use memory::{
     PoolAccess, PoolOptions, PoolReuse, PoolUsage, Refused, RegisterOptions, SharedHostBuffer, SharedView,
     Slice,
 };
-#[doc(hidden)]
-pub use memory::{assert_value, graph_memory};
 #[cfg(feature = "nvrtc")]
 pub use module::nvrtc;
 pub use module::{Image, Kernel, KernelAttributes, Library, Linker, LoadOptions, Parameter};
 pub use reclaim::reaper;
-#[doc(hidden)]
-pub use stream::WeakStream;
 pub use stream::{AsStream, DefaultStream, Event, EventOptions, Stream, StreamOptions};
 pub use sync::{is_forked, panics, patience, set_patience};

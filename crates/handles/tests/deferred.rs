@@ -6,7 +6,8 @@ use std::sync::{Arc, Weak};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use cuda_handles::{Context, Device, Error, ExecEnd, GraphExecHandle, GraphHandle, Stream, reaper};
+use cuda_handles::internal::ExecEnd;
+use cuda_handles::{Context, Device, Error, GraphExecHandle, GraphHandle, Stream, reaper};
 
 /// Longer than the drop of an executable may ever wait.
 const LONG: Duration = Duration::from_secs(2);

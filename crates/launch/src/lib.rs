@@ -36,10 +36,6 @@ pub use launch::Launch;
 pub use limits::occupancy::{BestBlock, Occupancy};
 pub use tensor_map::{L2Promotion, Swizzle, TensorElement, TensorMap, Tiled};
 
-// The old paths of `internal`, until cuda-graph takes them from there.
-#[doc(hidden)]
-pub use internal::{AccessRanges, Accesses, AttributeList, Declaration, Memory, MemoryParameter, Overlap};
-
 /// Names that the expansion of [`kernel!`] refers to.
 #[doc(hidden)]
 pub mod __private {

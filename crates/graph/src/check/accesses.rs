@@ -8,7 +8,8 @@
 use std::sync::Arc;
 
 use cuda_handles::{Allocation, BatchOperation, Kernel};
-use cuda_launch::{Access, AccessRanges, Accesses, MemoryParameter};
+use cuda_launch::Access;
+use cuda_launch::internal::{AccessRanges, Accesses, MemoryParameter};
 use cuda_sys::{CUdeviceptr, CUgraphNode};
 
 use super::model::{AddressSpace, MemoryAccess, Opaqueness};

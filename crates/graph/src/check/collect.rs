@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use cuda_handles::{Allocation, Owner};
-use cuda_launch::AccessRanges;
+use cuda_launch::internal::AccessRanges;
 use cuda_sys::{CUgraphNode, CUgraphNodeType};
 
 use super::accesses::AccessCollector;

@@ -3,7 +3,8 @@
 
 use std::collections::HashMap;
 
-use cuda_handles::{Owner, graph_memory};
+use cuda_handles::Owner;
+use cuda_handles::internal::graph_memory;
 use cuda_sys::{CUgraph, CUgraphNode, CUgraphNodeType, Call};
 
 use crate::error::{Error, Result};

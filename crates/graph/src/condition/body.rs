@@ -1,11 +1,9 @@
 //! Bodies of conditional nodes: which nodes they may hold, and the nodes that assign defaults in
 //! them.
 
-use core::ops::Range;
-
 use cuda_handles::MemorySpace;
 use cuda_launch::per;
-use cuda_sys::{CUgraph, CUgraphNode, CUgraphNodeParams, Call, Version};
+use cuda_sys::{CUgraph, CUgraphNode, CUgraphNodeParams, Call, Feature};
 
 use crate::build::frontier::Frontier;
 use crate::build::insertion::PlainNode;
@@ -20,9 +18,6 @@ use crate::state::ids::{NodeId, SubgraphId};
 use crate::state::owners::Owners;
 use crate::state::params::{Conditional, NodeParams};
 use crate::state::raw_params::kernel_params;
-
-/// Drivers that mix up child graphs in the two bodies of one node.
-const MIXED_UP: Range<Version> = Version::new(12, 8)..Version::new(13, 0);
 
 impl NodeParams {
     /// Whether the driver runs such a node in a body. Others would fail at instantiation.
@@ -64,7 +59,8 @@ impl GraphGuard<'_> {
     /// Refuses a child graph in one of two bodies, if the driver mixes these up.
     #[cold]
     fn ensure_not_mixed_up(&self, subgraph: SubgraphId) -> Result<()> {
-        if !MIXED_UP.contains(&self.driver().version()) {
+        let version = self.driver().version();
+        if !version.has(Feature::IfElse) || version.has(Feature::ChildGraphInIfElse) {
             return Ok(());
         }
         match self.enclosing_if_else(subgraph) {

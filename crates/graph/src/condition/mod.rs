@@ -19,7 +19,7 @@ use crate::state::guard::GraphGuard;
 use crate::state::ids::{NodeId, SubgraphId};
 use crate::state::params::ConditionalKind;
 use cuda_handles::Context;
-use cuda_sys::Version;
+use cuda_sys::Feature;
 
 /// A condition: a 32-bit value that kernels set while the graph runs, and that one conditional node
 /// reads.
@@ -247,11 +247,10 @@ impl GraphGuard<'_> {
 
 /// Refuses a kind of conditional nodes that the driver does not have.
 pub(crate) fn ensure_conditionals(kind: ConditionalKind, context: &Context) -> Result<()> {
-    let found = context.driver().version();
-    let (what, needs) = match kind {
-        ConditionalKind::If | ConditionalKind::While => ("a conditional node", Version::new(12, 3)),
-        ConditionalKind::IfElse => ("a conditional node with two bodies", Version::new(12, 8)),
-        ConditionalKind::Switch => ("a switch", Version::new(12, 8)),
+    let feature = match kind {
+        ConditionalKind::If | ConditionalKind::While => Feature::Conditional,
+        ConditionalKind::IfElse => Feature::IfElse,
+        ConditionalKind::Switch => Feature::Switch,
     };
-    if found < needs { Err(Error::TooOld { what, needs, found }) } else { Ok(()) }
+    Ok(context.driver().version().ensure(feature)?)
 }

@@ -1,10 +1,11 @@
 //! The library's own kernels, which set conditions.
 
 use core::ffi::c_void;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 
+use cuda_handles::internal::{Lock, Rank};
 use cuda_handles::{Context, Image, Kernel, Library, Owner};
-use cuda_launch::{Accesses, Declaration};
+use cuda_launch::internal::{Accesses, Declaration};
 
 use crate::error::Result;
 
@@ -13,11 +14,11 @@ use crate::error::Result;
 pub(crate) struct Own {
     library: Library,
     /// The kernels looked up so far.
-    kernels: Mutex<Vec<Kernel>>,
+    kernels: Lock<Vec<Kernel>>,
 }
 
 /// The libraries in use. Nodes and executables keep them loaded.
-static LOADED: Mutex<Vec<Weak<Own>>> = Mutex::new(Vec::new());
+static LOADED: Lock<Vec<Weak<Own>>> = Lock::new(Rank::SetKernels, Vec::new());
 
 impl Own {
     /// The library of a context. Its first use compiles it.
@@ -28,8 +29,8 @@ impl Own {
         }
         // Outside of the lock, since compiling takes a while. Loading it twice does no harm.
         let library = Library::load(context, Image::Ptx(include_str!("../../kernels/conditions.ptx")))?;
-        let own = Arc::new(Self { library, kernels: Mutex::default() });
-        let mut loaded = LOADED.lock().unwrap_or_else(PoisonError::into_inner);
+        let own = Arc::new(Self { library, kernels: Lock::new(Rank::SetKernelsOfContext, Vec::new()) });
+        let mut loaded = LOADED.lock();
         loaded.retain(|library| library.strong_count() > 0);
         loaded.push(Arc::downgrade(&own));
         Ok(own)
@@ -38,7 +39,7 @@ impl Own {
     fn loaded(context: &Context) -> Option<Arc<Self>> {
         // The clones are dropped after the lock: one of them may be the last.
         let loaded: Vec<Arc<Self>> = {
-            let loaded = LOADED.lock().unwrap_or_else(PoisonError::into_inner);
+            let loaded = LOADED.lock();
             loaded.iter().filter_map(Weak::upgrade).collect()
         };
         loaded.into_iter().find(|own| own.library.context() == context)
@@ -46,7 +47,7 @@ impl Own {
 
     /// A kernel of the library.
     pub(crate) fn kernel(&self, name: &str) -> Result<Kernel> {
-        let kernels = || self.kernels.lock().unwrap_or_else(PoisonError::into_inner);
+        let kernels = || self.kernels.lock();
         let found = kernels().iter().find(|kernel| kernel.name() == name).cloned();
         match found {
             Some(kernel) => Ok(kernel),

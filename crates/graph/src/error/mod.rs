@@ -179,7 +179,7 @@ pub enum Error {
     /// The driver is too old to move graphs; it can only clone them.
     #[error(
         "moving a graph into a node needs a CUDA driver of version {} or newer; this one is {found}. Embed a clone of it (Frontier::child)",
-        Self::MOVES
+        cuda_sys::Feature::ChildGraphMove.since()
     )]
     CannotMove {
         /// The version of the driver.
@@ -488,16 +488,9 @@ pub enum Error {
         /// The address of the memory.
         address: u64,
     },
-    /// The driver is too old.
-    #[error("{what} needs a CUDA driver of version {needs} or newer; this one is {found}")]
-    TooOld {
-        /// The feature.
-        what: &'static str,
-        /// The first version that has it.
-        needs: cuda_sys::Version,
-        /// The version of the driver.
-        found: cuda_sys::Version,
-    },
+    /// The driver is too old for something in a graph.
+    #[error(transparent)]
+    TooOld(#[from] cuda_sys::DriverTooOld),
     /// A graph with a ready-made loop or branch for which the driver has no conditional node cannot
     /// be instantiated or lent.
     #[error(
@@ -609,8 +602,6 @@ impl fmt::Display for Rounds<'_> {
 }
 
 impl Error {
-    /// The first version that can move graphs into nodes.
-    pub(crate) const MOVES: cuda_sys::Version = cuda_sys::Version::new(12, 9);
     /// The most branches of a switch.
     pub(crate) const MOST_BRANCHES: usize = 1000;
 }
@@ -695,7 +686,7 @@ mod tests {
     /// Every error, those with numbers or words in several forms.
     fn every_error(name: &str) -> Vec<Error> {
         use crate::node_kind::NodeKind;
-        use cuda_sys::{CUgraphInstantiateResult, CUresult, Version};
+        use cuda_sys::{CUgraphInstantiateResult, CUresult, Feature, Version};
         let node = || NodeName::from(name);
         let (needs, found) = (Version::new(12, 3), Version::new(12, 2));
         let cause = || Box::new(Error::GraphRemoved);
@@ -773,7 +764,7 @@ mod tests {
             Error::OutputInUse { node: node() },
             Error::NoOutput { address: 16 },
             Error::OutputTaken { address: 16 },
-            Error::TooOld { what: "a switch", needs, found },
+            found.ensure(Feature::Switch).unwrap_err().into(),
             Error::NeedsHost { node: node(), needs, found },
             Error::NotOnHost { node: node(), why: "it is of other code" },
             Error::HostLoop(Box::new(run)),

@@ -18,9 +18,9 @@
 //!
 //! - **Without conditional nodes** (`ExecEnd::AtOnce`): in the drop; or by the reaper soon after,
 //!   where the driver does not permit the call, as inside a host function.
-//! - **With conditional nodes** (`ExecEnd::Drained`): deferred, until one of the events below.
+//! - **With conditional nodes** (`ExecEnd::Deferred`): deferred, until one of the events below.
 //! - **With conditional nodes, of a graph that was lent or adopted** when it was instantiated
-//!   (`ExecEnd::Idle`): in the drop if no stream of this library has work in the context, otherwise
+//!   (`ExecEnd::WhenIdle`): in the drop if no stream of this library has work in the context, otherwise
 //!   by the reaper soon after none has. Other code may instantiate the graph next, and it knows of
 //!   no drain.
 //!
@@ -47,13 +47,14 @@
 //!
 //! Work on streams that this library does not know, or that were dropped, is not seen, and the
 //! driver may wait for it in the call for ever. So the call is made on a thread of its own. An
-//! `Idle` drop waits for that thread for 100 ms at most, and the events above for as long as
+//! `WhenIdle` drop waits for that thread for 100 ms at most, and the events above for as long as
 //! [`set_patience`](cuda_handles::set_patience) says; then instantiating fails with
 //! [`Busy`](cuda_handles::Error::Busy), and the destruction goes on. A drain makes the call itself.
 //!
 //! After its context was lost, in a forked child and while the process exits, nothing is destroyed.
 
-use cuda_handles::{ExecEnd, GraphExecHandle};
+use cuda_handles::GraphExecHandle;
+use cuda_handles::internal::ExecEnd;
 use cuda_sys::CUresult;
 
 use crate::error::{Error, Result};
@@ -65,8 +66,8 @@ impl GraphGuard<'_> {
     pub(super) fn exec_end(&self) -> ExecEnd {
         match (self.has_conditionals(), self.is_shared()) {
             (false, _) => ExecEnd::AtOnce,
-            (true, false) => ExecEnd::Drained,
-            (true, true) => ExecEnd::Idle,
+            (true, false) => ExecEnd::Deferred,
+            (true, true) => ExecEnd::WhenIdle,
         }
     }
 }
@@ -81,10 +82,11 @@ pub(crate) fn after_deferred<R>(graph: &Graph, attempt: impl Fn() -> Result<R>) 
     match &outcome {
         Err(Error::OneExecutable { .. }) => {
             let executable = graph.enter()?.executable.clone();
-            GraphExecHandle::destroy_waiting(graph.context(), &executable)?;
+            GraphExecHandle::destroy_deferred(graph.context(), &executable)?;
         }
         Err(Error::Instantiate(error))
-            if error.code == CUresult::CUDA_ERROR_OUT_OF_MEMORY && GraphExecHandle::make_room() => {}
+            if error.code == CUresult::CUDA_ERROR_OUT_OF_MEMORY
+                && GraphExecHandle::destroy_all_deferred() => {}
         Ok(_) | Err(_) => return outcome,
     }
     attempt()

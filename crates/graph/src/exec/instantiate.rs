@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use cuda_handles::capture::Enqueue;
 use cuda_handles::capture_mode::relaxed;
-use cuda_handles::{Error as HandleError, Event, ExecEnd, GraphExecHandle, Stream, UserObject};
+use cuda_handles::internal::ExecEnd;
+use cuda_handles::{Error as HandleError, Event, GraphExecHandle, Stream, UserObject};
 use cuda_sys::{CUDA_GRAPH_INSTANTIATE_PARAMS, CUgraph, CUgraphExec, CUgraphNode, CUresult, Call};
 
 use crate::error::instantiate::InstantiateError;
@@ -126,7 +127,7 @@ impl Graph {
         let end = guard.exec_end();
         let is_deferred = match end {
             ExecEnd::AtOnce => false,
-            ExecEnd::Drained | ExecEnd::Idle => true,
+            ExecEnd::Deferred | ExecEnd::WhenIdle => true,
         };
         let last = single.as_ref().map(|_| guard.last_runs.clone());
         let mut owners = ExecResources::new(owners, last, is_deferred);

@@ -163,7 +163,9 @@ impl GraphExec {
     fn enqueue_again(&mut self, stream: &Stream, error: Error) -> Result<()> {
         const SHORT: CUresult = CUresult::CUDA_ERROR_OUT_OF_MEMORY;
         match error {
-            Error::Handles(HandleError::Driver { code: SHORT, .. }) if GraphExecHandle::make_room() => {
+            Error::Handles(HandleError::Driver { code: SHORT, .. })
+                if GraphExecHandle::destroy_all_deferred() =>
+            {
                 enqueue(&mut self.handle, &self.launches.events, stream)
             }
             error => Err(error),

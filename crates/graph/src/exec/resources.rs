@@ -2,7 +2,8 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use cuda_handles::{Stream, UserObject, WeakStream};
+use cuda_handles::internal::WeakStream;
+use cuda_handles::{Stream, UserObject};
 
 use crate::state::last_runs::LastRuns;
 

@@ -8,8 +8,9 @@ pub(crate) mod keep;
 pub(crate) mod node;
 
 use core::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use cuda_handles::internal::{Lock, Rank};
 use cuda_handles::{Context, Error as HandleError, GraphHandle, Owner};
 
 use crate::error::{Error, Result};
@@ -263,6 +264,6 @@ impl fmt::Debug for Graph {
 
 /// Keeps an owner to the end of the process.
 fn for_good(owner: Owner) {
-    static KEPT: Mutex<Vec<Owner>> = Mutex::new(Vec::new());
-    KEPT.lock().unwrap_or_else(PoisonError::into_inner).push(owner);
+    static KEPT: Lock<Vec<Owner>> = Lock::new(Rank::KeptForGood, Vec::new());
+    KEPT.lock().push(owner);
 }

@@ -99,7 +99,7 @@ impl Graph {
             // If it may not be destroyed here, the graph is lent all the same, and the caller
             // drains before other code instantiates it. While work is in flight, the reaper
             // destroys the executable afterwards.
-            let _ = GraphExecHandle::destroy_waiting(self.context(), &executable);
+            let _ = GraphExecHandle::destroy_deferred(self.context(), &executable);
         }
         Ok(raw)
     }

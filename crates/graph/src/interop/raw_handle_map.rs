@@ -6,9 +6,10 @@
 //! An entry whose graph has gone is ignored, and removed when the map grows.
 
 use std::collections::HashMap;
-use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, LazyLock, Weak};
 
 use cuda_handles::GraphHandle;
+use cuda_handles::internal::{Lock, LockGuard, Rank};
 use cuda_sys::CUgraph;
 
 use crate::error::Result;
@@ -19,7 +20,8 @@ use crate::state::guard::GraphGuard;
 use crate::state::hierarchy::Hierarchy;
 use crate::state::ids::SubgraphId;
 
-static MAP: LazyLock<Mutex<RawHandleMap>> = LazyLock::new(Mutex::default);
+static MAP: LazyLock<Lock<RawHandleMap>> =
+    LazyLock::new(|| Lock::new(Rank::RawHandleMap, RawHandleMap::default()));
 
 #[derive(Default)]
 struct RawHandleMap {
@@ -51,10 +53,10 @@ impl MapEntry {
 /// The locked map. Its lock is taken last: no lock but those of its entries is taken under it, and
 /// nothing is dropped there that may take one. Therefore a graph that is found leaves the lock
 /// alive.
-struct MapGuard(MutexGuard<'static, RawHandleMap>);
+struct MapGuard(LockGuard<'static, RawHandleMap>);
 
 fn lock_map() -> MapGuard {
-    MapGuard(MAP.lock().unwrap_or_else(PoisonError::into_inner))
+    MapGuard(MAP.lock())
 }
 
 impl MapGuard {

@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
+use cuda_handles::internal::graph_memory;
 use cuda_handles::{
-    CopyLayout, CopySide, Error as HandleError, Event, FillLayout, Kernel, Library, MemorySpace, graph_memory,
+    CopyLayout, CopySide, Error as HandleError, Event, FillLayout, Kernel, Library, MemorySpace,
 };
-use cuda_launch::{Accesses, LaunchConfig, MemorySyncDomain};
+use cuda_launch::internal::Accesses;
+use cuda_launch::{LaunchConfig, MemorySyncDomain};
 use cuda_sys::{
     CUDA_MEM_ALLOC_NODE_PARAMS, CUDA_MEMCPY3D_v2, CUdeviceptr, CUevent, CUgraphNode, CUgraphNodeParams,
     CUgraphNodeType, CUkernel, CUlaunchAttributeID, CUlaunchAttributeValue, CUlaunchMemSyncDomain,

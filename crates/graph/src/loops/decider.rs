@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use cuda_handles::{Buffer, Kernel};
-use cuda_launch::{Access, Accesses, Declaration, Memory, MemoryParameter, Params, per};
+use cuda_launch::internal::{Accesses, Declaration, Memory, MemoryParameter};
+use cuda_launch::{Access, Params, per};
 
 use super::test::Test;
 use crate::build::frontier::Frontier;

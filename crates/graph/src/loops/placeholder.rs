@@ -113,7 +113,8 @@ impl GraphGuard<'_> {
             }
         });
         match lacking {
-            Some((id, Error::TooOld { needs, found, .. })) => {
+            Some((id, Error::TooOld(old))) => {
+                let (needs, found) = (old.feature.since(), old.found);
                 Err(Error::NeedsHost { node: self.name(id), needs, found })
             }
             Some((_, error)) => Err(error),

@@ -1,7 +1,8 @@
 //! Tests of numbers in memory, which decide about loops and branches.
 
 use cuda_handles::{Buffer, Context, Element, NodeMemory, Slice, Stream, WrongContext};
-use cuda_launch::{Memory, Params};
+use cuda_launch::Params;
+use cuda_launch::internal::Memory;
 
 use crate::error::wrong_context::ensure_memory;
 use crate::error::{Error, Result};

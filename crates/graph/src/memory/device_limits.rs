@@ -1,14 +1,13 @@
 //! The total memory of devices, which limits allocation nodes.
 
-use std::sync::{Mutex, PoisonError};
-
+use cuda_handles::internal::{Lock, Rank};
 use cuda_handles::{Context, Device};
 
 use crate::alloc_options::{AllocOptions, AllocPlace};
 use crate::error::{Error, Result};
 
 /// Totals queried so far. They do not change, and adding an allocation node is to cost one call.
-static TOTALS: Mutex<Vec<(Device, usize)>> = Mutex::new(Vec::new());
+static TOTALS: Lock<Vec<(Device, usize)>> = Lock::new(Rank::DeviceLimits, Vec::new());
 
 impl AllocOptions {
     /// Refuses an allocation node of more memory than its device has: a launch would keep all
@@ -29,12 +28,12 @@ impl AllocOptions {
 fn total(device: Device) -> Result<usize> {
     let find =
         |known: &[(Device, usize)]| known.iter().find(|(one, _)| *one == device).map(|(_, total)| *total);
-    if let Some(total) = find(&TOTALS.lock().unwrap_or_else(PoisonError::into_inner)) {
+    if let Some(total) = find(&TOTALS.lock()) {
         return Ok(total);
     }
     // Queried without the lock.
     let total = device.total_memory()?;
-    let mut known = TOTALS.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut known = TOTALS.lock();
     if find(&known).is_none() {
         known.push((device, total));
     }

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use cuda_handles::{Allocation, Buffer, Stream, graph_memory};
+use cuda_handles::internal::graph_memory;
+use cuda_handles::{Allocation, Buffer, Stream};
 
 use crate::error::{Error, Result};
 use crate::state::guard::GraphGuard;

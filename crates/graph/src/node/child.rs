@@ -3,7 +3,7 @@
 use cuda_handles::WrongContext;
 use cuda_handles::clones::{self, Alone};
 use cuda_sys::{
-    CUgraph, CUgraphChildGraphNodeOwnership, CUgraphNode, CUgraphNodeParams, CUgraphNodeType, Call,
+    CUgraph, CUgraphChildGraphNodeOwnership, CUgraphNode, CUgraphNodeParams, CUgraphNodeType, Call, Feature,
 };
 
 use crate::build::frontier::Frontier;
@@ -237,7 +237,7 @@ impl Frontier<'_> {
     pub fn child_moved(&self, graph: Graph) -> Result<ChildGraphNode> {
         ensure_child(self.graph(), &graph)?;
         let found = graph.context().driver().version();
-        if found < Error::MOVES {
+        if !found.has(Feature::ChildGraphMove) {
             return Err(Error::CannotMove { found });
         }
         after_deferred(&graph, || self.take_in(&graph))

@@ -1,7 +1,7 @@
 //! Conditional nodes: run bodies as the value of a condition says.
 
 use cuda_sys::{
-    CUgraphConditionalNodeType as RawClass, CUgraphNode, CUgraphNodeParams, CUgraphNodeType, Version,
+    CUgraphConditionalNodeType as RawClass, CUgraphNode, CUgraphNodeParams, CUgraphNodeType, Feature,
 };
 use smallvec::SmallVec;
 
@@ -311,7 +311,7 @@ impl NewNode for NewConditional {
         _: CUgraphNode,
         params: &CUgraphNodeParams,
     ) -> Result<Self::Found> {
-        let fills = guard.driver().version() < EMPTY_BODIES;
+        let fills = !guard.driver().version().has(Feature::EmptyBody);
         let fill = |body| {
             let mut params = blank(CUgraphNodeType::CU_GRAPH_NODE_TYPE_EMPTY);
             Ok((body, fills.then(|| guard.add_alone(body, &mut params)).transpose()?))
@@ -373,9 +373,6 @@ impl GraphGuard<'_> {
         }
     }
 }
-
-/// The first driver that runs bodies without nodes.
-const EMPTY_BODIES: Version = Version::new(12, 8);
 
 /// The driver's parameters of a conditional node.
 fn params(graph: &Graph, kind: ConditionalKind, condition: &Condition, bodies: usize) -> CUgraphNodeParams {

@@ -2,7 +2,7 @@
 
 use core::ffi::c_void;
 
-use cuda_handles::host_function::{self, Callable};
+use cuda_handles::internal::host_function::{self, Callable};
 use cuda_handles::{Owner, Viewable};
 use cuda_sys::{CUgraphNodeParams, CUgraphNodeType};
 

@@ -1,6 +1,7 @@
 //! Fill nodes: set memory to a value.
 
-use cuda_handles::{Context, Element, FillLayout, NodeMemory, Owner, Slice, WrongContext, assert_value};
+use cuda_handles::internal::assert_value;
+use cuda_handles::{Context, Element, FillLayout, NodeMemory, Owner, Slice, WrongContext};
 use cuda_sys::{CUdeviceptr, CUgraphNodeParams, CUgraphNodeType};
 
 use super::raw::RawFill;

@@ -1,7 +1,8 @@
 //! The hierarchy that the graphs of a state belong to now, for the map of raw handles.
 
+use cuda_handles::internal::{Lock, LockGuard, Rank};
 use std::any::Any;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 
 type AnyHierarchy = Weak<dyn Any + Send + Sync>;
 
@@ -12,12 +13,12 @@ type AnyHierarchy = Weak<dyn Any + Send + Sync>;
 /// Its lock is taken under the lock of the map. The hierarchy's type is erased, since the state is
 /// below the hierarchy and does not know it.
 #[derive(Debug)]
-pub(crate) struct CurrentHierarchy(Mutex<AnyHierarchy>);
+pub(crate) struct CurrentHierarchy(Lock<AnyHierarchy>);
 
 impl CurrentHierarchy {
     pub(crate) fn new<H: Any + Send + Sync>(hierarchy: &Arc<H>) -> Arc<Self> {
         let hierarchy: Weak<H> = Arc::downgrade(hierarchy);
-        Arc::new(Self(Mutex::new(hierarchy)))
+        Arc::new(Self(Lock::new(Rank::HierarchyRoot, hierarchy)))
     }
 
     /// Records that the state belongs to another hierarchy from now on.
@@ -26,7 +27,7 @@ impl CurrentHierarchy {
         *self.get() = hierarchy;
     }
 
-    pub(crate) fn get(&self) -> MutexGuard<'_, AnyHierarchy> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(crate) fn get(&self) -> LockGuard<'_, AnyHierarchy> {
+        self.0.lock()
     }
 }

@@ -1,9 +1,10 @@
 //! The guard of a hierarchy: the lock, held.
 
 use core::ops::{Deref, DerefMut};
-use std::sync::{Arc, MutexGuard};
+use std::sync::Arc;
 
 use cuda_handles::Context;
+use cuda_handles::internal::LockGuard;
 use cuda_sys::{CUgraph, CUgraphNode, CUresult, Call, Driver};
 
 use crate::error::{Error, Result};
@@ -17,7 +18,7 @@ pub(crate) struct GraphGuard<'g> {
     subgraph: SubgraphId,
     /// The driver's graph of the subgraph; live only if the lock was taken by [`Hierarchy::enter`].
     raw: CUgraph,
-    state: MutexGuard<'g, GraphState>,
+    state: LockGuard<'g, GraphState>,
     /// Declared below the lock, so that it is dropped after the lock is released.
     _after: Option<Box<DeferredDrops>>,
 }
@@ -40,7 +41,7 @@ impl<'g> GraphGuard<'g> {
     pub(super) fn new(
         hierarchy: &'g Arc<Hierarchy>,
         subgraph: SubgraphId,
-        state: MutexGuard<'g, GraphState>,
+        state: LockGuard<'g, GraphState>,
     ) -> Self {
         let raw = hierarchy.handle().as_raw();
         Self { hierarchy, subgraph, raw, state, _after: None }
@@ -191,10 +192,10 @@ impl<'g> GuardPair<'g> {
         }
         if Arc::as_ptr(first) < Arc::as_ptr(second) {
             let guard = first.enter(of_first)?;
-            Ok(pair(guard, Some(second.enter(of_second)?)))
+            Ok(pair(guard, Some(second.enter_second(of_second)?)))
         } else {
             let other = second.enter(of_second)?;
-            Ok(pair(first.enter(of_first)?, Some(other)))
+            Ok(pair(first.enter_second(of_first)?, Some(other)))
         }
     }
 

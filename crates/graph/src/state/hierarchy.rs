@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use cuda_handles::{Context, Error as HandleError, GraphHandle, lock_unless_inside};
+use cuda_handles::internal::{lock_second_unless_inside, lock_unless_inside};
+use cuda_handles::{Context, Error as HandleError, GraphHandle};
 
 use crate::error::{Error, Result};
 use crate::node_name::NodeName;
@@ -65,6 +66,17 @@ impl Hierarchy {
     pub(crate) fn enter_here(self: &Arc<Self>, subgraph: SubgraphId) -> Result<GraphGuard<'_>> {
         self.context().ensure_usable()?;
         let mut guard = self.lock(subgraph)?;
+        guard.locate()?;
+        Ok(guard)
+    }
+
+    /// As [`enter`](Self::enter), while the thread holds the lock of another hierarchy. For
+    /// [`GuardPair`](crate::state::guard::GuardPair) alone, which takes the two in order: anything
+    /// else that takes two is told by debug builds.
+    pub(crate) fn enter_second(self: &Arc<Self>, subgraph: SubgraphId) -> Result<GraphGuard<'_>> {
+        self.context().ensure_usable()?;
+        let state = lock_second_unless_inside(self.context(), "the graph", &self.state)?;
+        let mut guard = GraphGuard::new(self, subgraph, state);
         guard.locate()?;
         Ok(guard)
     }

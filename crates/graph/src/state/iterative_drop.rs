@@ -4,9 +4,9 @@
 use core::cell::RefCell;
 use core::mem::ManuallyDrop;
 use core::ops::Deref;
-use std::sync::{Mutex, PoisonError};
 
-use cuda_handles::panics;
+use cuda_handles::internal::panics;
+use cuda_handles::internal::{Lock, Rank};
 
 use crate::state::GraphState;
 
@@ -17,26 +17,26 @@ thread_local! {
 }
 
 /// A state behind its lock. If it is dropped while another state is, it waits until that drop ends.
-#[derive(Debug, Default)]
-pub(crate) struct LastingState(Mutex<GraphState>);
+#[derive(Debug)]
+pub(crate) struct LastingState(Lock<GraphState>);
 
 impl LastingState {
     pub(crate) fn new(state: GraphState) -> Self {
-        Self(Mutex::new(state))
+        Self(Lock::new(Rank::Hierarchy, state))
     }
 }
 
 impl Deref for LastingState {
-    type Target = Mutex<GraphState>;
+    type Target = Lock<GraphState>;
 
-    fn deref(&self) -> &Mutex<GraphState> {
+    fn deref(&self) -> &Lock<GraphState> {
         &self.0
     }
 }
 
 impl Drop for LastingState {
     fn drop(&mut self) {
-        let mut state = Some(core::mem::take(self.0.get_mut().unwrap_or_else(PoisonError::into_inner)));
+        let mut state = Some(core::mem::take(self.0.get_mut()));
         let begins = WAITING.try_with(|waiting| match &mut **waiting.borrow_mut() {
             Some(waiting) => {
                 waiting.extend(state.take());

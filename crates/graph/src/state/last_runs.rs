@@ -1,13 +1,20 @@
 //! The last runs of the executables of a graph that allows one executable at a time.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use cuda_handles::Stream;
+use cuda_handles::internal::{Lock, LockGuard, Rank};
 
 /// The streams of the last runs. A dropped executable may still run on the memory and conditions
 /// that the next executable uses, so the next one waits for these streams.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct LastRuns(Arc<Mutex<Runs>>);
+#[derive(Clone, Debug)]
+pub(crate) struct LastRuns(Arc<Lock<Runs>>);
+
+impl Default for LastRuns {
+    fn default() -> Self {
+        Self(Arc::new(Lock::new(Rank::LastRuns, Runs::default())))
+    }
+}
 
 #[derive(Debug, Default)]
 struct Runs {
@@ -57,8 +64,8 @@ impl LastRuns {
         let _before = core::mem::replace(&mut self.lock().followed, streams);
     }
 
-    fn lock(&self) -> MutexGuard<'_, Runs> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> LockGuard<'_, Runs> {
+        self.0.lock()
     }
 }
 

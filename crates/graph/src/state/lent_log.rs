@@ -2,8 +2,9 @@
 
 use core::fmt;
 use std::collections::HashSet;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use cuda_handles::internal::{Lock, Rank};
 use cuda_handles::{Context, GraphHandle, Owner, UserObject};
 
 use crate::error::Result;
@@ -19,13 +20,12 @@ pub(crate) struct LentLog {
 }
 
 /// The log only grows, since the library cannot know what other code made of the graph and when.
-#[derive(Default)]
-struct Log(Mutex<HashSet<Owner>>);
+struct Log(Lock<HashSet<Owner>>);
 
 impl LentLog {
     /// Makes a graph retain a log that starts with these owners.
     pub(crate) fn new(context: &Context, graph: &GraphHandle, owners: Vec<Owner>) -> Result<Self> {
-        let log = Arc::new(Log::default());
+        let log = Arc::new(Log(Lock::new(Rank::LentLog, HashSet::new())));
         let object = UserObject::new(context, Box::new(Arc::clone(&log)))?;
         object.retain_on(graph)?;
         let lent = Self { log, _object: object };
@@ -35,7 +35,7 @@ impl LentLog {
 
     /// Adds an owner, unless the log has it.
     pub(crate) fn log(&self, owner: &Owner) {
-        let mut owners = self.log.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut owners = self.log.0.lock();
         if !owners.contains(owner) {
             owners.insert(owner.clone());
         }

@@ -4,7 +4,7 @@ use core::fmt;
 use std::sync::Arc;
 
 use cuda_handles::{Buffer, Owner, Stream};
-use cuda_launch::Memory;
+use cuda_launch::internal::Memory;
 
 use crate::error::Result;
 

@@ -7,7 +7,8 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use cuda_handles::{Owner, graph_memory};
+use cuda_handles::Owner;
+use cuda_handles::internal::graph_memory;
 use cuda_sys::CUgraph;
 
 use super::subgraphs::Enclosing;

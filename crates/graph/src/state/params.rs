@@ -5,7 +5,8 @@ use std::sync::Arc;
 use cuda_handles::{
     Allocation, BatchOperation, CopyLayout, Event, ExternalSemaphore, FillLayout, Kernel, Owner,
 };
-use cuda_launch::{Accesses, ConditionalHandle};
+use cuda_launch::ConditionalHandle;
+use cuda_launch::internal::Accesses;
 use cuda_sys::{CUdeviceptr, CUgraphNodeType};
 
 use smallvec::SmallVec;

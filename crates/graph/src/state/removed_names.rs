@@ -1,10 +1,10 @@
 //! The names of removed nodes, for error messages.
 
 use std::collections::VecDeque;
-use std::sync::{Mutex, TryLockError};
 
 use crate::node_name::NodeName;
 use crate::state::ids::NodeId;
+use cuda_handles::internal::{Lock, LockGuard, Rank};
 
 /// The number of names that are remembered.
 const LATEST: usize = 1024;
@@ -14,8 +14,14 @@ const LONGEST: usize = 1024;
 
 /// The names of the latest removed nodes; older ones go by their default name. Its lock is taken
 /// last and held briefly.
-#[derive(Debug, Default)]
-pub(crate) struct RemovedNames(Mutex<VecDeque<(NodeId, NodeName)>>);
+#[derive(Debug)]
+pub(crate) struct RemovedNames(Lock<VecDeque<(NodeId, NodeName)>>);
+
+impl Default for RemovedNames {
+    fn default() -> Self {
+        Self(Lock::new(Rank::RemovedNames, VecDeque::new()))
+    }
+}
 
 impl RemovedNames {
     pub(crate) fn note(&self, id: NodeId, mut name: String) {
@@ -38,12 +44,8 @@ impl RemovedNames {
     }
 
     /// `None` while another thread holds the lock: in a forked child that thread may not exist.
-    fn names(&self) -> Option<std::sync::MutexGuard<'_, VecDeque<(NodeId, NodeName)>>> {
-        match self.0.try_lock() {
-            Ok(names) => Some(names),
-            Err(TryLockError::Poisoned(names)) => Some(names.into_inner()),
-            Err(TryLockError::WouldBlock) => None,
-        }
+    fn names(&self) -> Option<LockGuard<'_, VecDeque<(NodeId, NodeName)>>> {
+        self.0.try_lock()
     }
 }
 

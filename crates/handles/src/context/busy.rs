@@ -1,7 +1,5 @@
 //! Waiting for something that another call holds: for a set time, and not inside a host function.
 
-use std::sync::{Mutex, MutexGuard, TryLockError};
-
 use super::handle::Context;
 use crate::error::{Error, Result};
 use crate::sync::{Lock, LockGuard, for_a_moment, for_at_most, patience};
@@ -57,24 +55,17 @@ pub fn lock_unless_inside<'l, T>(
     }
 }
 
-/// As [`lock_unless_inside`], for a mutex without a rank.
+/// As [`lock_unless_inside`], for a second lock of a rank: the caller takes the two in an order of
+/// its own, which is not checked.
 #[inline]
-pub fn lock_std_unless_inside<'m, T>(
+pub fn lock_second_unless_inside<'l, T>(
     context: &Context,
     what: &str,
-    mutex: &'m Mutex<T>,
-) -> Result<MutexGuard<'m, T>> {
-    match try_lock(mutex) {
+    lock: &'l Lock<T>,
+) -> Result<LockGuard<'l, T>> {
+    match lock.try_lock() {
         Some(value) => Ok(value),
-        None => longer(context, || Busy::called(what), || try_lock(mutex)),
-    }
-}
-
-fn try_lock<T>(mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
-    match mutex.try_lock() {
-        Ok(value) => Some(value),
-        Err(TryLockError::Poisoned(value)) => Some(value.into_inner()),
-        Err(TryLockError::WouldBlock) => None,
+        None => longer(context, || Busy::called(what), || lock.try_lock()),
     }
 }
 

@@ -12,7 +12,7 @@ mod same;
 mod scheduling;
 
 pub(crate) use busy::{Busy, unless_inside};
-pub use busy::{lock_std_unless_inside, lock_unless_inside};
+pub use busy::{lock_second_unless_inside, lock_unless_inside};
 pub use device::Device;
 pub(crate) use device::{checked, initialised};
 pub use handle::Context;

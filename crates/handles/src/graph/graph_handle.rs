@@ -252,12 +252,6 @@ pub enum ExecEnd {
 
 #[doc(hidden)]
 #[allow(non_upper_case_globals)]
-impl ExecEnd {
-    /// The former name of [`Deferred`](Self::Deferred).
-    pub const Drained: Self = Self::Deferred;
-    /// The former name of [`WhenIdle`](Self::WhenIdle).
-    pub const Idle: Self = Self::WhenIdle;
-}
 
 /// The owner of an executable graph of the driver. Destroying one that is queued or running is
 /// allowed: it still runs.
@@ -313,22 +307,6 @@ impl GraphExecHandle {
     pub fn destroy_all_deferred() -> bool {
         reclaim::free_pending();
         reclaim::destroy_all_deferred()
-    }
-
-    /// The former name of [`destroy_deferred`](Self::destroy_deferred).
-    ///
-    /// # Errors
-    /// As there.
-    #[doc(hidden)]
-    pub fn destroy_waiting(context: &Context, kept: &Weak<()>) -> Result<()> {
-        Self::destroy_deferred(context, kept)
-    }
-
-    /// The former name of [`destroy_all_deferred`](Self::destroy_all_deferred).
-    #[doc(hidden)]
-    #[must_use]
-    pub fn make_room() -> bool {
-        Self::destroy_all_deferred()
     }
 
     /// The driver's own handle.

@@ -29,16 +29,17 @@ macro_rules! ranks {
 }
 
 ranks! {
-    HostLoop: "graph", "A loop that the host decides: held over whole launches.";
-    #[nests] Hierarchy: "graph",
-        "The state of a hierarchy of graphs: held over driver calls on it. Two are taken in the order of their addresses.";
+    Hierarchy: "graph",
+        "The state of a hierarchy of graphs: held over driver calls on it. Two are taken by `GuardPair` alone, in the order of their addresses.";
     LastRuns: "graph", "The streams of an executable's last runs.";
-    SetKernels: "graph", "The kernels that set conditions, loaded once for each context.";
+    SetKernels: "graph", "The libraries of kernels that set conditions, one for each context.";
+    SetKernelsOfContext: "graph", "The kernels of such a library that were looked up.";
     RawHandleMap: "graph", "Raw graph handles to hierarchies. Only hierarchy roots are locked under it.";
     HierarchyRoot: "graph", "Which hierarchy a graph belongs to; taken under the raw handle map.";
     LentLog: "graph", "What a lent graph has retained.";
     RemovedNames: "graph", "Names of removed nodes, for errors.";
     DeviceLimits: "graph", "Limits of devices, read once.";
+    KeptForGood: "graph", "Owners that are kept to the end of the process.";
     ExclusiveAccess: "handles",
         "Waiting for exclusive access of a stream: with no lock of this crate held, as readers need them.";
     PrimaryContext: "handles", "Retaining a primary context, over a driver call that may take long.";

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use cuda_handles::{Allocation, GraphHandle, Kernel, Owner, WrongContext};
-use cuda_launch::{Accesses, Arguments, ArgumentsOf, AttributeList, LaunchConfig, SafeKernel, TypedKernel};
+use cuda_launch::internal::{Accesses, AttributeList};
+use cuda_launch::{Arguments, ArgumentsOf, LaunchConfig, SafeKernel, TypedKernel};
 use smallvec::SmallVec;
 
 use super::attribute::set_all;

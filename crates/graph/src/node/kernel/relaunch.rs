@@ -5,7 +5,8 @@ use core::ffi::c_void;
 use core::mem::MaybeUninit;
 
 use cuda_handles::Kernel;
-use cuda_launch::{AttributeList, LaunchConfig};
+use cuda_launch::LaunchConfig;
+use cuda_launch::internal::AttributeList;
 use cuda_sys::{CUgraphNode, CUgraphNodeParams, CUlaunchAttribute, Call};
 
 use super::attribute::{is_structural, neutral, set_all};

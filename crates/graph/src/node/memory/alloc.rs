@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use cuda_handles::{Context, Element, Error as HandleError, GraphBuffer, Owner, graph_memory};
-use cuda_sys::{CUdeviceptr, CUgraphNode, CUgraphNodeParams, CUresult, Call, Version};
+use cuda_handles::internal::graph_memory;
+use cuda_handles::{Context, Element, Error as HandleError, GraphBuffer, Owner};
+use cuda_sys::{CUdeviceptr, CUgraphNode, CUgraphNodeParams, CUresult, Call, Feature};
 
 use crate::alloc_options::{AllocOptions, AllocPlace};
 use crate::build::frontier::Frontier;
@@ -31,9 +32,6 @@ typed! {
     #[doc(alias = "cudaGraphNodeTypeMemAlloc")]
     AllocNode, Alloc
 }
-
-/// The first driver with managed memory in allocation nodes.
-const MANAGED: Version = Version::new(13, 0);
 
 impl AllocNode {
     /// The memory, for nodes of the graph, as elements of type `T`.
@@ -161,9 +159,8 @@ impl Frontier<'_> {
     ) -> Result<(AllocNode, GraphBuffer<T>)> {
         let bytes = bytes_of::<T>(len)?;
         let context = self.graph().context();
-        let found = context.driver().version();
-        if options.place() == AllocPlace::Managed && found < MANAGED {
-            return Err(Error::TooOld { what: "managed memory of a graph", needs: MANAGED, found });
+        if options.place() == AllocPlace::Managed {
+            context.driver().version().ensure(Feature::ManagedGraphMemory)?;
         }
         options.ensure_room(context, bytes)?;
         let access = options.access_params(context);
