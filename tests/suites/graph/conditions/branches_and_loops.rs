@@ -272,6 +272,28 @@ fn in_a_body_kernels_decide_after_the_default_whatever_was_added_first() {
 }
 
 #[test]
+fn a_default_goes_with_its_node_when_both_are_removed() {
+    let context = setup();
+    needs!(Conditionals);
+    no_leaks(|| {
+        for default_first in [false, true] {
+            let graph = context.graph().unwrap();
+            let go_on = graph.condition_with_default(1).unwrap();
+            let body = graph.root().while_node(&go_on).unwrap().body().unwrap();
+            let inner = graph.condition_with_default(1).unwrap();
+            body.root().if_node(&inner).unwrap();
+            let mut nodes = body.nodes().unwrap();
+            assert!(nodes.len() == 2 && nodes[0].name().starts_with("default of condition"));
+            if !default_first {
+                nodes.reverse();
+            }
+            body.remove_nodes(&[&nodes[0], &nodes[1]]).unwrap();
+            assert!(body.is_empty().unwrap() && nodes.iter().all(|node| node.is_removed()));
+        }
+    });
+}
+
+#[test]
 fn a_kernel_gets_a_condition_later_and_waits_for_its_default() {
     let context = setup();
     needs!(Conditionals);
