@@ -45,7 +45,10 @@ pub use edge::Edge;
 pub use edge_kind::EdgeKind;
 pub use error::instantiate::InstantiateError;
 pub use error::memory_order::{Disorder, MemoryOrder};
-pub use error::{Broken, Error, HostLoopError, HostRound, Result};
+pub use error::{
+    Broken, ConditionError, DrawError, EdgeError, EmbedError, Error, ExecError, HostLoopError, HostRound,
+    InteropError, LoopError, MemoryError, NodeError, Result,
+};
 pub use exec::GraphExec;
 pub use exec::options::InstantiateOptions;
 pub use graph::node::Node;

@@ -1,6 +1,6 @@
 //! Pictures of graphs: DOT and SVG.
 
-use cuda_graph::{ChildGraphNode, ContextExt, DebugDotFlags, Error};
+use cuda_graph::{ChildGraphNode, ContextExt, DebugDotFlags, DrawError, Error};
 use cuda_handles::Context;
 use cuda_launch::{params, per};
 use cuda_tests::{count, kernel, needs, no_leaks, setup};
@@ -239,6 +239,6 @@ fn the_driver_dumps_graphs_into_files() {
         let error = graph.debug_dot(&nowhere, DebugDotFlags::VERBOSE).unwrap_err();
         assert!(error.to_string().contains("CUDA_ERROR_OPERATING_SYSTEM"), "{error}");
         let error = graph.debug_dot("a\0b", DebugDotFlags::VERBOSE).unwrap_err();
-        assert_eq!(error, Error::PathWithNul { path: "a\0b".into() });
+        assert_eq!(error, Error::Draw(DrawError::PathWithNul { path: "a\0b".into() }));
     });
 }

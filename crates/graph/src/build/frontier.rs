@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 
 use crate::build::insertion::{Before, PlainNode};
 use crate::edge_kind::EdgeKind;
-use crate::error::{Error, Result};
+use crate::error::{EdgeError, Error, NodeError, Result};
 use crate::graph::Graph;
 use crate::graph::node::Node;
 use crate::node_kind::NodeKind;
@@ -53,7 +53,7 @@ impl Graph {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Foreign`], if a node is in another graph; [`Error::Removed`], if a node was
+    /// [`NodeError::Foreign`](crate::NodeError::Foreign), if a node is in another graph; [`NodeError::Removed`](crate::NodeError::Removed), if a node was
     /// removed.
     pub fn after<const N: usize>(&self, nodes: [&Node; N]) -> Result<Frontier<'_>> {
         self.after_all(nodes)
@@ -74,10 +74,10 @@ impl Graph {
     /// ```
     ///
     /// # Errors
-    /// - [`Error::Foreign`], if a node is in another graph; [`Error::Removed`], if a node was
+    /// - [`NodeError::Foreign`](crate::NodeError::Foreign), if a node is in another graph; [`NodeError::Removed`](crate::NodeError::Removed), if a node was
     ///   removed.
-    /// - [`Error::DuplicateEdge`], if a node is given with two kinds of edges.
-    /// - [`Error::EdgeKind`], if a kind that only kernels can have is given with another node.
+    /// - [`EdgeError::DuplicateEdge`](crate::EdgeError::DuplicateEdge), if a node is given with two kinds of edges.
+    /// - [`EdgeError::EdgeKind`](crate::EdgeError::EdgeKind), if a kind that only kernels can have is given with another node.
     pub fn after_all<'n, E: Into<(&'n Node, EdgeKind)>>(
         &self,
         nodes: impl IntoIterator<Item = E>,
@@ -111,17 +111,17 @@ impl Graph {
     /// that adds the node.
     ///
     /// # Errors
-    /// - [`Error::Foreign`], if a node is in another graph; [`Error::Removed`], if a node was
+    /// - [`NodeError::Foreign`](crate::NodeError::Foreign), if a node is in another graph; [`NodeError::Removed`](crate::NodeError::Removed), if a node was
     ///   removed.
-    /// - [`Error::NoEdge`], if there is no such edge.
+    /// - [`EdgeError::NoEdge`](crate::EdgeError::NoEdge), if there is no such edge.
     /// - The driver's error.
     ///
-    /// Adding a node fails as for [`before`](Frontier::before), and with [`Error::KeepsAll`] in a
+    /// Adding a node fails as for [`before`](Frontier::before), and with [`MemoryError::KeepsAll`](crate::MemoryError::KeepsAll) in a
     /// graph with memory nodes, from which the driver removes no edges.
     #[doc(alias = "cudaGraphRemoveDependencies")]
     pub fn between(&self, from: &Node, to: &Node) -> Result<Frontier<'_>> {
         if self.edge_kind(from, to)?.is_none() {
-            return Err(Error::NoEdge { from: from.name().into(), to: to.name().into() });
+            return Err(Error::Edge(EdgeError::NoEdge { from: from.name().into(), to: to.name().into() }));
         }
         let before = Before { nodes: vec![(to.id(), EdgeKind::Full)], cut: Some((from.id(), to.id())) };
         let after = SmallVec::from_slice(&[(from.id(), EdgeKind::Full)]);
@@ -131,7 +131,7 @@ impl Graph {
     /// Refuses a node that cannot be an end of an edge of this kind.
     fn usable_end(&self, node: &Node, kind: EdgeKind) -> Result<()> {
         if node.graph() != self {
-            return Err(Error::Foreign { node: node.name().into() });
+            return Err(Error::Node(NodeError::Foreign { node: node.name().into() }));
         }
         if node.is_removed() {
             return Err(node.removed());
@@ -139,7 +139,7 @@ impl Graph {
         if kind == EdgeKind::Full || node.kind().is_kernel() {
             return Ok(());
         }
-        Err(Error::EdgeKind { kind, from: node.name().into() })
+        Err(Error::Edge(EdgeError::EdgeKind { kind, from: node.name().into() }))
     }
 }
 
@@ -178,7 +178,7 @@ impl<'n> From<&'n Node> for (&'n Node, EdgeKind) {
 impl Node {
     /// The frontier after this node: nodes added here wait for it.
     ///
-    /// If the node was removed, adding a node fails with [`Error::Removed`].
+    /// If the node was removed, adding a node fails with [`NodeError::Removed`](crate::NodeError::Removed).
     #[inline]
     pub fn then(&self) -> Frontier<'_> {
         let after = SmallVec::from_slice(&[(self.id(), EdgeKind::Full)]);
@@ -188,7 +188,7 @@ impl Node {
     /// The frontier after this node with a kind of edge, which says how far the new nodes wait for
     /// it.
     ///
-    /// Adding a node that cannot have such an edge fails with [`Error::EdgeKind`]. Kinds other than
+    /// Adding a node that cannot have such an edge fails with [`EdgeError::EdgeKind`](crate::EdgeError::EdgeKind). Kinds other than
     /// [`EdgeKind::Full`] need CUDA 12.3.
     pub fn then_with(&self, kind: EdgeKind) -> Frontier<'_> {
         let kind = kind.plain();
@@ -220,11 +220,11 @@ impl<'g> Frontier<'g> {
     /// after queries among the nodes whose order is affected.
     ///
     /// # Errors
-    /// [`Error::Foreign`], if a node is in another graph; [`Error::Removed`], if a node was
+    /// [`NodeError::Foreign`](crate::NodeError::Foreign), if a node is in another graph; [`NodeError::Removed`](crate::NodeError::Removed), if a node was
     /// removed.
     ///
-    /// Adding a node fails with [`Error::Cycle`] if the new edges close a cycle, and with
-    /// [`Error::MovesBefore`] if a graph is to be moved into the node. After a failure the graph is
+    /// Adding a node fails with [`EdgeError::Cycle`](crate::EdgeError::Cycle) if the new edges close a cycle, and with
+    /// [`EdgeError::MovesBefore`](crate::EdgeError::MovesBefore) if a graph is to be moved into the node. After a failure the graph is
     /// as it was; if undoing the add fails as well, it is [broken](Error::Broken).
     #[doc(alias = "cuGraphAddDependencies")]
     #[doc(alias = "cudaGraphAddDependencies")]
@@ -236,8 +236,8 @@ impl<'g> Frontier<'g> {
     /// edge](EdgeKind) that says how far it waits for the new nodes.
     ///
     /// # Errors
-    /// As for [`before`](Self::before). Also [`Error::DuplicateEdge`], if a node is given with two
-    /// kinds of edges, and [`Error::EdgeKind`], if a kind that only kernels can have is given with
+    /// As for [`before`](Self::before). Also [`EdgeError::DuplicateEdge`](crate::EdgeError::DuplicateEdge), if a node is given with two
+    /// kinds of edges, and [`EdgeError::EdgeKind`](crate::EdgeError::EdgeKind), if a kind that only kernels can have is given with
     /// another node.
     pub fn before_all<'n, E: Into<(&'n Node, EdgeKind)>>(
         mut self,
@@ -252,7 +252,10 @@ impl<'g> Frontier<'g> {
                 None => before.nodes.push((node.id(), kind)),
                 Some(known) if known == kind => {}
                 Some(_) => {
-                    return Err(Error::DuplicateEdge { from: "the new node".into(), to: node.name().into() });
+                    return Err(Error::Edge(EdgeError::DuplicateEdge {
+                        from: "the new node".into(),
+                        to: node.name().into(),
+                    }));
                 }
             }
         }
@@ -297,7 +300,9 @@ impl<'g> Frontier<'g> {
     /// Refuses a frontier with edges that are not full.
     pub(crate) fn ensure_full(&self) -> Result<()> {
         match self.after.iter().find(|(_, kind)| *kind != EdgeKind::Full) {
-            Some(&(from, kind)) => Err(Error::EdgeKind { kind, from: self.graph.enter()?.name(from) }),
+            Some(&(from, kind)) => {
+                Err(Error::Edge(EdgeError::EdgeKind { kind, from: self.graph.enter()?.name(from) }))
+            }
             None => Ok(()),
         }
     }
@@ -324,7 +329,10 @@ impl<'g> Frontier<'g> {
             }
             Some(known) if known == kind => {}
             Some(_) => {
-                return Err(Error::DuplicateEdge { from: node.name().into(), to: "the new node".into() });
+                return Err(Error::Edge(EdgeError::DuplicateEdge {
+                    from: node.name().into(),
+                    to: "the new node".into(),
+                }));
             }
         }
         Ok(())
@@ -405,7 +413,7 @@ impl<'g> Frontier<'g> {
         let is_kernel = |id| guard.record(id).is_some_and(|record| record.node_params.kind().is_kernel());
         let mut special = self.after.iter().filter(|(_, kind)| *kind != EdgeKind::Full);
         if let Some(&(from, kind)) = special.find(|(from, _)| kind != NodeKind::Kernel || !is_kernel(*from)) {
-            return Err(Error::EdgeKind { kind, from: guard.name(from) });
+            return Err(Error::Edge(EdgeError::EdgeKind { kind, from: guard.name(from) }));
         }
         let kinds: SmallVec<[CUgraphEdgeData; 8]> = self.after.iter().map(|(_, kind)| kind.data()).collect();
         let mut raw = core::ptr::null_mut();

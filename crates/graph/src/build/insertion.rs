@@ -19,7 +19,7 @@ use crate::build::frontier::Frontier;
 use crate::edge::change::Link;
 use crate::edge::change::ensure_kinds;
 use crate::edge_kind::EdgeKind;
-use crate::error::{Broken, Error, Result};
+use crate::error::{Broken, EdgeError, Error, Result};
 use crate::node_kind::NodeKind;
 use crate::state::AddedNode;
 use crate::state::guard::GraphGuard;
@@ -103,7 +103,7 @@ fn ensure_undoable(params: &CUgraphNodeParams) -> Result<()> {
     let is_graph = params.type_ == CUgraphNodeType::CU_GRAPH_NODE_TYPE_GRAPH;
     // SAFETY: the parameters are complete for their type.
     let is_moved = is_graph && unsafe { params.__bindgen_anon_1.graph.ownership } == MOVE;
-    if is_moved { Err(Error::MovesBefore) } else { Ok(()) }
+    if is_moved { Err(Error::Edge(EdgeError::MovesBefore)) } else { Ok(()) }
 }
 
 impl Frontier<'_> {
@@ -169,7 +169,7 @@ impl GraphGuard<'_> {
                 continue;
             }
             if kind != NodeKind::Kernel || !record.node_params.kind().is_kernel() {
-                return Err(Error::EdgeKind { kind: edge, from: "the new node".into() });
+                return Err(Error::Edge(EdgeError::EdgeKind { kind: edge, from: "the new node".into() }));
             }
             ensure_kinds(self.driver())?;
         }

@@ -5,7 +5,7 @@ pub(crate) mod snapshot;
 use cuda_handles::{GraphHandle, clones};
 use cuda_sys::{CUresult, Call};
 
-use crate::error::{Error, Result};
+use crate::error::{EmbedError, Error, NodeError, Result};
 use crate::graph::Graph;
 use crate::graph::node::Node;
 use crate::state::GraphState;
@@ -32,9 +32,9 @@ impl Graph {
     /// graph and `cuGraphChildGraphNodeGetGraph` for each embedded graph (CUDA 10.0).
     ///
     /// # Errors
-    /// - [`Error::HasMemory`], if the graph has memory nodes, or nodes that use their memory.
-    /// - [`Error::HasConditions`], if the graph has conditions.
-    /// - [`Error::HoldsChildren`], if the graph is embedded in a node and has child graph nodes,
+    /// - [`MemoryError::HasMemory`](crate::MemoryError::HasMemory), if the graph has memory nodes, or nodes that use their memory.
+    /// - [`ConditionError::HasConditions`](crate::ConditionError::HasConditions), if the graph has conditions.
+    /// - [`EmbedError::HoldsChildren`](crate::EmbedError::HoldsChildren), if the graph is embedded in a node and has child graph nodes,
     ///   and the driver does not clone such a graph.
     /// - [`Error::Handles`], if the driver reports another error.
     #[doc(alias = "cuGraphClone")]
@@ -52,7 +52,7 @@ impl Graph {
         // Older drivers refuse to clone such a graph.
         let is_refused = result == CUresult::CUDA_ERROR_INVALID_VALUE;
         if is_refused && !self.subgraph().is_root() && snapshot.holds_children() {
-            return Err(Error::HoldsChildren);
+            return Err(Error::Embed(EmbedError::HoldsChildren));
         }
         guard.answer(Call::cuGraphClone, result)?;
         // SAFETY: the driver has just made the clone for this context, and no other code has it.
@@ -75,8 +75,8 @@ impl Graph {
     /// Makes no driver call.
     ///
     /// # Errors
-    /// - [`Error::Removed`], if `node` or its counterpart was removed.
-    /// - [`Error::NotCloned`], if this graph is not a clone of the graph of `node`, or `node` was
+    /// - [`NodeError::Removed`](crate::NodeError::Removed), if `node` or its counterpart was removed.
+    /// - [`NodeError::NotCloned`](crate::NodeError::NotCloned), if this graph is not a clone of the graph of `node`, or `node` was
     ///   added later.
     #[doc(alias = "cuGraphNodeFindInClone")]
     #[doc(alias = "cudaGraphNodeFindInClone")]
@@ -86,13 +86,13 @@ impl Graph {
             Ok(guard) => {
                 guard.record(node.id()).ok_or_else(|| node.removed())?;
             }
-            Err(Error::GraphMoved) => {}
+            Err(Error::Node(NodeError::GraphMoved)) => {}
             Err(error) => return Err(error),
         }
         let source = node.graph().number();
         let found = {
             let guard = self.look()?;
-            let facts = guard.facts(self.subgraph()).ok_or(Error::GraphRemoved)?;
+            let facts = guard.facts(self.subgraph()).ok_or(Error::Node(NodeError::GraphRemoved))?;
             let lineage = facts.lineage.within(self.subgraph(), &guard.moved);
             let id = lineage.find(source, node.graph().subgraph(), node.id());
             id.map(|id| (id, guard.record(id).map(|record| (record.within, record.node_params.kind()))))
@@ -104,7 +104,7 @@ impl Graph {
             // The node was removed before the graph was moved, and another node has its id.
             Some((NodeId::NONE, _) | (_, Some(_))) => Err(node.removed()),
             Some((id, None)) => Err(Node::new(self.clone(), id, node.kind()).removed()),
-            None => Err(Error::NotCloned { node: node.name().into() }),
+            None => Err(Error::Node(NodeError::NotCloned { node: node.name().into() })),
         }
     }
 }

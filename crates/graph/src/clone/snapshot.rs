@@ -7,7 +7,7 @@ use cuda_handles::Owner;
 use cuda_handles::internal::graph_memory;
 use cuda_sys::{CUgraph, CUgraphNode, CUgraphNodeType, Call};
 
-use crate::error::{Error, Result};
+use crate::error::{ConditionError, Error, InteropError, MemoryError, Result};
 use crate::state::guard::GraphGuard;
 use crate::state::ids::{NodeId, SubgraphId};
 use crate::state::lineage::Lineage;
@@ -48,7 +48,9 @@ impl GraphGuard<'_> {
     /// Takes a snapshot of a graph of the hierarchy.
     pub(crate) fn copy(&mut self, subgraph: SubgraphId) -> Result<GraphSnapshot> {
         if subgraph.is_root() && !self.conditions.is_empty() {
-            return Err(Error::HasConditions { what: "cloned, embedded or moved" });
+            return Err(Error::Condition(ConditionError::HasConditions {
+                what: "cloned, embedded or moved",
+            }));
         }
         let mut subgraphs = vec![subgraph];
         let mut graphs = Vec::new();
@@ -66,10 +68,12 @@ impl GraphGuard<'_> {
             for raw in raws {
                 let index = self.index_in(subgraph, raw)?;
                 let (Some(id), Some(record)) = (self.id(index), self.at(index)) else {
-                    return Err(Error::UnknownNode { raw: raw.addr() });
+                    return Err(Error::Interop(InteropError::UnknownNode { raw: raw.addr() }));
                 };
                 if record.node_params.is_conditional() {
-                    return Err(Error::HasConditions { what: "cloned, embedded or moved" });
+                    return Err(Error::Condition(ConditionError::HasConditions {
+                        what: "cloned, embedded or moved",
+                    }));
                 }
                 let inner = record.node_params.embedded().map(|inner| {
                     subgraphs.push(inner);
@@ -118,7 +122,9 @@ impl GraphGuard<'_> {
     fn pair_one(&self, graph: &SubgraphSnapshot, clone: CUgraph) -> Result<Vec<CUgraphNode>> {
         let nodes = self.raw_nodes_of(clone)?;
         if nodes.len() != graph.nodes.len() {
-            return Err(Error::UnknownNode { raw: nodes.last().map_or(0, |node| node.addr()) });
+            return Err(Error::Interop(InteropError::UnknownNode {
+                raw: nodes.last().map_or(0, |node| node.addr()),
+            }));
         }
         Ok(nodes)
     }
@@ -159,7 +165,7 @@ impl GraphSnapshot {
         match nodes
             .any(|node| is_memory(&node.node_params) || node.owners.iter().chain(&node.kept).any(of_graph))
         {
-            true => Err(Error::HasMemory),
+            true => Err(Error::Memory(MemoryError::HasMemory)),
             false => Ok(()),
         }
     }

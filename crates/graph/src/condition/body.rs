@@ -10,7 +10,7 @@ use crate::build::insertion::PlainNode;
 use crate::clone::snapshot::GraphSnapshot;
 use crate::condition::set_kernel::SetKernel;
 use crate::edge_kind::EdgeKind;
-use crate::error::{Error, Result};
+use crate::error::{ConditionError, Error, Result};
 use crate::graph::Graph;
 use crate::node_kind::NodeKind;
 use crate::state::guard::GraphGuard;
@@ -64,7 +64,9 @@ impl GraphGuard<'_> {
             return Ok(());
         }
         match self.enclosing_if_else(subgraph) {
-            Some(node) => Err(Error::ChildInTwoBodies { conditional: self.name(node) }),
+            Some(node) => {
+                Err(Error::Condition(ConditionError::ChildInTwoBodies { conditional: self.name(node) }))
+            }
             None => Ok(()),
         }
     }
@@ -73,7 +75,10 @@ impl GraphGuard<'_> {
     fn ensure_body_may_hold(&self, subgraph: SubgraphId, node_params: &NodeParams) -> Result<()> {
         match self.enclosing_conditional(subgraph) {
             Some(conditional) if !node_params.may_be_in_body() => {
-                Err(Error::NotInBody { kind: node_params.kind(), conditional: self.name(conditional) })
+                Err(Error::Condition(ConditionError::NotInBody {
+                    kind: node_params.kind(),
+                    conditional: self.name(conditional),
+                }))
             }
             _ => Ok(()),
         }

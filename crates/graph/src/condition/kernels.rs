@@ -4,7 +4,7 @@ use smallvec::SmallVec;
 
 use crate::edge::Link;
 use crate::edge_kind::EdgeKind;
-use crate::error::{Error, Result};
+use crate::error::{Error, NodeError, Result};
 use crate::state::guard::GraphGuard;
 use crate::state::ids::{NodeId, SubgraphId};
 use crate::state::loop_control::LoopDecision;
@@ -89,7 +89,8 @@ impl GraphGuard<'_> {
     /// The edges that make a kernel node run after the nodes that assign the defaults of its
     /// conditions.
     fn edges_from_defaults(&mut self, node: NodeId, handles: &KernelHandles) -> Result<Vec<Link>> {
-        let within = self.record(node).map(|record| record.within).ok_or(Error::GraphRemoved)?;
+        let within =
+            self.record(node).map(|record| record.within).ok_or(Error::Node(NodeError::GraphRemoved))?;
         let mut new: Vec<Link> = Vec::new();
         for handle in handles {
             if let Some(from) = self.default_node(handle.number(), within)

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use cuda_launch::{Argument, ConditionalHandle, KernelArg, Params};
 use cuda_sys::Call;
 
-use crate::error::{Error, Result};
+use crate::error::{ConditionError, Error, Result};
 use crate::graph::Graph;
 use crate::graph::node::Node;
 use crate::state::conditions::{ConditionEntry, Handles};
@@ -29,7 +29,7 @@ use cuda_sys::Feature;
 /// ([`if_node`](crate::Frontier::if_node), [`while_node`](crate::Frontier::while_node) and others).
 ///
 /// A condition belongs to a root graph, its bodies, and the graphs embedded in it. In other graphs
-/// it is refused ([`Error::ForeignCondition`]). Kernels that decide about the node run before it;
+/// it is refused ([`ConditionError::ForeignCondition`](crate::ConditionError::ForeignCondition)). Kernels that decide about the node run before it;
 /// kernels in the body of a loop decide about the next round.
 ///
 /// The handle keeps the graph alive. Two handles are equal if they stand for the same condition.
@@ -70,7 +70,7 @@ impl Graph {
     /// default](Self::condition_with_default).
     ///
     /// The driver cannot destroy a condition, and instantiates no graph with a condition that no
-    /// node uses ([`Error::UnusedCondition`]). If all handles of an unused condition are dropped,
+    /// node uses ([`ConditionError::UnusedCondition`](crate::ConditionError::UnusedCondition)). If all handles of an unused condition are dropped,
     /// the next condition with the same default takes its place.
     ///
     /// Calls `cuGraphConditionalHandleCreate` (CUDA 12.3).
@@ -133,7 +133,7 @@ impl Condition {
     /// The conditional node that reads the condition; `None` if there is none.
     ///
     /// # Errors
-    /// [`Error::GraphMoved`], if the graph was moved into a node.
+    /// [`NodeError::GraphMoved`](crate::NodeError::GraphMoved), if the graph was moved into a node.
     pub fn node(&self) -> Result<Option<Node>> {
         let guard = self.graph.look()?;
         let found = guard.conditions.find(self.number()).and_then(|entry| entry.node);
@@ -226,7 +226,7 @@ impl GraphGuard<'_> {
     /// Refuses the handle of a condition that is not one of this hierarchy, or no longer is.
     pub(crate) fn ensure_own(&self, handle: ConditionalHandle, kernel: &str) -> Result<()> {
         if handle.graph() != self.number() || self.conditions.find(handle.number()).is_none() {
-            return Err(Error::ForeignCondition { node: kernel.into() });
+            return Err(Error::Condition(ConditionError::ForeignCondition { node: kernel.into() }));
         }
         Ok(())
     }
@@ -238,7 +238,11 @@ impl GraphGuard<'_> {
                 let mut setters: Vec<String> =
                     self.setters(entry.number).map(|id| self.name(id).into_string()).collect();
                 setters.sort_unstable();
-                return Err(Error::UnusedCondition { number: entry.number, default: entry.default, setters });
+                return Err(Error::Condition(ConditionError::UnusedCondition {
+                    number: entry.number,
+                    default: entry.default,
+                    setters,
+                }));
             }
         }
         Ok(())

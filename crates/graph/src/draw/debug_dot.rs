@@ -6,7 +6,7 @@ use std::path::Path;
 
 use cuda_sys::{CUgraphDebugDot_flags as Flags, Call};
 
-use crate::error::{Error, Result};
+use crate::error::{DrawError, Error, Result};
 use crate::graph::Graph;
 
 /// What the driver's dump of a graph contains; see [`Graph::debug_dot`]. Flags are combined with
@@ -112,14 +112,14 @@ impl Graph {
     /// up to it.
     ///
     /// # Errors
-    /// [`Error::PathWithNul`]: the path contains a NUL byte. The driver fails:
+    /// [`DrawError::PathWithNul`](crate::DrawError::PathWithNul): the path contains a NUL byte. The driver fails:
     /// `CUDA_ERROR_OPERATING_SYSTEM` if it cannot write the file.
     #[doc(alias = "cuGraphDebugDotPrint")]
     #[doc(alias = "cudaGraphDebugDotPrint")]
     pub fn debug_dot(&self, path: impl AsRef<Path>, flags: DebugDotFlags) -> Result<()> {
         let path = path.as_ref();
         let Ok(raw_path) = CString::new(path.as_os_str().as_encoded_bytes()) else {
-            return Err(Error::PathWithNul { path: path.display().to_string().into() });
+            return Err(Error::Draw(DrawError::PathWithNul { path: path.display().to_string().into() }));
         };
         let guard = self.enter()?;
         // SAFETY: the graph is live and locked; the path is a NUL-terminated string that outlives

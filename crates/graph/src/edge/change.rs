@@ -10,7 +10,7 @@ use smallvec::SmallVec;
 
 use crate::edge::kind_query::Ends;
 use crate::edge_kind::EdgeKind;
-use crate::error::{Error, Result};
+use crate::error::{EdgeError, Error, Result};
 use crate::state::guard::GraphGuard;
 use crate::state::ids::NodeId;
 use crate::state::owners::Owners;
@@ -62,7 +62,7 @@ impl GraphGuard<'_> {
     /// the topological order.
     ///
     /// # Errors
-    /// [`Error::EdgeKind`], [`Error::Cycle`], or the driver's error. Nothing has changed then, or
+    /// [`EdgeError::EdgeKind`](crate::EdgeError::EdgeKind), [`EdgeError::Cycle`](crate::EdgeError::Cycle), or the driver's error. Nothing has changed then, or
     /// the hierarchy is [broken](Error::Broken).
     pub(crate) fn change(&mut self, remove: &[Link], add: &[Link]) -> Result<()> {
         add.iter().try_for_each(|link| self.ensure_possible(link))?;
@@ -86,7 +86,7 @@ impl GraphGuard<'_> {
         }
         let is_kernel = |id| self.record(id).is_none_or(|record| record.node_params.kind().is_kernel());
         if !is_kernel(link.from) || !is_kernel(link.to) {
-            return Err(Error::EdgeKind { kind: link.kind, from: self.name(link.from) });
+            return Err(Error::Edge(EdgeError::EdgeKind { kind: link.kind, from: self.name(link.from) }));
         }
         ensure_kinds(self.driver())
     }

@@ -7,7 +7,7 @@ use cuda_sys::CUresult;
 use super::change::Link;
 use crate::edge::kind_query::Ends;
 use crate::edge_kind::EdgeKind;
-use crate::error::{Error, Result};
+use crate::error::{EdgeError, Error, Result};
 use crate::graph::Graph;
 use crate::graph::node::Node;
 use crate::state::guard::GraphGuard;
@@ -22,11 +22,11 @@ impl Graph {
     /// Calls `cuGraphAddDependencies` (CUDA 10.0).
     ///
     /// # Errors
-    /// - [`Error::Foreign`], if a node is in another graph; [`Error::Removed`], if a node was
+    /// - [`NodeError::Foreign`](crate::NodeError::Foreign), if a node is in another graph; [`NodeError::Removed`](crate::NodeError::Removed), if a node was
     ///   removed.
-    /// - [`Error::SelfEdge`], if both nodes are the same.
-    /// - [`Error::DuplicateEdge`], if the edge exists.
-    /// - [`Error::Cycle`], if the edge closes a cycle.
+    /// - [`EdgeError::SelfEdge`](crate::EdgeError::SelfEdge), if both nodes are the same.
+    /// - [`EdgeError::DuplicateEdge`](crate::EdgeError::DuplicateEdge), if the edge exists.
+    /// - [`EdgeError::Cycle`](crate::EdgeError::Cycle), if the edge closes a cycle.
     /// - The driver's error.
     ///
     /// The graph is unchanged then.
@@ -56,12 +56,12 @@ impl Graph {
     /// Calls `cuGraphAddDependencies` (CUDA 10.0; 12.3 for edges that are not full).
     ///
     /// # Errors
-    /// - [`Error::Foreign`], if a node is in another graph; [`Error::Removed`], if a node was
+    /// - [`NodeError::Foreign`](crate::NodeError::Foreign), if a node is in another graph; [`NodeError::Removed`](crate::NodeError::Removed), if a node was
     ///   removed.
-    /// - [`Error::SelfEdge`], if an edge leads from a node to itself.
-    /// - [`Error::DuplicateEdge`], if an edge exists; [`Error::EdgeTwice`], if it is given twice.
-    /// - [`Error::Cycle`], if the edges close a cycle.
-    /// - [`Error::EdgeKind`], if a kind that only kernels can have is given with another node.
+    /// - [`EdgeError::SelfEdge`](crate::EdgeError::SelfEdge), if an edge leads from a node to itself.
+    /// - [`EdgeError::DuplicateEdge`](crate::EdgeError::DuplicateEdge), if an edge exists; [`EdgeError::EdgeTwice`](crate::EdgeError::EdgeTwice), if it is given twice.
+    /// - [`EdgeError::Cycle`](crate::EdgeError::Cycle), if the edges close a cycle.
+    /// - [`EdgeError::EdgeKind`](crate::EdgeError::EdgeKind), if a kind that only kernels can have is given with another node.
     /// - The driver's error, also for a kind of edge that it is too old for.
     ///
     /// The graph is unchanged then, or [broken](Error::Broken).
@@ -84,10 +84,10 @@ impl Graph {
     /// Calls `cuGraphRemoveDependencies` (CUDA 10.0).
     ///
     /// # Errors
-    /// - [`Error::Foreign`], if a node is in another graph; [`Error::Removed`], if a node was
+    /// - [`NodeError::Foreign`](crate::NodeError::Foreign), if a node is in another graph; [`NodeError::Removed`](crate::NodeError::Removed), if a node was
     ///   removed.
-    /// - [`Error::NoEdge`], if an edge does not exist; [`Error::EdgeTwice`], if it is given twice.
-    /// - [`Error::KeepsAll`], if the graph has memory nodes: the driver removes no edges then.
+    /// - [`EdgeError::NoEdge`](crate::EdgeError::NoEdge), if an edge does not exist; [`EdgeError::EdgeTwice`](crate::EdgeError::EdgeTwice), if it is given twice.
+    /// - [`MemoryError::KeepsAll`](crate::MemoryError::KeepsAll), if the graph has memory nodes: the driver removes no edges then.
     /// - The driver's error.
     ///
     /// The graph is unchanged then, or [broken](Error::Broken).
@@ -113,7 +113,7 @@ impl Graph {
     /// that are not full) once each, after a query.
     ///
     /// # Errors
-    /// [`Error::NoEdge`], if there is no such edge; otherwise as for [`add_edges`](Self::add_edges)
+    /// [`EdgeError::NoEdge`](crate::EdgeError::NoEdge), if there is no such edge; otherwise as for [`add_edges`](Self::add_edges)
     /// and [`remove_edges`](Self::remove_edges).
     pub fn set_edge_kind(&self, from: &Node, to: &Node, kind: EdgeKind) -> Result<()> {
         self.ensure_own(from)?;
@@ -131,7 +131,7 @@ impl Graph {
     fn ensure_ends(&self, from: &Node, to: &Node) -> Result<()> {
         self.ensure_own(from)?;
         self.ensure_own(to)?;
-        if from == to { Err(Error::SelfEdge { node: from.name().into() }) } else { Ok(()) }
+        if from == to { Err(Error::Edge(EdgeError::SelfEdge { node: from.name().into() })) } else { Ok(()) }
     }
 }
 
@@ -181,17 +181,19 @@ impl GraphGuard<'_> {
     fn ensure_once(&self, ends: &[Ends]) -> Result<()> {
         let mut seen = HashSet::with_capacity(ends.len());
         match ends.iter().find(|ends| !seen.insert(**ends)) {
-            Some((from, to)) => Err(Error::EdgeTwice { from: self.name(*from), to: self.name(*to) }),
+            Some((from, to)) => {
+                Err(Error::Edge(EdgeError::EdgeTwice { from: self.name(*from), to: self.name(*to) }))
+            }
             None => Ok(()),
         }
     }
 
     fn duplicate(&self, (from, to): Ends) -> Error {
-        Error::DuplicateEdge { from: self.name(from), to: self.name(to) }
+        Error::Edge(EdgeError::DuplicateEdge { from: self.name(from), to: self.name(to) })
     }
 
     pub(crate) fn no_edge(&self, (from, to): Ends) -> Error {
-        Error::NoEdge { from: self.name(from), to: self.name(to) }
+        Error::Edge(EdgeError::NoEdge { from: self.name(from), to: self.name(to) })
     }
 }
 

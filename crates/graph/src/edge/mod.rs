@@ -32,7 +32,7 @@ pub(crate) mod query;
 pub(crate) mod remove;
 
 use crate::edge_kind::EdgeKind;
-use crate::error::{Error, Result};
+use crate::error::{Error, NodeError, Result};
 use crate::graph::Graph;
 use crate::graph::node::Node;
 use crate::node_kind::NodeKind;
@@ -59,7 +59,11 @@ type IdAndKind = (NodeId, NodeKind);
 
 impl Graph {
     fn ensure_own(&self, node: &Node) -> Result<()> {
-        if node.graph() == self { Ok(()) } else { Err(Error::Foreign { node: node.name().into() }) }
+        if node.graph() == self {
+            Ok(())
+        } else {
+            Err(Error::Node(NodeError::Foreign { node: node.name().into() }))
+        }
     }
 
     fn node(&self, (id, kind): IdAndKind) -> Node {
@@ -76,7 +80,9 @@ impl GraphGuard<'_> {
     /// The error for a removed node.
     pub(crate) fn removed(&self, id: NodeId) -> Error {
         let known = self.removed.find(id);
-        Error::Removed { node: known.unwrap_or_else(|| format!("node#{}", id.number).into()) }
+        Error::Node(NodeError::Removed {
+            node: known.unwrap_or_else(|| format!("node#{}", id.number).into()),
+        })
     }
 
     /// The name of an existing node.

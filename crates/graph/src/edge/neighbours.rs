@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::change::Link;
 use super::query::Way;
 use crate::edge_kind::EdgeKind;
-use crate::error::{Error, Result};
+use crate::error::{EdgeError, Error, Result};
 use crate::graph::node::Node;
 use crate::state::ids::NodeId;
 
@@ -30,7 +30,7 @@ impl Node {
     /// that are not full).
     ///
     /// # Errors
-    /// [`Error::EdgeTwice`], if a node is given with two kinds of edges; otherwise as for
+    /// [`EdgeError::EdgeTwice`](crate::EdgeError::EdgeTwice), if a node is given with two kinds of edges; otherwise as for
     /// [`Graph::add_edges`](crate::Graph::add_edges) and
     /// [`Graph::remove_edges`](crate::Graph::remove_edges). The graph is unchanged then, or
     /// [broken](Error::Broken). (If edges had to be removed and added again meanwhile, their order
@@ -57,7 +57,7 @@ impl Node {
         for &(node, _) in edges {
             self.graph().ensure_own(node)?;
             if node == self {
-                return Err(Error::SelfEdge { node: self.name().into() });
+                return Err(Error::Edge(EdgeError::SelfEdge { node: self.name().into() }));
             }
         }
         let mut guard = self.graph().enter()?;
@@ -72,7 +72,10 @@ impl Node {
                 Some(before) if before == kind => {}
                 Some(_) => {
                     let (from, to) = ends(id);
-                    return Err(Error::EdgeTwice { from: guard.name(from), to: guard.name(to) });
+                    return Err(Error::Edge(EdgeError::EdgeTwice {
+                        from: guard.name(from),
+                        to: guard.name(to),
+                    }));
                 }
             }
         }

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use super::change::Link;
 use super::query::Way;
-use crate::error::{Error, Result};
+use crate::error::{EdgeError, Error, InteropError, Result};
 use crate::state::guard::GraphGuard;
 use crate::state::ids::NodeId;
 use crate::toposort::{self, Index, Neighbours, Verdict};
@@ -19,7 +19,7 @@ impl GraphGuard<'_> {
     /// The new labels after some edges are removed and others added.
     ///
     /// # Errors
-    /// [`Error::Cycle`], if the new edges close a cycle.
+    /// [`EdgeError::Cycle`](crate::EdgeError::Cycle), if the new edges close a cycle.
     pub(crate) fn plan(&mut self, remove: &[Link], add: &[Link]) -> Result<Labels> {
         let pairs: Vec<_> = add.iter().map(|link| (link.from.index, link.to.index)).collect();
         self.admit(remove, &pairs).map(|(labels, _)| labels)
@@ -53,7 +53,7 @@ impl GraphGuard<'_> {
                 Verdict::Fits(labels) => return Ok((labels, newest)),
                 Verdict::Cycle(path) => {
                     let path = path.into_iter().map(|index| self.name_at(index)).collect();
-                    return Err(Error::Cycle { path });
+                    return Err(Error::Edge(EdgeError::Cycle { path }));
                 }
             }
         }
@@ -79,7 +79,11 @@ impl View<'_, '_> {
         if node == NEW {
             return Ok(Vec::new());
         }
-        let raw = self.guard.at(node).map(|record| record.raw.0).ok_or(Error::UnknownNode { raw: 0 })?;
+        let raw = self
+            .guard
+            .at(node)
+            .map(|record| record.raw.0)
+            .ok_or(Error::Interop(InteropError::UnknownNode { raw: 0 }))?;
         let neighbours = self.guard.neighbours(raw, way)?;
         let mut indices = Vec::with_capacity(neighbours.len());
         for (raw, _) in neighbours {

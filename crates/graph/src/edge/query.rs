@@ -10,7 +10,7 @@ use smallvec::SmallVec;
 
 use super::{Edge, IdAndKind};
 use crate::edge_kind::EdgeKind;
-use crate::error::{Error, Result};
+use crate::error::{Error, InteropError, Result};
 use crate::graph::Graph;
 use crate::graph::node::Node;
 use crate::state::guard::GraphGuard;
@@ -37,7 +37,7 @@ impl Graph {
     /// Calls `cuGraphGetNodes` (CUDA 10.0).
     ///
     /// # Errors
-    /// The driver's error, or [`Error::UnknownNode`], if other code added a node.
+    /// The driver's error, or [`InteropError::UnknownNode`](crate::InteropError::UnknownNode), if other code added a node.
     #[doc(alias = "cuGraphGetNodes")]
     #[doc(alias = "cudaGraphGetNodes")]
     pub fn nodes(&self) -> Result<Vec<Node>> {
@@ -54,7 +54,7 @@ impl Graph {
     /// Calls `cuGraphGetEdges` (CUDA 10.0; 12.3 for edges that are not full).
     ///
     /// # Errors
-    /// The driver's error, or [`Error::UnknownNode`], if other code added a node.
+    /// The driver's error, or [`InteropError::UnknownNode`](crate::InteropError::UnknownNode), if other code added a node.
     #[doc(alias = "cuGraphGetEdges")]
     #[doc(alias = "cudaGraphGetEdges")]
     pub fn edges(&self) -> Result<Vec<Edge>> {
@@ -88,7 +88,7 @@ impl Graph {
     /// edges that are not full).
     ///
     /// # Errors
-    /// [`Error::Foreign`], if a node is in another graph; [`Error::Removed`], if a node was
+    /// [`NodeError::Foreign`](crate::NodeError::Foreign), if a node is in another graph; [`NodeError::Removed`](crate::NodeError::Removed), if a node was
     /// removed; or the driver's error.
     pub fn edge_kind(&self, from: &Node, to: &Node) -> Result<Option<EdgeKind>> {
         self.ensure_own(from)?;
@@ -105,7 +105,7 @@ impl Node {
     /// Calls `cuGraphNodeGetDependencies` (CUDA 10.0; 12.3 for edges that are not full).
     ///
     /// # Errors
-    /// [`Error::Removed`], if the node was removed; or the driver's error.
+    /// [`NodeError::Removed`](crate::NodeError::Removed), if the node was removed; or the driver's error.
     #[doc(alias = "cuGraphNodeGetDependencies")]
     #[doc(alias = "cudaGraphNodeGetDependencies")]
     pub fn predecessors(&self) -> Result<Vec<Node>> {
@@ -118,7 +118,7 @@ impl Node {
     /// Calls `cuGraphNodeGetDependentNodes` (CUDA 10.0; 12.3 for edges that are not full).
     ///
     /// # Errors
-    /// [`Error::Removed`], if the node was removed; or the driver's error.
+    /// [`NodeError::Removed`](crate::NodeError::Removed), if the node was removed; or the driver's error.
     #[doc(alias = "cuGraphNodeGetDependentNodes")]
     #[doc(alias = "cudaGraphNodeGetDependentNodes")]
     pub fn successors(&self) -> Result<Vec<Node>> {
@@ -131,7 +131,7 @@ impl Node {
     /// Calls `cuGraphNodeGetDependencies` (CUDA 10.0; 12.3 for edges that are not full).
     ///
     /// # Errors
-    /// [`Error::Removed`], if the node was removed; or the driver's error.
+    /// [`NodeError::Removed`](crate::NodeError::Removed), if the node was removed; or the driver's error.
     #[doc(alias = "cuGraphNodeGetDependencies")]
     #[doc(alias = "cudaGraphNodeGetDependencies")]
     pub fn in_edges(&self) -> Result<Vec<Edge>> {
@@ -145,7 +145,7 @@ impl Node {
     /// Calls `cuGraphNodeGetDependentNodes` (CUDA 10.0; 12.3 for edges that are not full).
     ///
     /// # Errors
-    /// [`Error::Removed`], if the node was removed; or the driver's error.
+    /// [`NodeError::Removed`](crate::NodeError::Removed), if the node was removed; or the driver's error.
     #[doc(alias = "cuGraphNodeGetDependentNodes")]
     #[doc(alias = "cudaGraphNodeGetDependentNodes")]
     pub fn out_edges(&self) -> Result<Vec<Edge>> {
@@ -170,7 +170,7 @@ impl GraphGuard<'_> {
     pub(crate) fn node_of_raw(&mut self, raw: CUgraphNode) -> Result<IdAndKind> {
         let index = self.index(raw)?;
         let found = self.at(index).and_then(|record| Some((self.id(index)?, record.node_params.kind())));
-        found.ok_or(Error::UnknownNode { raw: raw.addr() })
+        found.ok_or(Error::Interop(InteropError::UnknownNode { raw: raw.addr() }))
     }
 
     /// The edges of a live graph: one of the hierarchy, or one that no other thread knows.

@@ -57,7 +57,7 @@ use cuda_handles::GraphExecHandle;
 use cuda_handles::internal::ExecEnd;
 use cuda_sys::CUresult;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, ExecError, Result};
 use crate::graph::Graph;
 use crate::state::guard::GraphGuard;
 
@@ -80,11 +80,11 @@ impl GraphGuard<'_> {
 pub(crate) fn after_deferred<R>(graph: &Graph, attempt: impl Fn() -> Result<R>) -> Result<R> {
     let outcome = attempt();
     match &outcome {
-        Err(Error::OneExecutable { .. }) => {
+        Err(Error::Exec(ExecError::OneExecutable { .. })) => {
             let executable = graph.enter()?.executable.clone();
             GraphExecHandle::destroy_deferred(graph.context(), &executable)?;
         }
-        Err(Error::Instantiate(error))
+        Err(Error::Exec(ExecError::Instantiate(error)))
             if error.code == CUresult::CUDA_ERROR_OUT_OF_MEMORY
                 && GraphExecHandle::destroy_all_deferred() => {}
         Ok(_) | Err(_) => return outcome,

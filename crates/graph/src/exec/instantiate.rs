@@ -10,7 +10,7 @@ use cuda_sys::{CUDA_GRAPH_INSTANTIATE_PARAMS, CUgraph, CUgraphExec, CUgraphNode,
 
 use crate::error::instantiate::InstantiateError;
 use crate::error::wrong_context::ensure_of_graph;
-use crate::error::{Error, Result};
+use crate::error::{Error, ExecError, Result};
 use crate::exec::GraphExec;
 use crate::exec::destroy::after_deferred;
 use crate::exec::launch::{LaunchState, uncaptured};
@@ -54,18 +54,18 @@ impl Graph {
     /// Calls `cuGraphInstantiateWithParams` (CUDA 12.0) and the user object calls (CUDA 11.3).
     ///
     /// # Errors
-    /// - [`Error::OneExecutable`]: the graph can have one executable, and has it.
+    /// - [`ExecError::OneExecutable`](crate::ExecError::OneExecutable): the graph can have one executable, and has it.
     /// - [`StillRunning`](cuda_handles::Error::StillRunning): the previous executable was dropped,
     ///   and a stream, which the error names, still has work. Synchronise the stream, or
     ///   [drain](cuda_handles::reaper::drain).
-    /// - [`Error::MemoryOrder`]: a node uses memory of the graph before its allocation or after its
+    /// - [`MemoryError::MemoryOrder`](crate::MemoryError::MemoryOrder): a node uses memory of the graph before its allocation or after its
     ///   free.
-    /// - [`Error::UnusedCondition`]: a condition has no node.
-    /// - [`Error::NeedsHost`]: the driver has no node for a loop or branch; see
+    /// - [`ConditionError::UnusedCondition`](crate::ConditionError::UnusedCondition): a condition has no node.
+    /// - [`LoopError::NeedsHost`](crate::LoopError::NeedsHost): the driver has no node for a loop or branch; see
     ///   [`instantiate_with_fallback`](Self::instantiate_with_fallback).
-    /// - [`Error::Unsound`]: other code made a structure that no driver takes. The driver is not
+    /// - [`ExecError::Unsound`](crate::ExecError::Unsound): other code made a structure that no driver takes. The driver is not
     ///   asked.
-    /// - [`Error::Instantiate`]: the driver refuses the graph, with its reason, the node if it
+    /// - [`ExecError::Instantiate`](crate::ExecError::Instantiate): the driver refuses the graph, with its reason, the node if it
     ///   reports one, and what [`check`](Self::check) finds in the structure.
     /// - The driver fails to take the user object off the graph again. There is no executable then,
     ///   and what the nodes use now lives as long as the graph.
@@ -84,7 +84,7 @@ impl Graph {
     ///
     /// # Errors
     /// As [`instantiate`](Self::instantiate). The stream of the upload is of another context, or is
-    /// capturing. [`Error::DeviceLaunch`]: a node, which the error names, cannot be in a graph that
+    /// capturing. [`ExecError::DeviceLaunch`](crate::ExecError::DeviceLaunch): a node, which the error names, cannot be in a graph that
     /// kernels launch.
     #[doc(alias = "cuGraphInstantiateWithParams")]
     #[doc(alias = "cudaGraphInstantiateWithFlags")]
@@ -170,7 +170,7 @@ impl GraphGuard<'_> {
             return Ok(());
         }
         let findings = sentences(&self.unsound(graph)?);
-        if findings.is_empty() { Ok(()) } else { Err(Error::Unsound { findings }) }
+        if findings.is_empty() { Ok(()) } else { Err(Error::Exec(ExecError::Unsound { findings })) }
     }
 
     /// A token that lives as long as the executable about to be made, if the graph can have one at
@@ -178,7 +178,9 @@ impl GraphGuard<'_> {
     pub(crate) fn single(&self) -> Result<Option<Arc<()>>> {
         match self.single_by() {
             None => Ok(None),
-            Some(of) if self.executable.strong_count() > 0 => Err(Error::OneExecutable { of }),
+            Some(of) if self.executable.strong_count() > 0 => {
+                Err(Error::Exec(ExecError::OneExecutable { of }))
+            }
             Some(_) => Ok(Some(Arc::default())),
         }
     }
@@ -230,7 +232,7 @@ pub(crate) fn instantiate(
 impl GraphGuard<'_> {
     /// Refuses what the driver would refuse in a graph that kernels launch, with a better reason.
     fn fit_for_device_launch(&self, options: &InstantiateOptions) -> Result<()> {
-        let refused = |node, why| Err(Error::DeviceLaunch { node, why });
+        let refused = |node, why| Err(Error::Exec(ExecError::DeviceLaunch { node, why }));
         if options.is_auto_free() {
             return refused(None, "it cannot free memory at a launch");
         }
@@ -267,14 +269,14 @@ impl GraphGuard<'_> {
                 // The graph has an executable of other code, or one that the driver failed to
                 // destroy.
                 if let (CUresult::CUDA_ERROR_NOT_SUPPORTED, Some(of)) = (code, self.single_by()) {
-                    return Error::OneExecutable { of };
+                    return Error::Exec(ExecError::OneExecutable { of });
                 }
-                Error::Instantiate(Box::new(InstantiateError {
+                Error::Exec(ExecError::Instantiate(Box::new(InstantiateError {
                     code,
                     result: params.result_out,
                     node,
                     findings,
-                }))
+                })))
             }
             // A lost context, for example, is no fault of the graph.
             Err(other) => other,

@@ -14,8 +14,8 @@ impl Node {
     /// [adopted](crate::Graph::from_raw) and does not retain yet what its nodes use.
     ///
     /// # Errors
-    /// [`Error::Removed`](crate::Error::Removed), if the node was removed;
-    /// [`Error::GraphMoved`](crate::Error::GraphMoved), if its graph was moved; or the driver's
+    /// [`NodeError::Removed`](crate::NodeError::Removed), if the node was removed;
+    /// [`NodeError::GraphMoved`](crate::NodeError::GraphMoved), if its graph was moved; or the driver's
     /// error, where the driver is called. The owner is not kept then.
     pub fn keep(&self, owner: impl Into<Owner>) -> Result<()> {
         // Declared before the guard, so that an owner that is not kept is dropped after the lock.

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use cuda_handles::internal::{Lock, Rank};
 use cuda_handles::{Context, Error as HandleError, GraphHandle, Owner};
 
-use crate::error::{Error, Result};
+use crate::error::{EmbedError, Error, NodeError, Result};
 use crate::node_name::NodeName;
 use crate::state::GraphState;
 use crate::state::guard::{GraphGuard, GuardPair};
@@ -107,7 +107,7 @@ impl Graph {
     pub(crate) fn exists(&self) -> Result<bool> {
         match self.look() {
             Ok(guard) => Ok(guard.facts(self.subgraph).is_some()),
-            Err(Error::GraphMoved) => Ok(false),
+            Err(Error::Node(NodeError::GraphMoved)) => Ok(false),
             Err(error) => Err(error),
         }
     }
@@ -121,8 +121,8 @@ impl Graph {
     /// error says that instead.
     pub(crate) fn refuse_embedded(&self, what: &'static str) -> Error {
         match self.look() {
-            Ok(guard) if guard.facts(self.subgraph).is_none() => Error::GraphRemoved,
-            Ok(_) => Error::Embedded { what },
+            Ok(guard) if guard.facts(self.subgraph).is_none() => Error::Node(NodeError::GraphRemoved),
+            Ok(_) => Error::Embed(EmbedError::Embedded { what }),
             Err(error) => error,
         }
     }
@@ -185,7 +185,7 @@ impl Graph {
         let owner = owner.into();
         match self.look() {
             Ok(mut guard) => drop(guard.keep(self.subgraph, &owner)),
-            Err(Error::GraphMoved | Error::Handles(HandleError::Forked)) => {}
+            Err(Error::Node(NodeError::GraphMoved) | Error::Handles(HandleError::Forked)) => {}
             Err(_) => for_good(owner),
         }
     }

@@ -4,7 +4,7 @@ use core::fmt;
 
 use cuda_sys::{CUgraphNodeParams, Call};
 
-use crate::error::{Error, Result};
+use crate::error::{Error, NodeError, Result};
 use crate::graph::Graph;
 use crate::node_kind::NodeKind;
 use crate::node_name::NodeName;
@@ -75,7 +75,7 @@ impl Node {
     /// for a node whose [kind](Self::kind) says everything.
     ///
     /// # Errors
-    /// [`Error::Removed`], if the node was removed.
+    /// [`NodeError::Removed`](crate::NodeError::Removed), if the node was removed.
     pub fn describe(&self) -> Result<String> {
         self.node_params().map(|node_params| node_params.summary())
     }
@@ -151,7 +151,7 @@ impl Node {
     /// The error of using the node after its removal.
     pub(crate) fn removed(&self) -> Error {
         let known = self.graph.name_of_removed(self.id);
-        Error::Removed { node: known.unwrap_or_else(|| self.default_name().into()) }
+        Error::Node(NodeError::Removed { node: known.unwrap_or_else(|| self.default_name().into()) })
     }
 
     /// A copy of the parameters in the node's record.

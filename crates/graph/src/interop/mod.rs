@@ -26,7 +26,7 @@ use cuda_handles::{Context, GraphExecHandle, GraphHandle, Owner, WrongContext};
 use cuda_sys::{CUgraph, CUgraphNode};
 
 use crate::error::wrong_context::ensure;
-use crate::error::{Error, Result};
+use crate::error::{Error, InteropError, NodeError, Result};
 use crate::graph::Graph;
 use crate::graph::node::Node;
 use crate::interop::raw_handle_map::{find_graph, register_adopted};
@@ -43,8 +43,8 @@ impl Graph {
     /// overlap with other calls on it or on a graph around it, including calls of this library.
     ///
     /// # Errors
-    /// [`Error::GraphRemoved`], if the graph has gone with the node that it was embedded in;
-    /// [`Error::GraphMoved`], if it was moved; or the context is lost.
+    /// [`NodeError::GraphRemoved`](crate::NodeError::GraphRemoved), if the graph has gone with the node that it was embedded in;
+    /// [`NodeError::GraphMoved`](crate::NodeError::GraphMoved), if it was moved; or the context is lost.
     #[doc(alias = "CUgraph")]
     #[doc(alias = "cudaGraph_t")]
     pub fn as_raw(&self) -> Result<CUgraph> {
@@ -83,7 +83,7 @@ impl Graph {
     /// `cuGraphRetainUserObject` (CUDA 11.3).
     ///
     /// # Errors
-    /// [`Error::NeedsHost`], if the graph has a loop or branch for which the driver has no node; or
+    /// [`LoopError::NeedsHost`](crate::LoopError::NeedsHost), if the graph has a loop or branch for which the driver has no node; or
     /// the driver's error. The graph is not lent then.
     #[doc(alias = "cuGraphRetainUserObject")]
     #[doc(alias = "cudaGraphRetainUserObject")]
@@ -112,7 +112,7 @@ impl Graph {
     ///
     /// An adopted graph is a snapshot. Other code does not change the graph while a handle of it
     /// lives. If it is to change the graph, drop all handles first, and adopt the graph again
-    /// afterwards. A query that meets a node which was not read fails with [`Error::UnknownNode`].
+    /// afterwards. A query that meets a node which was not read fails with [`InteropError::UnknownNode`](crate::InteropError::UnknownNode).
     ///
     /// Each node becomes a [`Node`] of its type if the driver describes it in full, and of the kind
     /// [`Other`](crate::NodeKind::Other) if not. Conditional nodes are described from CUDA 13.2 on.
@@ -127,7 +127,7 @@ impl Graph {
     /// A driver does not tell whether a graph is embedded in a node. Therefore adopt the outer
     /// graph first: then the result for the inner graph is the
     /// [embedded](crate::ChildGraphNode::embedded) graph. A graph that was adopted alone counts as
-    /// a root graph, and adopting the graph around it fails with [`Error::AdoptedAlone`] until
+    /// a root graph, and adopting the graph around it fails with [`InteropError::AdoptedAlone`](crate::InteropError::AdoptedAlone) until
     /// every handle of the inner graph is dropped.
     ///
     /// # Safety
@@ -144,7 +144,7 @@ impl Graph {
     ///
     /// # Errors
     /// [`WrongContext`](cuda_handles::WrongContext), if the graph is known here and of another
-    /// context; [`Error::AdoptedAlone`]; or the driver's error.
+    /// context; [`InteropError::AdoptedAlone`](crate::InteropError::AdoptedAlone); or the driver's error.
     #[doc(alias = "adopt")]
     pub unsafe fn from_raw(context: &Context, raw: CUgraph) -> Result<Self> {
         // SAFETY: as the caller promises.
@@ -178,7 +178,7 @@ impl Graph {
     ///   clones of it.
     ///
     /// # Errors
-    /// [`Error::KnownAlready`], if a handle of the graph exists here; [`Error::AdoptedAlone`], if a
+    /// [`InteropError::KnownAlready`](crate::InteropError::KnownAlready), if a handle of the graph exists here; [`InteropError::AdoptedAlone`](crate::InteropError::AdoptedAlone), if a
     /// graph embedded in it was adopted before; or the driver's error. The graph is not taken over
     /// then.
     #[doc(alias = "cuGraphDestroy")]
@@ -188,7 +188,7 @@ impl Graph {
         // SAFETY: as the caller promises.
         let existing = unsafe { GraphHandle::from_raw(context, raw) }?;
         if existing.is_owned() || find_graph(&existing)?.is_some() {
-            return Err(Error::KnownAlready { raw: raw.addr() });
+            return Err(Error::Interop(InteropError::KnownAlready { raw: raw.addr() }));
         }
         // SAFETY: as the caller promises.
         let handle = unsafe { GraphHandle::from_raw_owned(context, raw) };
@@ -221,7 +221,7 @@ impl Graph {
             match graph.complete_adoption(&keep) {
                 // The graph was moved or removed after it was found. The map of raw handles knows
                 // by now, so look it up again.
-                Err(Error::GraphMoved | Error::GraphRemoved) => {}
+                Err(Error::Node(NodeError::GraphMoved) | Error::Node(NodeError::GraphRemoved)) => {}
                 result => return result.map(|()| graph),
             }
         }
@@ -272,7 +272,7 @@ impl Node {
     /// The driver's node, for calls that only read it; see [`Graph::as_raw`].
     ///
     /// # Errors
-    /// [`Error::Removed`], if the node was removed; [`Error::GraphMoved`], if its graph was moved;
+    /// [`NodeError::Removed`](crate::NodeError::Removed), if the node was removed; [`NodeError::GraphMoved`](crate::NodeError::GraphMoved), if its graph was moved;
     /// or the context is lost.
     #[doc(alias = "CUgraphNode")]
     #[doc(alias = "cudaGraphNode_t")]

@@ -10,7 +10,7 @@ use cuda_sys::{CUgraph, CUgraphNode, CUgraphNodeType};
 use smallvec::SmallVec;
 
 use crate::edge_kind::EdgeKind;
-use crate::error::{Error, Result};
+use crate::error::{Error, InteropError, NodeError, Result};
 use crate::state::guard::GraphGuard;
 use crate::state::ids::{NodeId, SubgraphId};
 use crate::state::owners::Owners;
@@ -51,7 +51,7 @@ impl GraphGuard<'_> {
     /// The index of the record of a raw node of the graph.
     ///
     /// # Errors
-    /// [`Error::UnknownNode`], if other code added the node after the graph was read.
+    /// [`InteropError::UnknownNode`](crate::InteropError::UnknownNode), if other code added the node after the graph was read.
     #[inline]
     pub(crate) fn index(&mut self, raw: CUgraphNode) -> Result<Index> {
         self.index_in(self.subgraph(), raw)
@@ -62,7 +62,7 @@ impl GraphGuard<'_> {
     pub(crate) fn index_in(&mut self, subgraph: SubgraphId, raw: CUgraphNode) -> Result<Index> {
         let found = self.find(raw);
         let is_in = |index: &Index| self.at(*index).is_some_and(|record| record.within == subgraph);
-        found.filter(is_in).ok_or(Error::UnknownNode { raw: raw.addr() })
+        found.filter(is_in).ok_or(Error::Interop(InteropError::UnknownNode { raw: raw.addr() }))
     }
 
     /// Enters all nodes of a graph that has no records, and of the graphs embedded in it. On
@@ -126,7 +126,7 @@ impl GraphGuard<'_> {
                 Place::Known(subgraph) => subgraph,
                 Place::In(graph, node, inner) => {
                     let found = subgraphs.get(&(graph, node)).and_then(|inside| inside.get(inner));
-                    found.copied().ok_or(Error::GraphRemoved)?
+                    found.copied().ok_or(Error::Node(NodeError::GraphRemoved))?
                 }
             };
             self.reserve_many(subgraph, graph.nodes.len());
@@ -156,7 +156,7 @@ impl GraphGuard<'_> {
             Some(alone) => {
                 // They have no records and keep nothing yet.
                 new.into_iter().for_each(|subgraph| drop(self.take_contents(subgraph)));
-                Err(Error::AdoptedAlone { raw: alone.addr() })
+                Err(Error::Interop(InteropError::AdoptedAlone { raw: alone.addr() }))
             }
         }
     }

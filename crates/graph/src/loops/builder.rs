@@ -8,7 +8,7 @@ use super::handle::{Deciders, name_deciders};
 use crate::build::frontier::Frontier;
 use crate::condition::Condition;
 use crate::edge_kind::EdgeKind;
-use crate::error::{Error, Result};
+use crate::error::{Error, LoopError, NodeError, Result};
 use crate::graph::Graph;
 use crate::graph::node::Node;
 use crate::state::guard::GraphGuard;
@@ -88,7 +88,7 @@ impl<'g> ConditionalBuilder<'g> {
         match (gone, &self.node) {
             (None, Some(node)) => Ok(node),
             (Some(gone), _) => Err(gone.removed()),
-            (None, None) => Err(Error::GraphRemoved),
+            (None, None) => Err(Error::Node(NodeError::GraphRemoved)),
         }
     }
 
@@ -118,7 +118,7 @@ impl<'g> ConditionalBuilder<'g> {
             Err(FillError::Here(error)) => Err(self.give_up(error).into()),
             Err(FillError::Closure(error)) => match self.undo() {
                 Ok(()) => Err(error),
-                Err(undo) => Err(self.broken(Error::NotFilled, undo).into()),
+                Err(undo) => Err(self.broken(Error::Loop(LoopError::NotFilled), undo).into()),
             },
         }
     }
@@ -182,7 +182,7 @@ impl Drop for ConditionalBuilder<'_> {
     fn drop(&mut self) {
         if !self.is_done {
             // The closure's panic continues. If the graph breaks here, its next use says so.
-            let _said_later = self.give_up(Error::NotFilled);
+            let _said_later = self.give_up(Error::Loop(LoopError::NotFilled));
         }
     }
 }

@@ -24,7 +24,7 @@ use builder::{ConditionalBuilder, FillError};
 use decider::{Decider, RoundCounter};
 
 use crate::build::frontier::Frontier;
-use crate::error::{Error, Result};
+use crate::error::{Error, LoopError, Result};
 use crate::graph::Graph;
 use crate::node::{IfElseNode, IfNode, WhileNode};
 use crate::state::loop_control::DecisionPoint;
@@ -72,11 +72,11 @@ impl Frontier<'_> {
     ///
     /// With an older driver the loop can be built all the same, as an empty node with a graph of
     /// its own (`cuGraphCreate`). The host can [run it](Graph::instantiate_with_fallback);
-    /// everything else refuses it ([`Error::NeedsHost`]).
+    /// everything else refuses it ([`LoopError::NeedsHost`](crate::LoopError::NeedsHost)).
     ///
     /// # Errors
     /// - The closure fails.
-    /// - [`Error::NothingToTest`]: the memory has no elements. Or it is of another context.
+    /// - [`LoopError::NothingToTest`](crate::LoopError::NothingToTest): the memory has no elements. Or it is of another context.
     /// - [`Error::TooOld`]: the driver lacks the node, and other code has the graph.
     /// - The frontier has edges other than full ones, or the closure has removed the loop.
     /// - The driver fails.
@@ -84,7 +84,7 @@ impl Frontier<'_> {
     /// Whatever fails, everything added here is removed again, also if the closure panics; what the
     /// closure has done elsewhere stays. The condition is kept for the next ready-made loop or
     /// branch of the graph, as the driver cannot destroy conditions. Until it is used, the graph
-    /// cannot be instantiated ([`Error::UnusedCondition`]).
+    /// cannot be instantiated ([`ConditionError::UnusedCondition`](crate::ConditionError::UnusedCondition)).
     #[doc(alias = "cuGraphAddNode")]
     #[doc(alias = "CU_GRAPH_COND_TYPE_WHILE")]
     #[doc(alias = "cudaGraphCondTypeWhile")]
@@ -101,7 +101,7 @@ impl Frontier<'_> {
     /// see [`while_loop`](Self::while_loop). It suits a number that the body itself computes.
     ///
     /// # Errors
-    /// As for [`while_loop`](Self::while_loop). [`Error::NoRounds`]: the limit is 0 rounds, but
+    /// As for [`while_loop`](Self::while_loop). [`LoopError::NoRounds`](crate::LoopError::NoRounds): the limit is 0 rounds, but
     /// there is at least one.
     #[doc(alias = "cuGraphAddNode")]
     #[doc(alias = "CU_GRAPH_COND_TYPE_WHILE")]
@@ -203,7 +203,7 @@ impl Frontier<'_> {
         fill: impl FnOnce(&LoopBody) -> Result<R, E>,
     ) -> Result<Loop<R>, E> {
         if point == DecisionPoint::BeforeDoWhile && limit == 0 {
-            return Err(Error::NoRounds.into());
+            return Err(Error::Loop(LoopError::NoRounds).into());
         }
         let decider = Decider::of(self.graph(), test, self.needs_placeholder(ConditionalKind::While)?)?;
         let rounds = self.graph().context().alloc_blocking::<u64>(1).map_err(Error::from)?;

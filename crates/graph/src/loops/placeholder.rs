@@ -7,7 +7,7 @@ use cuda_sys::CUgraphNodeType;
 use crate::build::frontier::Frontier;
 use crate::build::insertion::NewNode;
 use crate::condition::ensure_conditionals;
-use crate::error::{Error, Result};
+use crate::error::{Error, LoopError, Result};
 use crate::graph::node::Node;
 use crate::node_kind::NodeKind;
 use crate::state::AddedNode;
@@ -115,7 +115,7 @@ impl GraphGuard<'_> {
         match lacking {
             Some((id, Error::TooOld(old))) => {
                 let (needs, found) = (old.feature.since(), old.found);
-                Err(Error::NeedsHost { node: self.name(id), needs, found })
+                Err(Error::Loop(LoopError::NeedsHost { node: self.name(id), needs, found }))
             }
             Some((_, error)) => Err(error),
             None => Ok(()),
@@ -125,7 +125,7 @@ impl GraphGuard<'_> {
     /// Refuses a node with a condition in a body of a placeholder.
     pub(crate) fn ensure_no_placeholder_around(&self, subgraph: SubgraphId, kind: NodeKind) -> Result<()> {
         match self.enclosing_placeholder(subgraph) {
-            Some(around) => Err(Error::HostDecides { kind, node: self.name(around) }),
+            Some(around) => Err(Error::Loop(LoopError::HostDecides { kind, node: self.name(around) })),
             None => Ok(()),
         }
     }

@@ -5,7 +5,7 @@ use cuda_launch::Params;
 use cuda_launch::internal::Memory;
 
 use crate::error::wrong_context::ensure_memory;
-use crate::error::{Error, Result};
+use crate::error::{Error, LoopError, Result};
 use crate::state::loop_control::HostPredicate;
 
 mod sealed {
@@ -233,7 +233,7 @@ impl<'m> Test<'m> {
 
     /// Repeats a loop while the test holds, but at most `rounds` times each time it is entered.
     /// With 0 there is no round; a [`do_while_loop`](crate::Frontier::do_while_loop), which has at
-    /// least one, refuses that ([`Error::NoRounds`]).
+    /// least one, refuses that ([`LoopError::NoRounds`](crate::LoopError::NoRounds)).
     pub fn limit(self, rounds: u64) -> Repeat<'m> {
         Repeat { test: self, limit: rounds }
     }
@@ -246,7 +246,7 @@ impl<'m> Test<'m> {
     /// Refuses memory of another context, and empty memory.
     pub(super) fn check(&self, context: &Context) -> Result<()> {
         if self.operands.is_empty() {
-            return Err(Error::NothingToTest);
+            return Err(Error::Loop(LoopError::NothingToTest));
         }
         const WHAT: &str = "the memory that a loop or branch tests";
         ensure_memory(context, self.operands.context(), WHAT, WrongContext::MEMORY)

@@ -4,7 +4,7 @@ use cuda_handles::internal::{Lock, Rank};
 use cuda_handles::{Context, Device};
 
 use crate::alloc_options::{AllocOptions, AllocPlace};
-use crate::error::{Error, Result};
+use crate::error::{Error, MemoryError, Result};
 
 /// Totals queried so far. They do not change, and adding an allocation node is to cost one call.
 static TOTALS: Lock<Vec<(Device, usize)>> = Lock::new(Rank::DeviceLimits, Vec::new());
@@ -21,7 +21,11 @@ impl AllocOptions {
         context.ensure_usable()?;
         let total = total(device)?;
         let device = device.ordinal();
-        if bytes > total { Err(Error::LargerThanDevice { bytes, device, total }) } else { Ok(()) }
+        if bytes > total {
+            Err(Error::Memory(MemoryError::LargerThanDevice { bytes, device, total }))
+        } else {
+            Ok(())
+        }
     }
 }
 

@@ -7,7 +7,7 @@ use cuda_sys::CUgraphNode;
 
 use crate::edge_kind::EdgeKind;
 use crate::error::memory_order::{Disorder, MemoryOrder};
-use crate::error::{Error, Result};
+use crate::error::{Error, MemoryError, Result};
 use crate::memory::ends_before::{Dependency, ends_before};
 use crate::state::guard::GraphGuard;
 use crate::state::ids::{NodeId, SubgraphId};
@@ -107,7 +107,7 @@ impl GraphGuard<'_> {
         const SHOWN: usize = 8;
         let more = found.len().saturating_sub(SHOWN);
         let found = found.iter().take(SHOWN).map(|finding| self.named(finding)).collect();
-        Err(Error::MemoryOrder { found, more })
+        Err(Error::Memory(MemoryError::MemoryOrder { found, more }))
     }
 
     /// All uses of the memory of allocation nodes.

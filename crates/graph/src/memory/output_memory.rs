@@ -5,7 +5,7 @@ use std::sync::Arc;
 use cuda_handles::internal::graph_memory;
 use cuda_handles::{Allocation, Buffer, Stream};
 
-use crate::error::{Error, Result};
+use crate::error::{Error, MemoryError, Result};
 use crate::state::guard::GraphGuard;
 use crate::state::params::NodeParams;
 
@@ -59,7 +59,9 @@ impl OutputMemory {
         let memory: Vec<&Arc<Allocation>> = self.memory.iter().collect();
         match graph_memory::make_ready(&memory, stream, self.frees)? {
             None => Ok(()),
-            Some(number) => Err(Error::OutputInUse { node: self.names[number].as_str().into() }),
+            Some(number) => {
+                Err(Error::Memory(MemoryError::OutputInUse { node: self.names[number].as_str().into() }))
+            }
         }
     }
 

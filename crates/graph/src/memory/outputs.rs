@@ -9,7 +9,7 @@ use cuda_handles::{Allocation, Buffer, Element, GraphBuffer, Slice, Stream};
 use cuda_launch::{Argument, In, InOut, KernelArg, Out, Params, PlainArgument};
 use cuda_sys::CUdeviceptr;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, MemoryError, Result};
 use crate::memory::output_memory::OutputMemory;
 
 /// The graph memory that a launch left: what its allocation nodes allocated and no free node freed.
@@ -58,14 +58,15 @@ impl<'e> Outputs<'e> {
     /// Takes the memory of an allocation node.
     ///
     /// # Errors
-    /// - [`Error::NoOutput`]: the launch left no such memory. The graph frees it, or it is of
+    /// - [`MemoryError::NoOutput`](crate::MemoryError::NoOutput): the launch left no such memory. The graph frees it, or it is of
     ///   another graph.
-    /// - [`Error::OutputTaken`]: it was taken already.
+    /// - [`MemoryError::OutputTaken`](crate::MemoryError::OutputTaken): it was taken already.
     pub fn take<T: Element>(&mut self, memory: &GraphBuffer<T>) -> Result<OutputBuffer<'e, T>> {
         let is_it = |output: &&mut (Arc<Allocation>, _)| Arc::ptr_eq(&output.0, memory.allocation());
         let address = memory.address();
-        let (_, output) = self.outputs.iter_mut().find(is_it).ok_or(Error::NoOutput { address })?;
-        let buffer = output.as_ref().ok_or(Error::OutputTaken { address })?.cast()?;
+        let (_, output) =
+            self.outputs.iter_mut().find(is_it).ok_or(Error::Memory(MemoryError::NoOutput { address }))?;
+        let buffer = output.as_ref().ok_or(Error::Memory(MemoryError::OutputTaken { address }))?.cast()?;
         *output = None;
         Ok(OutputBuffer { buffer, _exec: PhantomData })
     }
@@ -101,7 +102,7 @@ impl fmt::Debug for Outputs<'_> {
 /// the executable can be launched again.
 ///
 /// A node of another graph, or a parameter holder, may keep the memory longer. The next launch is
-/// an error then ([`Error::OutputInUse`]).
+/// an error then ([`MemoryError::OutputInUse`](crate::MemoryError::OutputInUse)).
 pub struct OutputBuffer<'e, T> {
     buffer: Buffer<T>,
     _exec: PhantomData<&'e ()>,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use cuda_handles::{Allocation, Kernel, Owner};
 
-use crate::error::{Error, Result};
+use crate::error::{Error, MemoryError, Result};
 use crate::node_kind::NodeKind;
 use crate::node_name::NodeName;
 use crate::state::guard::GraphGuard;
@@ -17,7 +17,9 @@ impl GraphGuard<'_> {
     #[inline]
     pub(crate) fn ensure_of_here(&self, memory: &Allocation, node: impl FnOnce() -> NodeName) -> Result<()> {
         match memory.graph() {
-            Some(graph) if graph != self.memory_number() => Err(Error::ForeignMemory { node: node() }),
+            Some(graph) if graph != self.memory_number() => {
+                Err(Error::Memory(MemoryError::ForeignMemory { node: node() }))
+            }
             None | Some(_) => Ok(()),
         }
     }
@@ -78,7 +80,11 @@ impl GraphGuard<'_> {
         let within = |id| self.record(id).map(|record| record.within);
         match self.memory.life_of(memory) {
             Some(Life { alloc, free: Some(free) }) if within(alloc) == within(free) => {
-                Err(Error::FreedBefore { kind, memory: self.name(alloc), free: self.name(free) })
+                Err(Error::Memory(MemoryError::FreedBefore {
+                    kind,
+                    memory: self.name(alloc),
+                    free: self.name(free),
+                }))
             }
             None | Some(Life { .. }) => Ok(()),
         }
@@ -101,7 +107,7 @@ impl GraphGuard<'_> {
     fn ensure_without_memory(&self, subgraph: SubgraphId, what: &'static str) -> Result<()> {
         let mut memory = self.memory.nodes().filter_map(|id| self.record(id));
         match memory.any(|record| self.self_and_ancestors(record.within).any(|around| around == subgraph)) {
-            true => Err(Error::KeepsAll { what }),
+            true => Err(Error::Memory(MemoryError::KeepsAll { what })),
             false => Ok(()),
         }
     }

@@ -6,7 +6,7 @@ use cuda_handles::{Batch, BatchOperation, Owner};
 use cuda_sys::{CUgraphNodeParams, CUgraphNodeType, CUstreamBatchMemOpParams};
 
 use crate::build::frontier::Frontier;
-use crate::error::{Error, Result};
+use crate::error::{Error, NodeError, Result};
 use crate::graph::Graph;
 use crate::graph::node::typed;
 use crate::state::owners::Owners;
@@ -29,7 +29,7 @@ impl BatchNode {
     /// The operations, in the order in which they run.
     ///
     /// # Errors
-    /// [`Error::Removed`], if the node was removed.
+    /// [`NodeError::Removed`](crate::NodeError::Removed), if the node was removed.
     #[doc(alias = "cuGraphBatchMemOpNodeGetParams")]
     #[doc(alias = "cudaGraphBatchMemOpNodeGetParams")]
     pub fn operations(&self) -> Result<Arc<[BatchOperation]>> {
@@ -45,7 +45,7 @@ impl BatchNode {
     /// Calls `cuGraphNodeSetParams` (CUDA 12.2).
     ///
     /// # Errors
-    /// [`Error::Removed`], if the node was removed, and the errors of [`Frontier::batch`]. The node
+    /// [`NodeError::Removed`](crate::NodeError::Removed), if the node was removed, and the errors of [`Frontier::batch`]. The node
     /// is then unchanged.
     #[doc(alias = "cuGraphBatchMemOpNodeSetParams")]
     #[doc(alias = "cuGraphNodeSetParams")]
@@ -79,10 +79,10 @@ impl Frontier<'_> {
     /// `cuDeviceGetAttribute` (CUDA 2.0).
     ///
     /// # Errors
-    /// - [`Error::NoElements`], if the batch is empty.
+    /// - [`NodeError::NoElements`](crate::NodeError::NoElements), if the batch is empty.
     /// - [`Error::Handles`], if [`Batch::check`] refuses the batch, or the driver reports an error.
-    /// - [`Error::NotInBody`], if the frontier lies in the body of a conditional node.
-    /// - [`Error::Removed`], if a node of the frontier was removed.
+    /// - [`ConditionError::NotInBody`](crate::ConditionError::NotInBody), if the frontier lies in the body of a conditional node.
+    /// - [`NodeError::Removed`](crate::NodeError::Removed), if a node of the frontier was removed.
     #[doc(alias = "cuGraphAddBatchMemOpNode")]
     #[doc(alias = "cuGraphAddNode")]
     #[doc(alias = "cuStreamBatchMemOp")]
@@ -98,7 +98,7 @@ impl Frontier<'_> {
 
 fn check(graph: &Graph, batch: &Batch) -> Result<()> {
     if batch.is_empty() {
-        return Err(Error::NoElements { what: "batch" });
+        return Err(Error::Node(NodeError::NoElements { what: "batch" }));
     }
     Ok(batch.check(graph.context())?)
 }

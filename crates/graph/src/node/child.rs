@@ -10,7 +10,7 @@ use crate::build::frontier::Frontier;
 use crate::build::insertion::{NewNode, PlainNode};
 use crate::clone::snapshot::{CloneMap, GraphSnapshot};
 use crate::error::wrong_context::ensure;
-use crate::error::{Error, Result};
+use crate::error::{EmbedError, Error, NodeError, Result};
 use crate::exec::destroy::after_deferred;
 use crate::graph::Graph;
 use crate::graph::node::{Node, typed};
@@ -38,13 +38,13 @@ impl ChildGraphNode {
     /// The graph that the node runs. Changes to it affect executables made afterwards.
     ///
     /// The embedded graph ends with its node: after the node was removed or [got another
-    /// graph](Self::set_graph), using it returns [`Error::GraphRemoved`]. It cannot be
+    /// graph](Self::set_graph), using it returns [`NodeError::GraphRemoved`](crate::NodeError::GraphRemoved). It cannot be
     /// instantiated, moved or embedded; a [clone](Graph::clone_graph) of it can.
     ///
     /// Makes no driver call.
     ///
     /// # Errors
-    /// [`Error::Removed`], if the node was removed.
+    /// [`NodeError::Removed`](crate::NodeError::Removed), if the node was removed.
     #[doc(alias = "cuGraphChildGraphNodeGetGraph")]
     #[doc(alias = "cudaGraphChildGraphNodeGetGraph")]
     pub fn embedded(&self) -> Result<Graph> {
@@ -63,8 +63,8 @@ impl ChildGraphNode {
     ///
     /// # Errors
     /// - The errors of [`Frontier::child`].
-    /// - [`Error::ReplacesItself`], if `graph` is the embedded graph or lies in it.
-    /// - [`Error::KeepsAll`], if the graph of the node has memory nodes, or a graph moved into one
+    /// - [`EmbedError::ReplacesItself`](crate::EmbedError::ReplacesItself), if `graph` is the embedded graph or lies in it.
+    /// - [`MemoryError::KeepsAll`](crate::MemoryError::KeepsAll), if the graph of the node has memory nodes, or a graph moved into one
     ///   of its nodes has.
     /// - [`Error::Broken`], if the driver does not list the nodes of the clone after the call.
     ///
@@ -107,7 +107,7 @@ impl ChildGraphNode {
             }
             // The driver has the new graph, but its nodes are unknown.
             Err(cause) => {
-                let undo = Error::NotRestored { node: name.into() };
+                let undo = Error::Node(NodeError::NotRestored { node: name.into() });
                 guard.drop_taken_deferred(taken, kept);
                 Err(guard.broken(cause, undo, snapshot.into_owners()))
             }
@@ -131,15 +131,15 @@ impl Graph {
     /// The node that the graph is embedded in; `None` for a root graph. Makes no driver call.
     ///
     /// # Errors
-    /// - [`Error::GraphRemoved`], if the node was removed.
-    /// - [`Error::GraphMoved`], if the root graph was moved into a node.
+    /// - [`NodeError::GraphRemoved`](crate::NodeError::GraphRemoved), if the node was removed.
+    /// - [`NodeError::GraphMoved`](crate::NodeError::GraphMoved), if the root graph was moved into a node.
     pub fn parent(&self) -> Result<Option<Node>> {
         let guard = self.look()?;
         if self.subgraph().is_root() {
             return Ok(None);
         }
-        let node = guard.embedded(self.subgraph()).ok_or(Error::GraphRemoved)?.node;
-        let record = guard.record(node).ok_or(Error::GraphRemoved)?;
+        let node = guard.embedded(self.subgraph()).ok_or(Error::Node(NodeError::GraphRemoved))?.node;
+        let record = guard.record(node).ok_or(Error::Node(NodeError::GraphRemoved))?;
         let (subgraph, kind) = (record.within, record.node_params.kind());
         drop(guard);
         Ok(Some(Node::new(self.at(subgraph), node, kind)))
@@ -173,16 +173,16 @@ impl Frontier<'_> {
     /// each graph and `cuGraphChildGraphNodeGetGraph` for each embedded graph (CUDA 10.0).
     ///
     /// # Errors
-    /// - [`Error::EmbedsItself`], if the frontier lies in `graph` or in a graph embedded in it. The
+    /// - [`EmbedError::EmbedsItself`](crate::EmbedError::EmbedsItself), if the frontier lies in `graph` or in a graph embedded in it. The
     ///   driver would crash.
-    /// - [`Error::Embedded`], if `graph` is embedded in a node. Embed a [clone](Graph::clone_graph)
+    /// - [`EmbedError::Embedded`](crate::EmbedError::Embedded), if `graph` is embedded in a node. Embed a [clone](Graph::clone_graph)
     ///   of it.
-    /// - [`Error::HasMemory`], if `graph` has memory nodes, and [`Error::HasConditions`], if it has
+    /// - [`MemoryError::HasMemory`](crate::MemoryError::HasMemory), if `graph` has memory nodes, and [`ConditionError::HasConditions`](crate::ConditionError::HasConditions), if it has
     ///   conditions.
-    /// - [`Error::NotInBody`], if the frontier lies in a body that cannot hold a node of `graph`.
-    /// - [`Error::ChildInTwoBodies`], if the frontier lies in one of two bodies, and the driver
+    /// - [`ConditionError::NotInBody`](crate::ConditionError::NotInBody), if the frontier lies in a body that cannot hold a node of `graph`.
+    /// - [`ConditionError::ChildInTwoBodies`](crate::ConditionError::ChildInTwoBodies), if the frontier lies in one of two bodies, and the driver
     ///   (CUDA 12.8 or 12.9) mixes up child graphs there.
-    /// - [`Error::Removed`], if a node of the frontier was removed.
+    /// - [`NodeError::Removed`](crate::NodeError::Removed), if a node of the frontier was removed.
     /// - [`Error::Handles`], if `graph` belongs to another context, or the driver reports an error.
     /// - [`Error::Broken`], if the driver reports an error and also fails to remove the node.
     ///
@@ -209,7 +209,7 @@ impl Frontier<'_> {
     /// graph](ChildGraphNode::embedded).
     ///
     /// Unlike a [clone](Self::child), `graph` may have memory nodes. Other handles of `graph`, of
-    /// its nodes and of its embedded graphs become invalid ([`Error::GraphMoved`]).
+    /// its nodes and of its embedded graphs become invalid ([`NodeError::GraphMoved`](crate::NodeError::GraphMoved)).
     /// [`find_clone_of`](Graph::find_clone_of) finds its nodes in the embedded graph. Existing
     /// executables of `graph` stay valid. The embedded graph cannot be moved or embedded again, but
     /// cloned.
@@ -217,15 +217,15 @@ impl Frontier<'_> {
     /// Calls `cuGraphAddNode` (CUDA 12.9).
     ///
     /// # Errors
-    /// - [`Error::CannotMove`], if the driver is older than CUDA 12.9.
-    /// - [`Error::EmbedsItself`], if the frontier lies in `graph` or in a graph embedded in it.
-    /// - [`Error::Embedded`], if `graph` is embedded in a node.
-    /// - [`Error::NotOwned`], if `graph` belongs to other code.
-    /// - [`Error::OneExecutable`], if `graph` has memory nodes and an executable.
-    /// - [`Error::HasConditions`], if `graph` has conditions.
-    /// - [`Error::NotInBody`], if the frontier lies in a body that cannot hold a node of `graph`.
-    /// - [`Error::MovesBefore`], if the frontier lies before other nodes.
-    /// - [`Error::Removed`], if a node of the frontier was removed.
+    /// - [`EmbedError::CannotMove`](crate::EmbedError::CannotMove), if the driver is older than CUDA 12.9.
+    /// - [`EmbedError::EmbedsItself`](crate::EmbedError::EmbedsItself), if the frontier lies in `graph` or in a graph embedded in it.
+    /// - [`EmbedError::Embedded`](crate::EmbedError::Embedded), if `graph` is embedded in a node.
+    /// - [`EmbedError::NotOwned`](crate::EmbedError::NotOwned), if `graph` belongs to other code.
+    /// - [`ExecError::OneExecutable`](crate::ExecError::OneExecutable), if `graph` has memory nodes and an executable.
+    /// - [`ConditionError::HasConditions`](crate::ConditionError::HasConditions), if `graph` has conditions.
+    /// - [`ConditionError::NotInBody`](crate::ConditionError::NotInBody), if the frontier lies in a body that cannot hold a node of `graph`.
+    /// - [`EdgeError::MovesBefore`](crate::EdgeError::MovesBefore), if the frontier lies before other nodes.
+    /// - [`NodeError::Removed`](crate::NodeError::Removed), if a node of the frontier was removed.
     /// - [`Error::Handles`], if `graph` belongs to another context, or the driver reports an error.
     ///
     /// `graph` is then unchanged, and lives on if there is another handle of it.
@@ -238,7 +238,7 @@ impl Frontier<'_> {
         ensure_child(self.graph(), &graph)?;
         let found = graph.context().driver().version();
         if !found.has(Feature::ChildGraphMove) {
-            return Err(Error::CannotMove { found });
+            return Err(Error::Embed(EmbedError::CannotMove { found }));
         }
         after_deferred(&graph, || self.take_in(&graph))
     }
@@ -248,13 +248,13 @@ impl Frontier<'_> {
         let leftover;
         let mut guards = self.graph().enter_with(graph)?;
         if guards.are_in_one_hierarchy() && graph.subgraph().is_root() {
-            return Err(Error::EmbedsItself);
+            return Err(Error::Embed(EmbedError::EmbedsItself));
         }
         if !graph.subgraph().is_root() {
-            return Err(Error::Embedded { what: "moved into another one" });
+            return Err(Error::Embed(EmbedError::Embedded { what: "moved into another one" }));
         }
         if !graph.handle().is_owned() {
-            return Err(Error::NotOwned);
+            return Err(Error::Embed(EmbedError::NotOwned));
         }
         if let Some(root) = self.root_to_take_over(&mut guards)? {
             return self.take_over(guards, root, graph);
@@ -372,13 +372,13 @@ fn copy_for(
     let beside = guards.are_in_one_hierarchy();
     let (source, subgraph) = guards.second();
     if beside && source.self_and_ancestors(into).any(|outer| outer == subgraph) {
-        return Err(Error::EmbedsItself);
+        return Err(Error::Embed(EmbedError::EmbedsItself));
     }
     if beside && source.self_and_ancestors(subgraph).any(|outer| Some(outer) == instead) {
-        return Err(Error::ReplacesItself { node: node.into() });
+        return Err(Error::Embed(EmbedError::ReplacesItself { node: node.into() }));
     }
     if !subgraph.is_root() {
-        return Err(Error::Embedded { what: "embedded in another one" });
+        return Err(Error::Embed(EmbedError::Embedded { what: "embedded in another one" }));
     }
     let snapshot = source.copy(subgraph)?;
     snapshot.ensure_without_memory()?;

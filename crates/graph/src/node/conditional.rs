@@ -11,7 +11,7 @@ use crate::condition::Condition;
 use crate::condition::body::add_default;
 use crate::condition::ensure_conditionals;
 use crate::condition::set_kernel::SetKernel;
-use crate::error::{Error, Result};
+use crate::error::{ConditionError, Error, Result};
 use crate::graph::Graph;
 use crate::graph::node::{Node, typed};
 use crate::node_kind::NodeKind;
@@ -158,11 +158,11 @@ impl Frontier<'_> {
     ///
     /// # Errors
     /// - [`Error::TooOld`], if the driver is older.
-    /// - [`Error::ForeignCondition`], if the condition belongs to another graph.
-    /// - [`Error::ConditionInUse`], if another node uses the condition.
-    /// - [`Error::HostDecides`], if the frontier lies in the body of a loop or branch that the host
+    /// - [`ConditionError::ForeignCondition`](crate::ConditionError::ForeignCondition), if the condition belongs to another graph.
+    /// - [`ConditionError::ConditionInUse`](crate::ConditionError::ConditionInUse), if another node uses the condition.
+    /// - [`LoopError::HostDecides`](crate::LoopError::HostDecides), if the frontier lies in the body of a loop or branch that the host
     ///   runs.
-    /// - [`Error::Removed`], if a node of the frontier was removed.
+    /// - [`NodeError::Removed`](crate::NodeError::Removed), if a node of the frontier was removed.
     /// - [`Error::Handles`], if the driver reports an error.
     #[doc(alias = "cuGraphAddNode")]
     #[doc(alias = "CU_GRAPH_COND_TYPE_IF")]
@@ -238,7 +238,7 @@ impl Frontier<'_> {
     /// Calls `cuGraphAddNode` with a conditional node (CUDA 12.8).
     ///
     /// # Errors
-    /// The errors of [`if_node`](Self::if_node), and [`Error::Branches`], if `branches` is not
+    /// The errors of [`if_node`](Self::if_node), and [`ConditionError::Branches`](crate::ConditionError::Branches), if `branches` is not
     /// between 1 and 1000.
     #[doc(alias = "cuGraphAddNode")]
     #[doc(alias = "CU_GRAPH_COND_TYPE_SWITCH")]
@@ -247,7 +247,7 @@ impl Frontier<'_> {
     #[doc(alias = "conditional")]
     pub fn switch_node(&self, condition: &Condition, branches: usize) -> Result<SwitchNode> {
         if !(1..=Error::MOST_BRANCHES).contains(&branches) {
-            return Err(Error::Branches { branches });
+            return Err(Error::Condition(ConditionError::Branches { branches }));
         }
         self.conditional(ConditionalKind::Switch, condition, branches).map(SwitchNode::wrap)
     }
@@ -262,7 +262,9 @@ impl Frontier<'_> {
         ensure_conditionals(kind, self.graph().context())?;
         let node_kind = kind.node_kind();
         if !condition.graph().is_in_same_hierarchy(self.graph()) {
-            return Err(Error::ForeignCondition { node: node_kind.to_string().into() });
+            return Err(Error::Condition(ConditionError::ForeignCondition {
+                node: node_kind.to_string().into(),
+            }));
         }
         let setter = match condition.default_value() {
             Some(default) if !self.graph().subgraph().is_root() => {
@@ -363,12 +365,11 @@ impl GraphGuard<'_> {
     /// Refuses a condition that has a node already.
     fn ensure_unused(&self, condition: &Condition) -> Result<()> {
         let number = condition.number();
-        let entry = self
-            .conditions
-            .find(number)
-            .ok_or_else(|| Error::ForeignCondition { node: "conditional".into() })?;
+        let entry = self.conditions.find(number).ok_or_else(|| {
+            Error::Condition(ConditionError::ForeignCondition { node: "conditional".into() })
+        })?;
         match self.node_of(entry) {
-            Some(id) => Err(Error::ConditionInUse { number, node: self.name(id) }),
+            Some(id) => Err(Error::Condition(ConditionError::ConditionInUse { number, node: self.name(id) })),
             None => Ok(()),
         }
     }

@@ -32,7 +32,7 @@ impl Frontier<'_> {
     /// Calls `cuGraphAddNode` (CUDA 12.2).
     ///
     /// # Errors
-    /// - [`Error::Removed`](crate::Error::Removed), if a node of the frontier was removed.
+    /// - [`NodeError::Removed`](crate::NodeError::Removed), if a node of the frontier was removed.
     /// - [`Error::Handles`](crate::Error::Handles), if the driver reports an error.
     #[doc(alias = "cuGraphAddEmptyNode")]
     #[doc(alias = "cuGraphAddNode")]

@@ -39,7 +39,7 @@ impl EventRecordNode {
     /// The event that the node records.
     ///
     /// # Errors
-    /// [`Error::Removed`](crate::Error::Removed), if the node was removed.
+    /// [`NodeError::Removed`](crate::NodeError::Removed), if the node was removed.
     #[doc(alias = "cuGraphEventRecordNodeGetEvent")]
     #[doc(alias = "cudaGraphEventRecordNodeGetEvent")]
     pub fn event(&self) -> Result<Event> {
@@ -55,7 +55,7 @@ impl EventRecordNode {
     /// Calls `cuGraphNodeSetParams` (CUDA 12.2).
     ///
     /// # Errors
-    /// - [`Error::Removed`](crate::Error::Removed), if the node was removed.
+    /// - [`NodeError::Removed`](crate::NodeError::Removed), if the node was removed.
     /// - [`Error::Handles`](crate::Error::Handles), if the event belongs to another context, or the
     ///   driver reports an error.
     ///
@@ -74,7 +74,7 @@ impl EventWaitNode {
     /// The event that the node waits for.
     ///
     /// # Errors
-    /// [`Error::Removed`](crate::Error::Removed), if the node was removed.
+    /// [`NodeError::Removed`](crate::NodeError::Removed), if the node was removed.
     #[doc(alias = "cuGraphEventWaitNodeGetEvent")]
     #[doc(alias = "cudaGraphEventWaitNodeGetEvent")]
     pub fn event(&self) -> Result<Event> {
@@ -89,7 +89,7 @@ impl EventWaitNode {
     /// Calls `cuGraphNodeSetParams` (CUDA 12.2).
     ///
     /// # Errors
-    /// - [`Error::Removed`](crate::Error::Removed), if the node was removed.
+    /// - [`NodeError::Removed`](crate::NodeError::Removed), if the node was removed.
     /// - [`Error::Handles`](crate::Error::Handles), if the driver reports an error.
     ///
     /// The node is then unchanged.
@@ -112,9 +112,9 @@ impl Frontier<'_> {
     /// Calls `cuGraphAddNode` (CUDA 12.2).
     ///
     /// # Errors
-    /// - [`Error::NotInBody`](crate::Error::NotInBody), if the frontier lies in the body of a
+    /// - [`ConditionError::NotInBody`](crate::ConditionError::NotInBody), if the frontier lies in the body of a
     ///   conditional node.
-    /// - [`Error::Removed`](crate::Error::Removed), if a node of the frontier was removed.
+    /// - [`NodeError::Removed`](crate::NodeError::Removed), if a node of the frontier was removed.
     /// - [`Error::Handles`](crate::Error::Handles), if the event belongs to another context, or the
     ///   driver reports an error.
     #[doc(alias = "cuGraphAddEventRecordNode")]
@@ -134,9 +134,9 @@ impl Frontier<'_> {
     /// Calls `cuGraphAddNode` (CUDA 12.2).
     ///
     /// # Errors
-    /// - [`Error::NotInBody`](crate::Error::NotInBody), if the frontier lies in the body of a
+    /// - [`ConditionError::NotInBody`](crate::ConditionError::NotInBody), if the frontier lies in the body of a
     ///   conditional node.
-    /// - [`Error::Removed`](crate::Error::Removed), if a node of the frontier was removed.
+    /// - [`NodeError::Removed`](crate::NodeError::Removed), if a node of the frontier was removed.
     /// - [`Error::Handles`](crate::Error::Handles), if the driver reports an error.
     #[doc(alias = "cuGraphAddEventWaitNode")]
     #[doc(alias = "cuGraphAddNode")]

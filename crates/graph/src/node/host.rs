@@ -41,7 +41,7 @@ impl HostCallbackNode {
     /// The C function; `None` for a closure.
     ///
     /// # Errors
-    /// [`Error::Removed`](crate::Error::Removed), if the node was removed.
+    /// [`NodeError::Removed`](crate::NodeError::Removed), if the node was removed.
     #[doc(alias = "cuGraphHostNodeGetParams")]
     #[doc(alias = "cudaGraphHostNodeGetParams")]
     pub fn function(&self) -> Result<Option<HostFunction>> {
@@ -55,7 +55,7 @@ impl HostCallbackNode {
     /// made in another way.
     ///
     /// # Errors
-    /// [`Error::Removed`](crate::Error::Removed), if the node was removed.
+    /// [`NodeError::Removed`](crate::NodeError::Removed), if the node was removed.
     #[doc(alias = "cuGraphHostNodeGetParams")]
     #[doc(alias = "cudaGraphHostNodeGetParams")]
     pub fn data(&self) -> Result<Option<*mut c_void>> {
@@ -72,7 +72,7 @@ impl HostCallbackNode {
     /// Calls `cuGraphNodeSetParams` (CUDA 12.2).
     ///
     /// # Errors
-    /// - [`Error::Removed`](crate::Error::Removed), if the node was removed.
+    /// - [`NodeError::Removed`](crate::NodeError::Removed), if the node was removed.
     /// - [`Error::Handles`](crate::Error::Handles), if the driver reports an error.
     ///
     /// The node is then unchanged.
@@ -233,9 +233,9 @@ impl Frontier<'_> {
     /// Calls `cuGraphAddNode` (CUDA 12.2).
     ///
     /// # Errors
-    /// - [`Error::NotInBody`](crate::Error::NotInBody), if the frontier lies in the body of a
+    /// - [`ConditionError::NotInBody`](crate::ConditionError::NotInBody), if the frontier lies in the body of a
     ///   conditional node.
-    /// - [`Error::Removed`](crate::Error::Removed), if a node of the frontier was removed.
+    /// - [`NodeError::Removed`](crate::NodeError::Removed), if a node of the frontier was removed.
     /// - [`Error::Handles`](crate::Error::Handles), if the driver reports an error.
     #[doc(alias = "cuGraphAddHostNode")]
     #[doc(alias = "cuGraphAddNode")]
@@ -273,9 +273,9 @@ impl Frontier<'_> {
     /// Calls `cuGraphAddNode` (CUDA 12.2).
     ///
     /// # Errors
-    /// - [`Error::NotInBody`](crate::Error::NotInBody), if the frontier lies in the body of a
+    /// - [`ConditionError::NotInBody`](crate::ConditionError::NotInBody), if the frontier lies in the body of a
     ///   conditional node.
-    /// - [`Error::Removed`](crate::Error::Removed), if a node of the frontier was removed.
+    /// - [`NodeError::Removed`](crate::NodeError::Removed), if a node of the frontier was removed.
     /// - [`Error::Handles`](crate::Error::Handles), if the memory belongs to another context or the
     ///   host cannot access it, or if the driver reports an error.
     #[doc(alias = "cuGraphAddHostNode")]

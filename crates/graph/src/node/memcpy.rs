@@ -11,7 +11,7 @@ use cuda_sys::{CUdeviceptr, CUgraphNodeParams, CUgraphNodeType, CUresult};
 use super::raw::RawCopy;
 use crate::build::frontier::Frontier;
 use crate::error::wrong_context::ensure_memory;
-use crate::error::{Error, Result};
+use crate::error::{Error, MemoryError, NodeError, Result};
 use crate::graph::node::typed;
 use crate::state::owners::Owners;
 use crate::state::params::NodeParams;
@@ -39,7 +39,7 @@ impl MemcpyNode {
     /// The copy in bytes: addresses, extent and pitches, and the kind of memory on each side.
     ///
     /// # Errors
-    /// [`Error::Removed`], if the node was removed.
+    /// [`NodeError::Removed`](crate::NodeError::Removed), if the node was removed.
     #[doc(alias = "cuGraphMemcpyNodeGetParams")]
     #[doc(alias = "cudaGraphMemcpyNodeGetParams")]
     pub fn layout(&self) -> Result<CopyLayout> {
@@ -53,7 +53,7 @@ impl MemcpyNode {
     /// The source address.
     ///
     /// # Errors
-    /// [`Error::Removed`], if the node was removed.
+    /// [`NodeError::Removed`](crate::NodeError::Removed), if the node was removed.
     pub fn source(&self) -> Result<CUdeviceptr> {
         self.layout().map(|layout| layout.source.address)
     }
@@ -61,7 +61,7 @@ impl MemcpyNode {
     /// The destination address.
     ///
     /// # Errors
-    /// [`Error::Removed`], if the node was removed.
+    /// [`NodeError::Removed`](crate::NodeError::Removed), if the node was removed.
     pub fn destination(&self) -> Result<CUdeviceptr> {
         self.layout().map(|layout| layout.destination.address)
     }
@@ -69,7 +69,7 @@ impl MemcpyNode {
     /// The number of bytes that the node copies.
     ///
     /// # Errors
-    /// [`Error::Removed`], if the node was removed.
+    /// [`NodeError::Removed`](crate::NodeError::Removed), if the node was removed.
     pub fn bytes(&self) -> Result<usize> {
         self.layout().map(|layout| layout.bytes())
     }
@@ -82,7 +82,7 @@ impl MemcpyNode {
     /// Calls `cuGraphNodeSetParams` (CUDA 12.2).
     ///
     /// # Errors
-    /// [`Error::Removed`], if the node was removed, and the errors of [`Frontier::copy`]. The node
+    /// [`NodeError::Removed`](crate::NodeError::Removed), if the node was removed, and the errors of [`Frontier::copy`]. The node
     /// is then unchanged.
     #[doc(alias = "cuGraphMemcpyNodeSetParams")]
     #[doc(alias = "cuGraphNodeSetParams")]
@@ -104,7 +104,7 @@ impl MemcpyNode {
     /// Replaces the node's copy with a copy of a rectangle; see [`set`](Self::set).
     ///
     /// # Errors
-    /// [`Error::Removed`], if the node was removed, and the errors of [`Frontier::copy_2d`]. The
+    /// [`NodeError::Removed`](crate::NodeError::Removed), if the node was removed, and the errors of [`Frontier::copy_2d`]. The
     /// node is then unchanged.
     #[doc(alias = "cuGraphMemcpyNodeSetParams")]
     #[doc(alias = "cuGraphNodeSetParams")]
@@ -117,7 +117,7 @@ impl MemcpyNode {
     /// Replaces the node's copy with a copy of a box; see [`set`](Self::set).
     ///
     /// # Errors
-    /// [`Error::Removed`], if the node was removed, and the errors of [`Frontier::copy_3d`]. The
+    /// [`NodeError::Removed`](crate::NodeError::Removed), if the node was removed, and the errors of [`Frontier::copy_3d`]. The
     /// node is then unchanged.
     #[doc(alias = "cuGraphMemcpyNodeSetParams")]
     #[doc(alias = "cuGraphNodeSetParams")]
@@ -130,7 +130,7 @@ impl MemcpyNode {
     /// Replaces the node's copy with a copy between contexts; see [`set`](Self::set).
     ///
     /// # Errors
-    /// [`Error::Removed`], if the node was removed, and the errors of [`Frontier::copy_peer`]. The
+    /// [`NodeError::Removed`](crate::NodeError::Removed), if the node was removed, and the errors of [`Frontier::copy_peer`]. The
     /// node is then unchanged.
     #[doc(alias = "cuGraphMemcpyNodeSetParams")]
     #[doc(alias = "cuGraphNodeSetParams")]
@@ -151,7 +151,7 @@ impl MemcpyNode {
     /// As for [`Frontier::copy_raw`].
     ///
     /// # Errors
-    /// [`Error::Removed`], if the node was removed, and the errors of [`Frontier::copy_raw`]. The
+    /// [`NodeError::Removed`](crate::NodeError::Removed), if the node was removed, and the errors of [`Frontier::copy_raw`]. The
     /// node is then unchanged.
     #[doc(alias = "cuGraphMemcpyNodeSetParams")]
     #[doc(alias = "cuGraphNodeSetParams")]
@@ -209,14 +209,14 @@ impl Frontier<'_> {
     /// Calls `cuGraphAddNode` (CUDA 12.2).
     ///
     /// # Errors
-    /// - [`Error::NoElements`], if there is nothing to copy.
+    /// - [`NodeError::NoElements`](crate::NodeError::NoElements), if there is nothing to copy.
     /// - [`Error::Handles`], if the lengths differ ([`Length`](HandleError::Length)), the slices
     ///   overlap ([`Overlap`](HandleError::Overlap)), the memory belongs to another context
     ///   ([`WrongContext`](HandleError::WrongContext); see [`copy_peer`](Self::copy_peer)), or the
     ///   driver reports an error.
-    /// - [`Error::ForeignMemory`], if the memory belongs to an allocation node of another graph.
-    /// - [`Error::FreedBefore`], if a free node for the memory exists.
-    /// - [`Error::Removed`], if a node of the frontier was removed.
+    /// - [`MemoryError::ForeignMemory`](crate::MemoryError::ForeignMemory), if the memory belongs to an allocation node of another graph.
+    /// - [`MemoryError::FreedBefore`](crate::MemoryError::FreedBefore), if a free node for the memory exists.
+    /// - [`NodeError::Removed`](crate::NodeError::Removed), if a node of the frontier was removed.
     #[doc(alias = "cuGraphAddMemcpyNode")]
     #[doc(alias = "cuGraphAddNode")]
     #[doc(alias = "cudaGraphAddMemcpyNode")]
@@ -242,15 +242,15 @@ impl Frontier<'_> {
     /// Calls `cuGraphAddNode` (CUDA 12.2).
     ///
     /// # Errors
-    /// - [`Error::NoElements`], if the rectangle is empty.
+    /// - [`NodeError::NoElements`](crate::NodeError::NoElements), if the rectangle is empty.
     /// - [`Error::Handles`], if a pitch is less than the width ([`Pitch`](HandleError::Pitch)), the
     ///   rectangle does not lie in its slice ([`Bounds`](HandleError::Bounds)), source and
     ///   destination overlap ([`Overlap`](HandleError::Overlap)), the memory belongs to another
     ///   context ([`WrongContext`](HandleError::WrongContext)), or the driver reports an error. The
     ///   driver also limits the pitch (`CU_DEVICE_ATTRIBUTE_MAX_PITCH`).
-    /// - [`Error::ForeignMemory`], if the memory belongs to an allocation node of another graph.
-    /// - [`Error::FreedBefore`], if a free node for the memory exists.
-    /// - [`Error::Removed`], if a node of the frontier was removed.
+    /// - [`MemoryError::ForeignMemory`](crate::MemoryError::ForeignMemory), if the memory belongs to an allocation node of another graph.
+    /// - [`MemoryError::FreedBefore`](crate::MemoryError::FreedBefore), if a free node for the memory exists.
+    /// - [`NodeError::Removed`](crate::NodeError::Removed), if a node of the frontier was removed.
     #[doc(alias = "cuGraphAddMemcpyNode")]
     #[doc(alias = "cuGraphAddNode")]
     #[doc(alias = "cudaGraphAddMemcpyNode")]
@@ -293,14 +293,14 @@ impl Frontier<'_> {
     /// Calls `cuGraphAddNode` (CUDA 12.2).
     ///
     /// # Errors
-    /// - [`Error::NoElements`], if there is nothing to copy.
+    /// - [`NodeError::NoElements`](crate::NodeError::NoElements), if there is nothing to copy.
     /// - [`Error::Handles`], if the lengths differ ([`Length`](HandleError::Length)), neither side
     ///   belongs to the graph's context ([`WrongContext`](HandleError::WrongContext)), or the
     ///   driver reports an error.
-    /// - [`Error::PoolOutOfReach`], if the graph's device cannot access the pool.
-    /// - [`Error::ForeignMemory`], if the memory belongs to an allocation node of another graph.
-    /// - [`Error::FreedBefore`], if a free node for the memory exists.
-    /// - [`Error::Removed`], if a node of the frontier was removed.
+    /// - [`MemoryError::PoolOutOfReach`](crate::MemoryError::PoolOutOfReach), if the graph's device cannot access the pool.
+    /// - [`MemoryError::ForeignMemory`](crate::MemoryError::ForeignMemory), if the memory belongs to an allocation node of another graph.
+    /// - [`MemoryError::FreedBefore`](crate::MemoryError::FreedBefore), if a free node for the memory exists.
+    /// - [`NodeError::Removed`](crate::NodeError::Removed), if a node of the frontier was removed.
     #[doc(alias = "cuMemcpyPeerAsync")]
     #[doc(alias = "cudaGraphAddMemcpyNode")]
     #[doc(alias = "cuGraphAddMemcpyNode")]
@@ -335,16 +335,16 @@ impl Frontier<'_> {
     ///   Other memory is valid when the node runs.
     ///
     /// # Errors
-    /// - [`Error::NoElements`], if there is nothing to copy.
-    /// - [`Error::UnknownMemory`], if the driver knows no memory at an address, or the memory is
+    /// - [`NodeError::NoElements`](crate::NodeError::NoElements), if there is nothing to copy.
+    /// - [`NodeError::UnknownMemory`](crate::NodeError::UnknownMemory), if the driver knows no memory at an address, or the memory is
     ///   pageable and not allowed to be.
-    /// - [`Error::PastEnd`], if the memory ends before the copy does.
+    /// - [`NodeError::PastEnd`](crate::NodeError::PastEnd), if the memory ends before the copy does.
     /// - [`Error::Handles`], if a pitch is less than the width or a layer has fewer rows than the
     ///   height ([`Pitch`](HandleError::Pitch)), source and destination overlap
     ///   ([`Overlap`](HandleError::Overlap)), or the driver reports an error.
-    /// - [`Error::NotInBody`], if the memory is pageable and the frontier lies in the body of a
+    /// - [`ConditionError::NotInBody`](crate::ConditionError::NotInBody), if the memory is pageable and the frontier lies in the body of a
     ///   conditional node.
-    /// - [`Error::Removed`], if a node of the frontier was removed.
+    /// - [`NodeError::Removed`](crate::NodeError::Removed), if a node of the frontier was removed.
     #[doc(alias = "cuGraphAddMemcpyNode")]
     #[doc(alias = "cuGraphAddNode")]
     #[doc(alias = "cudaGraphAddMemcpyNode")]
@@ -381,7 +381,7 @@ fn prepared(
     destination: &Arc<Allocation>,
     layout: Option<CopyLayout>,
 ) -> Result<Prepared> {
-    let layout = layout.ok_or(Error::NoElements { what: "memcpy" })?;
+    let layout = layout.ok_or(Error::Node(NodeError::NoElements { what: "memcpy" }))?;
     const ADVICE: &str = "a node of `Frontier::copy_peer` copies from one context to another";
     ensure_memory(context, source.context(), SOURCE, ADVICE)?;
     ensure_memory(context, destination.context(), DESTINATION, ADVICE)?;
@@ -390,7 +390,8 @@ fn prepared(
 
 fn peer<T>(context: &Context, source: Slice<'_, T>, destination: Slice<'_, T>) -> Result<Prepared> {
     let (from, to) = (source.allocation(), destination.allocation());
-    let mut layout = CopyLayout::linear(source, destination)?.ok_or(Error::NoElements { what: "memcpy" })?;
+    let mut layout = CopyLayout::linear(source, destination)?
+        .ok_or(Error::Node(NodeError::NoElements { what: "memcpy" }))?;
     let is_elsewhere = |memory: &Allocation| !context.is_same(memory.context());
     if is_elsewhere(from) {
         ensure_memory(context, to.context(), NEITHER, "one of the two has to be of the graph's context")?;
@@ -427,7 +428,7 @@ fn far_pool(context: &Context, memories: [&Arc<Allocation>; 2]) -> Option<Device
 fn in_words(error: Error, context: &Context, far: Option<Device>) -> Error {
     match (&error, far) {
         (Error::Handles(HandleError::Driver { code: CUresult::CUDA_ERROR_INVALID_VALUE, .. }), Some(far)) => {
-            Error::PoolOutOfReach { own: context.device().ordinal(), of: far.ordinal() }
+            Error::Memory(MemoryError::PoolOutOfReach { own: context.device().ordinal(), of: far.ordinal() })
         }
         _ => error,
     }

@@ -7,7 +7,7 @@ use cuda_sys::{CUdeviceptr, CUgraphNodeParams, CUgraphNodeType};
 use super::raw::RawFill;
 use crate::build::frontier::Frontier;
 use crate::error::wrong_context::ensure_memory;
-use crate::error::{Error, Result};
+use crate::error::{Error, NodeError, Result};
 use crate::graph::node::typed;
 use crate::state::owners::Owners;
 use crate::state::params::NodeParams;
@@ -33,7 +33,7 @@ impl MemsetNode {
     /// The fill: address, value, element size, extent and pitch, and the kind of the memory.
     ///
     /// # Errors
-    /// [`Error::Removed`], if the node was removed.
+    /// [`NodeError::Removed`](crate::NodeError::Removed), if the node was removed.
     #[doc(alias = "cuGraphMemsetNodeGetParams")]
     #[doc(alias = "cudaGraphMemsetNodeGetParams")]
     pub fn layout(&self) -> Result<FillLayout> {
@@ -47,7 +47,7 @@ impl MemsetNode {
     /// The address of the first element.
     ///
     /// # Errors
-    /// [`Error::Removed`], if the node was removed.
+    /// [`NodeError::Removed`](crate::NodeError::Removed), if the node was removed.
     pub fn address(&self) -> Result<CUdeviceptr> {
         self.layout().map(|layout| layout.address)
     }
@@ -55,7 +55,7 @@ impl MemsetNode {
     /// The bits of the value, in the lowest bytes.
     ///
     /// # Errors
-    /// [`Error::Removed`], if the node was removed.
+    /// [`NodeError::Removed`](crate::NodeError::Removed), if the node was removed.
     pub fn value(&self) -> Result<u32> {
         self.layout().map(|layout| layout.value)
     }
@@ -63,7 +63,7 @@ impl MemsetNode {
     /// The size of an element in bytes: 1, 2 or 4.
     ///
     /// # Errors
-    /// [`Error::Removed`], if the node was removed.
+    /// [`NodeError::Removed`](crate::NodeError::Removed), if the node was removed.
     pub fn element_width(&self) -> Result<usize> {
         self.layout().map(|layout| usize::from(layout.element))
     }
@@ -71,7 +71,7 @@ impl MemsetNode {
     /// The number of elements, in all rows together.
     ///
     /// # Errors
-    /// [`Error::Removed`], if the node was removed.
+    /// [`NodeError::Removed`](crate::NodeError::Removed), if the node was removed.
     pub fn count(&self) -> Result<usize> {
         self.layout().map(|layout| layout.width * layout.height)
     }
@@ -82,7 +82,7 @@ impl MemsetNode {
     /// Calls `cuGraphNodeSetParams` (CUDA 12.2).
     ///
     /// # Errors
-    /// [`Error::Removed`], if the node was removed, and the errors of [`Frontier::fill`]. The node
+    /// [`NodeError::Removed`](crate::NodeError::Removed), if the node was removed, and the errors of [`Frontier::fill`]. The node
     /// is then unchanged.
     #[doc(alias = "cuGraphMemsetNodeSetParams")]
     #[doc(alias = "cuGraphNodeSetParams")]
@@ -96,7 +96,7 @@ impl MemsetNode {
     /// Replaces the node's fill with the fill of a rectangle; see [`set`](Self::set).
     ///
     /// # Errors
-    /// [`Error::Removed`], if the node was removed, and the errors of [`Frontier::fill_2d`]. The
+    /// [`NodeError::Removed`](crate::NodeError::Removed), if the node was removed, and the errors of [`Frontier::fill_2d`]. The
     /// node is then unchanged.
     #[doc(alias = "cuGraphMemsetNodeSetParams")]
     #[doc(alias = "cuGraphNodeSetParams")]
@@ -125,7 +125,7 @@ impl MemsetNode {
     /// As for [`Frontier::fill_raw`].
     ///
     /// # Errors
-    /// [`Error::Removed`], if the node was removed, and the errors of [`Frontier::fill_raw`]. The
+    /// [`NodeError::Removed`](crate::NodeError::Removed), if the node was removed, and the errors of [`Frontier::fill_raw`]. The
     /// node is then unchanged.
     #[doc(alias = "cuGraphMemsetNodeSetParams")]
     #[doc(alias = "cuGraphNodeSetParams")]
@@ -138,7 +138,7 @@ impl MemsetNode {
     /// Replaces the node's fill: sets all bytes of `target` to zero; see [`set`](Self::set).
     ///
     /// # Errors
-    /// [`Error::Removed`], if the node was removed, and the errors of [`Frontier::clear`]. The node
+    /// [`NodeError::Removed`](crate::NodeError::Removed), if the node was removed, and the errors of [`Frontier::clear`]. The node
     /// is then unchanged.
     #[doc(alias = "cuGraphMemsetNodeSetParams")]
     #[doc(alias = "cuGraphNodeSetParams")]
@@ -164,13 +164,13 @@ impl Frontier<'_> {
     /// Calls `cuGraphAddNode` (CUDA 12.2).
     ///
     /// # Errors
-    /// - [`Error::NoElements`], if `target` is empty.
+    /// - [`NodeError::NoElements`](crate::NodeError::NoElements), if `target` is empty.
     /// - [`Error::Handles`], if `target` is not aligned to the size of the value
     ///   ([`Unaligned`](cuda_handles::Error::Unaligned)), belongs to another context
     ///   ([`WrongContext`](cuda_handles::Error::WrongContext)), or the driver reports an error.
-    /// - [`Error::ForeignMemory`], if the memory belongs to an allocation node of another graph.
-    /// - [`Error::FreedBefore`], if a free node for the memory exists.
-    /// - [`Error::Removed`], if a node of the frontier was removed.
+    /// - [`MemoryError::ForeignMemory`](crate::MemoryError::ForeignMemory), if the memory belongs to an allocation node of another graph.
+    /// - [`MemoryError::FreedBefore`](crate::MemoryError::FreedBefore), if a free node for the memory exists.
+    /// - [`NodeError::Removed`](crate::NodeError::Removed), if a node of the frontier was removed.
     ///
     /// A value of another size does not compile. [`cast`](cuda_handles::Slice::cast) the memory to
     /// smaller elements:
@@ -242,15 +242,15 @@ impl Frontier<'_> {
     /// of `fill` alive as long as it exists, and so does each executable made meanwhile.
     ///
     /// # Errors
-    /// - [`Error::NoElements`], if there is nothing to fill.
-    /// - [`Error::UnknownMemory`], if the driver knows no memory at the address, or the memory is
+    /// - [`NodeError::NoElements`](crate::NodeError::NoElements), if there is nothing to fill.
+    /// - [`NodeError::UnknownMemory`](crate::NodeError::UnknownMemory), if the driver knows no memory at the address, or the memory is
     ///   pageable.
-    /// - [`Error::PastEnd`], if the memory ends before the fill does.
+    /// - [`NodeError::PastEnd`](crate::NodeError::PastEnd), if the memory ends before the fill does.
     /// - [`Error::Handles`], if the element size is not 1, 2 or 4
     ///   ([`FillSize`](cuda_handles::Error::FillSize)), an address is not aligned to it
     ///   ([`Unaligned`](cuda_handles::Error::Unaligned)), the pitch is less than the width
     ///   ([`Pitch`](cuda_handles::Error::Pitch)), or the driver reports an error.
-    /// - [`Error::Removed`], if a node of the frontier was removed.
+    /// - [`NodeError::Removed`](crate::NodeError::Removed), if a node of the frontier was removed.
     #[doc(alias = "cuGraphAddMemsetNode")]
     #[doc(alias = "cuGraphAddNode")]
     #[doc(alias = "cudaGraphAddMemsetNode")]
@@ -303,7 +303,7 @@ fn cleared<T: Element>(context: &Context, target: Slice<'_, T>) -> Result<Prepar
 }
 
 fn prepare<T>(context: &Context, target: Slice<'_, T>, layout: Option<FillLayout>) -> Result<Prepared> {
-    let layout = layout.ok_or(Error::NoElements { what: "memset" })?;
+    let layout = layout.ok_or(Error::Node(NodeError::NoElements { what: "memset" }))?;
     ensure_memory(context, target.allocation().context(), "the memory of a fill", WrongContext::MEMORY)?;
     Ok((layout, [Owner::from(target.allocation())].into_iter().collect()))
 }

@@ -5,7 +5,7 @@ use core::ffi::c_void;
 use cuda_handles::{Context, CopyLayout, CopySide, Error as HandleError, FillLayout, MemorySpace, Owner};
 use cuda_sys::CUdeviceptr;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, NodeError, Result};
 use crate::state::owners::Owners;
 
 /// Memory at an address, for a [`RawCopy`] or a [`RawFill`].
@@ -71,13 +71,13 @@ impl RawMemory {
         if info.space == MemorySpace::Pageable {
             return match self.is_pageable && address != 0 && bytes.is_some() {
                 true => Ok(MemorySpace::Pageable),
-                false => Err(Error::UnknownMemory { what, address }),
+                false => Err(Error::Node(NodeError::UnknownMemory { what, address })),
             };
         }
         match info.room_at(address) {
-            Some(room) if room < need => Err(Error::PastEnd { what, address, need, room }),
+            Some(room) if room < need => Err(Error::Node(NodeError::PastEnd { what, address, need, room })),
             // The driver does not know the end of the memory, but no memory is that large.
-            None if bytes.is_none() => Err(Error::UnknownMemory { what, address }),
+            None if bytes.is_none() => Err(Error::Node(NodeError::UnknownMemory { what, address })),
             _ => Ok(info.space),
         }
     }
@@ -113,7 +113,7 @@ impl RawCopy {
         const DESTINATION: &str = "the destination of a copy";
         let Self { source, destination, extent: [width, height, depth] } = self;
         if [width, height, depth].contains(&0) {
-            return Err(Error::NoElements { what: "memcpy" });
+            return Err(Error::Node(NodeError::NoElements { what: "memcpy" }));
         }
         let (from, to) = (source.side(width, height), destination.side(width, height));
         let mut layout = CopyLayout { source: from, destination: to, width, height, depth };
@@ -160,7 +160,7 @@ impl RawFill {
         const WHAT: &str = "the memory of a fill";
         let Self { target, value, element, extent: [width, height] } = self;
         if width == 0 || height == 0 {
-            return Err(Error::NoElements { what: "memset" });
+            return Err(Error::Node(NodeError::NoElements { what: "memset" }));
         }
         let size = usize::from(element);
         if !matches!(size, 1 | 2 | 4) {
@@ -182,7 +182,7 @@ impl RawFill {
         let reach = pitch.checked_mul(height - 1).and_then(|rows| rows.checked_add(row));
         let space = target.classify(context, WHAT, reach)?;
         if space == MemorySpace::Pageable {
-            return Err(Error::UnknownMemory { what: WHAT, address });
+            return Err(Error::Node(NodeError::UnknownMemory { what: WHAT, address }));
         }
         let value = value & (u32::MAX >> (32 - 8 * u32::from(element)));
         let layout = FillLayout { address, space, element, value, pitch, width, height };

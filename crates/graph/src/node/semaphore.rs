@@ -10,7 +10,7 @@ use cuda_sys::{
 
 use crate::build::frontier::Frontier;
 use crate::error::wrong_context::ensure_of_graph;
-use crate::error::{Error, Result};
+use crate::error::{Error, NodeError, Result};
 use crate::graph::node::typed;
 use crate::state::owners::Owners;
 use crate::state::params::{NodeParams, Semaphores};
@@ -43,7 +43,7 @@ impl SemaphoreSignalNode {
     /// value.
     ///
     /// # Errors
-    /// [`Error::Removed`], if the node was removed.
+    /// [`NodeError::Removed`](crate::NodeError::Removed), if the node was removed.
     #[doc(alias = "cuGraphExternalSemaphoresSignalNodeGetParams")]
     #[doc(alias = "cudaGraphExternalSemaphoresSignalNodeGetParams")]
     pub fn semaphores(&self) -> Result<Arc<[(ExternalSemaphore, u64)]>> {
@@ -59,7 +59,7 @@ impl SemaphoreSignalNode {
     /// Calls `cuGraphNodeSetParams` (CUDA 12.2).
     ///
     /// # Errors
-    /// [`Error::Removed`], if the node was removed, and the errors of [`Frontier::signal`]. The
+    /// [`NodeError::Removed`](crate::NodeError::Removed), if the node was removed, and the errors of [`Frontier::signal`]. The
     /// node is then unchanged.
     #[doc(alias = "cuGraphExternalSemaphoresSignalNodeSetParams")]
     #[doc(alias = "cuGraphNodeSetParams")]
@@ -78,7 +78,7 @@ impl SemaphoreWaitNode {
     /// value.
     ///
     /// # Errors
-    /// [`Error::Removed`], if the node was removed.
+    /// [`NodeError::Removed`](crate::NodeError::Removed), if the node was removed.
     #[doc(alias = "cuGraphExternalSemaphoresWaitNodeGetParams")]
     #[doc(alias = "cudaGraphExternalSemaphoresWaitNodeGetParams")]
     pub fn semaphores(&self) -> Result<Arc<[(ExternalSemaphore, u64)]>> {
@@ -93,7 +93,7 @@ impl SemaphoreWaitNode {
     /// Calls `cuGraphNodeSetParams` (CUDA 12.2).
     ///
     /// # Errors
-    /// [`Error::Removed`], if the node was removed, and the errors of
+    /// [`NodeError::Removed`](crate::NodeError::Removed), if the node was removed, and the errors of
     /// [`Frontier::wait_semaphores`]. The node is then unchanged.
     #[doc(alias = "cuGraphExternalSemaphoresWaitNodeSetParams")]
     #[doc(alias = "cuGraphNodeSetParams")]
@@ -114,9 +114,9 @@ impl Frontier<'_> {
     /// Calls `cuGraphAddNode` (CUDA 12.2).
     ///
     /// # Errors
-    /// - [`Error::NoElements`], if there are no semaphores.
-    /// - [`Error::NotInBody`], if the frontier lies in the body of a conditional node.
-    /// - [`Error::Removed`], if a node of the frontier was removed.
+    /// - [`NodeError::NoElements`](crate::NodeError::NoElements), if there are no semaphores.
+    /// - [`ConditionError::NotInBody`](crate::ConditionError::NotInBody), if the frontier lies in the body of a conditional node.
+    /// - [`NodeError::Removed`](crate::NodeError::Removed), if a node of the frontier was removed.
     /// - [`Error::Handles`], if a semaphore belongs to another context, or the driver reports an
     ///   error.
     #[doc(alias = "cuGraphAddExternalSemaphoresSignalNode")]
@@ -141,9 +141,9 @@ impl Frontier<'_> {
     /// Calls `cuGraphAddNode` (CUDA 12.2).
     ///
     /// # Errors
-    /// - [`Error::NoElements`], if there are no semaphores.
-    /// - [`Error::NotInBody`], if the frontier lies in the body of a conditional node.
-    /// - [`Error::Removed`], if a node of the frontier was removed.
+    /// - [`NodeError::NoElements`](crate::NodeError::NoElements), if there are no semaphores.
+    /// - [`ConditionError::NotInBody`](crate::ConditionError::NotInBody), if the frontier lies in the body of a conditional node.
+    /// - [`NodeError::Removed`](crate::NodeError::Removed), if a node of the frontier was removed.
     /// - [`Error::Handles`], if a semaphore belongs to another context, or the driver reports an
     ///   error.
     #[doc(alias = "cuGraphAddExternalSemaphoresWaitNode")]
@@ -171,7 +171,7 @@ fn taken<'a>(
     let semaphores: Semaphores =
         given.into_iter().map(|(semaphore, number)| (semaphore.clone(), number)).collect();
     if semaphores.is_empty() {
-        return Err(Error::NoElements { what });
+        return Err(Error::Node(NodeError::NoElements { what }));
     }
     for (index, (semaphore, _)) in semaphores.iter().enumerate() {
         ensure_of_graph(context, semaphore.context(), || format!("semaphore {} of a {what}", index + 1))?;

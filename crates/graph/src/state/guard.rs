@@ -7,7 +7,7 @@ use cuda_handles::Context;
 use cuda_handles::internal::LockGuard;
 use cuda_sys::{CUgraph, CUgraphNode, CUresult, Call, Driver};
 
-use crate::error::{Error, Result};
+use crate::error::{Error, NodeError, Result};
 use crate::state::hierarchy::Hierarchy;
 use crate::state::ids::SubgraphId;
 use crate::state::{DeferredDrops, GraphState};
@@ -85,7 +85,9 @@ impl GraphGuard<'_> {
         self.ensure_usable()?;
         match subgraph.is_root() {
             true => Ok(self.hierarchy.handle().as_raw()),
-            false => self.embedded(subgraph).map(|graph| graph.raw.0).ok_or(Error::GraphRemoved),
+            false => {
+                self.embedded(subgraph).map(|graph| graph.raw.0).ok_or(Error::Node(NodeError::GraphRemoved))
+            }
         }
     }
 

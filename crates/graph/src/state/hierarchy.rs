@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use cuda_handles::internal::{lock_second_unless_inside, lock_unless_inside};
 use cuda_handles::{Context, Error as HandleError, GraphHandle};
 
-use crate::error::{Error, Result};
+use crate::error::{Error, NodeError, Result};
 use crate::node_name::NodeName;
 use crate::state::guard::GraphGuard;
 use crate::state::ids::{NodeId, SubgraphId};
@@ -55,8 +55,8 @@ impl Hierarchy {
     ///
     /// # Errors
     /// The context is lost, the process is a forked child, the hierarchy was
-    /// [moved](Error::GraphMoved) or is [broken](Error::Broken), or the graph has gone with the
-    /// node that it was embedded in ([`Error::GraphRemoved`]).
+    /// [moved](crate::NodeError::GraphMoved) or is [broken](Error::Broken), or the graph has gone with the
+    /// node that it was embedded in ([`NodeError::GraphRemoved`](crate::NodeError::GraphRemoved)).
     pub(crate) fn enter(self: &Arc<Self>, subgraph: SubgraphId) -> Result<GraphGuard<'_>> {
         self.enter_here(subgraph)
     }
@@ -86,13 +86,13 @@ impl Hierarchy {
     ///
     /// # Errors
     /// The process is a forked child, where the thread that holds the lock may not exist; or the
-    /// root graph was moved ([`Error::GraphMoved`]).
+    /// root graph was moved ([`NodeError::GraphMoved`](crate::NodeError::GraphMoved)).
     pub(crate) fn look(self: &Arc<Self>, subgraph: SubgraphId) -> Result<GraphGuard<'_>> {
         match self.context().ensure_usable() {
             Err(error @ HandleError::Forked) => Err(error.into()),
             _ => {
                 let guard = self.lock(subgraph)?;
-                if guard.is_moved() { Err(Error::GraphMoved) } else { Ok(guard) }
+                if guard.is_moved() { Err(Error::Node(NodeError::GraphMoved)) } else { Ok(guard) }
             }
         }
     }

@@ -63,7 +63,7 @@ use std::sync::{Arc, Weak};
 use cuda_handles::Owner;
 use cuda_sys::CUgraphNode;
 
-use crate::error::{Broken, Error, Result};
+use crate::error::{Broken, Error, NodeError, Result};
 use crate::state::conditions::ConditionTable;
 use crate::state::current_hierarchy::CurrentHierarchy;
 use crate::state::ids::{NodeId, SubgraphId};
@@ -311,7 +311,7 @@ impl GraphState {
     pub(crate) fn ensure_usable(&self) -> Result<()> {
         match &self.status {
             Status::Usable => Ok(()),
-            Status::Moved => Err(Error::GraphMoved),
+            Status::Moved => Err(Error::Node(NodeError::GraphMoved)),
             Status::Broken(broken) => Err(Error::Broken(broken.clone())),
         }
     }

@@ -1,8 +1,8 @@
 //! Planted faults: each is found, by the names of its nodes, and nothing else.
 
 use cuda_graph::{
-    ChildGraphNode, ContextExt, Disorder, EdgeKind, Error, Finding, Graph, IfElseNode, RawCopy, RawMemory,
-    Test,
+    ChildGraphNode, ConditionError, ContextExt, Disorder, EdgeKind, Error, ExecError, Finding, Graph,
+    IfElseNode, RawCopy, RawMemory, Test,
 };
 use cuda_handles::Device;
 use cuda_handles::{Batch, Copy2d, Copy3d};
@@ -296,7 +296,7 @@ planted! {
         let condition = graph.condition_with_default(2).unwrap();
         graph.root().launch(&lab.set_to, per(1, 1), (1, &condition)).unwrap().named("set");
         let error = graph.instantiate().unwrap_err();
-        assert!(matches!(error, Error::UnusedCondition { .. }), "{error}");
+        assert!(matches!(error, Error::Condition(ConditionError::UnusedCondition { .. })), "{error}");
         vec![("unused condition", vec!["set"])]
     };
     a_kernel_that_sets_a_condition_too_late: |lab, graph| {
@@ -317,7 +317,7 @@ planted! {
         let nodes = raw::nodes(raw);
         other::connect(raw, nodes[1], nodes[0]);
         let error = graph.instantiate().unwrap_err();
-        assert!(matches!(&error, Error::Unsound { findings } if findings.len() == 1), "{error}");
+        assert!(matches!(&error, Error::Exec(ExecError::Unsound { findings }) if findings.len() == 1), "{error}");
         assert!(error.to_string().contains("`one` -> `two` -> `one`") || error.to_string().contains("`two` -> `one` -> `two`"), "{error}");
         vec![("cycle", vec!["one", "two"])]
     };
@@ -329,7 +329,7 @@ planted! {
         let raw = embedded.lend().unwrap();
         let nodes = raw::nodes(raw);
         other::connect(raw, nodes[1], nodes[0]);
-        assert!(matches!(graph.instantiate(), Err(Error::Unsound { .. })));
+        assert!(matches!(graph.instantiate(), Err(Error::Exec(ExecError::Unsound { .. }))));
         vec![("cycle", vec!["one", "two"])]
     };
     foreign_nodes: |lab, graph| {
@@ -550,5 +550,5 @@ fn kernels_of_another_context_in_a_body() {
     found(&graph, vec![("mixed contexts", vec!["branch", "far"])]);
     graph.lend().unwrap();
     let error = graph.instantiate().unwrap_err();
-    assert!(matches!(&error, Error::Unsound { .. }), "{error}");
+    assert!(matches!(&error, Error::Exec(ExecError::Unsound { .. })), "{error}");
 }

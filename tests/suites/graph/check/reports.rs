@@ -1,6 +1,8 @@
 //! Reports: their text, their cost, and their limits.
 
-use cuda_graph::{CheckOptions, EdgeKind, Error, Finding, Graph, Severity, Stopped};
+use cuda_graph::{
+    CheckOptions, EdgeError, EdgeKind, Error, ExecError, Finding, Graph, MemoryError, Severity, Stopped,
+};
 use cuda_launch::{params, per};
 use cuda_sys::{CUresult, Call};
 use cuda_tests::{Counts, alone, count, fail, kernel, needs, raw, setup};
@@ -173,7 +175,7 @@ fn memory_out_of_order_is_told_as_instantiation_does() {
     let alloc = alloc.named("scratch");
     lab.own(&graph.root(), memory.as_slice(), "early");
     graph.root().free(&memory).unwrap().named("gone");
-    let Err(Error::MemoryOrder { found, .. }) = graph.instantiate() else { panic!() };
+    let Err(Error::Memory(MemoryError::MemoryOrder { found, .. })) = graph.instantiate() else { panic!() };
     let report = graph.check().unwrap();
     let told = report.findings().iter().map(|finding| match finding {
         Finding::MemoryOrder { what, first, second, .. } => (*what, first.name(), second.name()),
@@ -251,7 +253,7 @@ fn an_edge_that_puts_nothing_in_order_is_to_be_another_one() {
     let Some(Finding::Race(race)) = report.findings().first() else { panic!("{report}") };
     // A second edge is refused, and so is one the other way round.
     let (from, to) = (race.edge.0.node(), race.edge.1.node());
-    assert!(matches!(graph.add_edge(from, to), Err(Error::DuplicateEdge { .. })));
+    assert!(matches!(graph.add_edge(from, to), Err(Error::Edge(EdgeError::DuplicateEdge { .. }))));
     assert!(race.are_linked && report.to_json().contains("\"linked\":true"), "{report}");
     assert!(
         report.to_string().ends_with(
@@ -388,7 +390,7 @@ fn a_failed_instantiation_has_the_words_of_a_check() {
     let nodes = raw::nodes(raw_graph);
     other::connect(raw_graph, nodes[1], nodes[0]);
     let error = graph.instantiate().unwrap_err();
-    let Error::Instantiate(reason) = &error else { panic!("{error:?}") };
+    let Error::Exec(ExecError::Instantiate(reason)) = &error else { panic!("{error:?}") };
     let text = error.to_string();
     assert!(
         text.contains("cycle: `one` -> `two` -> `one` wait for each other; remove one of these edges"),

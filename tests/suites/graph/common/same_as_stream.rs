@@ -2,7 +2,7 @@
 
 use core::fmt::Debug;
 
-use cuda_graph::{Error, Graph};
+use cuda_graph::{Error, Graph, NodeError};
 use cuda_handles::{Buffer, Element, Error as HandleError, Slice, Stream};
 use proptest::prelude::{TestCaseError, prop_assert, prop_assert_eq};
 
@@ -42,7 +42,7 @@ impl<T: Element + PartialEq + Debug> Pair<'_, T> {
                 node = Some(added);
                 graph.instantiate().unwrap().launch(stream).unwrap();
             }
-            (Err(Error::NoElements { .. }), Ok(())) => prop_assert!(self.is_empty),
+            (Err(Error::Node(NodeError::NoElements { .. })), Ok(())) => prop_assert!(self.is_empty),
             (Err(Error::Handles(node)), Err(stream)) => prop_assert_eq!(node, stream),
             other => prop_assert!(false, "{:?}", other),
         }

@@ -1,8 +1,8 @@
 //! Branches and loops on the device.
 
 use cuda_graph::{
-    Condition, ContextExt, Error, Frontier, Graph, IfElseNode, KernelNode, NodeKind, RawCopy, RawMemory,
-    SwitchNode,
+    Condition, ConditionError, ContextExt, EmbedError, Error, ExecError, Frontier, Graph, IfElseNode,
+    KernelNode, NodeError, NodeKind, RawCopy, RawMemory, SwitchNode,
 };
 use cuda_handles::{Buffer, Context, Stream};
 use cuda_launch::{TypedKernel, kernel, params, per};
@@ -328,20 +328,36 @@ fn conditions_are_of_one_graph_and_one_node() {
         let before = graph.len().unwrap();
         let ((), cost) = count(|| {
             let outcome = graph.root().launch(&kernels.set_to, per(1, 1), (1, &foreign));
-            assert!(matches!(outcome.unwrap_err(), Error::ForeignCondition { .. }));
+            assert!(matches!(
+                outcome.unwrap_err(),
+                Error::Condition(ConditionError::ForeignCondition { .. })
+            ));
             // SAFETY: the arguments are the kernel's.
             let outcome = unsafe {
                 graph.root().launch_untyped(kernels.set_to.kernel(), per(1, 1), params![1_u32, &foreign])
             };
-            assert!(matches!(outcome.unwrap_err(), Error::ForeignCondition { .. }));
-            assert!(matches!(graph.root().while_node(&foreign).unwrap_err(), Error::ForeignCondition { .. }));
+            assert!(matches!(
+                outcome.unwrap_err(),
+                Error::Condition(ConditionError::ForeignCondition { .. })
+            ));
+            assert!(matches!(
+                graph.root().while_node(&foreign).unwrap_err(),
+                Error::Condition(ConditionError::ForeignCondition { .. })
+            ));
             let error = graph.root().while_node(&own).unwrap_err();
             assert!(
-                matches!(error, Error::ConditionInUse { .. }) && error.to_string().contains("branch"),
+                matches!(error, Error::Condition(ConditionError::ConditionInUse { .. }))
+                    && error.to_string().contains("branch"),
                 "{error}"
             );
-            assert_eq!(graph.root().switch_node(&own, 0).unwrap_err(), Error::Branches { branches: 0 });
-            assert_eq!(graph.root().switch_node(&own, 1001).unwrap_err(), Error::Branches { branches: 1001 });
+            assert_eq!(
+                graph.root().switch_node(&own, 0).unwrap_err(),
+                Error::Condition(ConditionError::Branches { branches: 0 })
+            );
+            assert_eq!(
+                graph.root().switch_node(&own, 1001).unwrap_err(),
+                Error::Condition(ConditionError::Branches { branches: 1001 })
+            );
         });
         cost.assert_calls(&[]);
         let step = kernels.count(&graph.root(), 1);
@@ -361,7 +377,13 @@ fn an_unused_condition_is_named_and_used_again() {
         let graph = context.graph().unwrap();
         let first = graph.condition_with_default(1).unwrap();
         let error = graph.instantiate().unwrap_err();
-        assert!(matches!(&error, Error::UnusedCondition { number: 1, default: Some(1), .. }), "{error:?}");
+        assert!(
+            matches!(
+                &error,
+                Error::Condition(ConditionError::UnusedCondition { number: 1, default: Some(1), .. })
+            ),
+            "{error:?}"
+        );
         let setter = graph.root().launch(&kernels.set_to, per(1, 1), (1, &first)).unwrap().named("decide");
         let text = graph.instantiate().unwrap_err().to_string();
         assert!(text.contains("set by `decide`") && text.contains("default 1"), "{text}");
@@ -371,9 +393,9 @@ fn an_unused_condition_is_named_and_used_again() {
         let step = kernels.count(&body.root(), 1);
         assert_eq!(kernels.run(&graph, 1), 1);
         node.remove().unwrap();
-        assert_eq!(body.len(), Err(Error::GraphRemoved));
+        assert_eq!(body.len(), Err(Error::Node(NodeError::GraphRemoved)));
         assert!(step.is_removed() && first.node().unwrap().is_none() && node.body().is_err());
-        assert!(matches!(graph.instantiate(), Err(Error::UnusedCondition { .. })));
+        assert!(matches!(graph.instantiate(), Err(Error::Condition(ConditionError::UnusedCondition { .. }))));
         let node = setter.then().while_node(&first).unwrap();
         node.remove().unwrap();
         // Once nothing has it, a new condition takes its place.
@@ -408,7 +430,7 @@ fn bodies_hold_what_the_driver_runs_there_and_nothing_else() {
         let steps = body.len().unwrap();
         // What cannot: there, in a graph embedded there, and as a graph that is to be embedded.
         let refused = |outcome: Result<(), Error>, kind: NodeKind| match outcome {
-            Err(Error::NotInBody { kind: found, conditional }) => {
+            Err(Error::Condition(ConditionError::NotInBody { kind: found, conditional })) => {
                 assert_eq!((found, &*conditional), (kind, "branch"));
             }
             other => panic!("{kind}: {other:?}"),
@@ -445,14 +467,17 @@ fn a_graph_with_conditions_is_one_of_a_kind() {
         let (graph, other) = (context.graph().unwrap(), context.graph().unwrap());
         let condition = graph.condition_with_default(1).unwrap();
         let refused = |outcome: Result<(), Error>| {
-            assert!(matches!(outcome, Err(Error::HasConditions { .. })), "{outcome:?}");
+            assert!(
+                matches!(outcome, Err(Error::Condition(ConditionError::HasConditions { .. }))),
+                "{outcome:?}"
+            );
         };
         refused(graph.clone_graph().map(drop));
         let node = graph.root().if_node(&condition).unwrap();
         let body = node.body().unwrap();
         kernels.count(&body.root(), 1);
         let ((), cost) = count(|| {
-            assert!(matches!(body.instantiate(), Err(Error::Embedded { .. })));
+            assert!(matches!(body.instantiate(), Err(Error::Embed(EmbedError::Embedded { .. }))));
         });
         cost.assert_calls(&[]);
         refused(graph.clone_graph().map(drop));
@@ -461,7 +486,10 @@ fn a_graph_with_conditions_is_one_of_a_kind() {
             refused(other.root().child_moved(graph.clone()).map(drop));
         }
         let mut exec = graph.instantiate().unwrap();
-        assert_eq!(graph.instantiate().unwrap_err(), Error::OneExecutable { of: "conditional nodes" });
+        assert_eq!(
+            graph.instantiate().unwrap_err(),
+            Error::Exec(ExecError::OneExecutable { of: "conditional nodes" })
+        );
         exec.launch(&kernels.stream).unwrap();
         assert_eq!(kernels.counted(), 1);
         drop(exec);
@@ -615,7 +643,7 @@ fn child_graphs_in_two_bodies_are_refused_where_the_driver_mixes_them_up() {
         let node = graph.root().if_else_node(&first).unwrap().named("branch");
         let refused = |outcome: Result<(), Error>| {
             let error = outcome.unwrap_err();
-            assert!(matches!(error, Error::ChildInTwoBodies { .. }), "{error}");
+            assert!(matches!(error, Error::Condition(ConditionError::ChildInTwoBodies { .. })), "{error}");
             assert!(error.to_string().contains("`branch`"), "{error}");
         };
         for body in node.all_bodies().unwrap() {

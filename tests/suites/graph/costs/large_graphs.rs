@@ -1,7 +1,7 @@
 //! Large graphs: the driver calls of each operation grow no faster than nodes and edges.
 
 use cuda_graph::EdgeKind::Full;
-use cuda_graph::{ContextExt, EdgeKind, EmptyNode, Error, Graph, Node};
+use cuda_graph::{ConditionError, ContextExt, EdgeError, EdgeKind, EmptyNode, Error, Graph, Node};
 use cuda_tests::{Kind, count, is_soft, live, needs, no_leaks, scale, setup};
 
 const NODES: usize = 100_000;
@@ -58,7 +58,7 @@ fn a_hundred_thousand_nodes_are_built_asked_for_changed_and_dropped() {
         cost.assert_calls(&[("cuGraphAddDependencies", NODES as u64 - 1)]);
         // A cycle through all of it.
         let (cycle, cost) = count(|| graph.add_edge(&nodes[NODES - 1], &nodes[0]));
-        let Err(Error::Cycle { path }) = cycle else { panic!("{cycle:?}") };
+        let Err(Error::Edge(EdgeError::Cycle { path })) = cycle else { panic!("{cycle:?}") };
         assert!(path.len() > 1);
         assert!(cost.total() <= 2 * NODES as u64 + 10, "{cost}");
         let ((), cost) =
@@ -102,7 +102,7 @@ fn a_long_chain_in_reverse_is_linear() {
             assert!(cost.total() <= 4 * LONG as u64, "{which}: {cost}");
             assert_eq!(graph.edges().unwrap().len(), LONG - 1);
             let closed = graph.add_edge(&nodes[0], &nodes[LONG - 1]);
-            assert!(matches!(closed, Err(Error::Cycle { path }) if path.len() == LONG));
+            assert!(matches!(closed, Err(Error::Edge(EdgeError::Cycle { path })) if path.len() == LONG));
         }
     });
 }
@@ -145,7 +145,10 @@ fn conditions_and_their_nodes_are_linear() {
         cost.assert_calls(&[("cuGraphAddNode", many / 2)]);
         graph.condition().unwrap();
         let (unused, cost) = count(|| graph.instantiate().err());
-        assert!(matches!(unused, Some(Error::UnusedCondition { .. })), "{unused:?}");
+        assert!(
+            matches!(unused, Some(Error::Condition(ConditionError::UnusedCondition { .. }))),
+            "{unused:?}"
+        );
         assert!(cost.total() <= 10, "{cost}");
         drop((nodes, graph));
     });

@@ -1,7 +1,7 @@
 //! Edges, one by one and many at once, of every kind.
 
 use cuda_graph::EdgeKind::{Full, LaunchOrder, Programmatic, ProgrammaticLaunchOrder};
-use cuda_graph::{EdgeKind, EmptyNode, Error, Graph, KernelNode, Node};
+use cuda_graph::{EdgeError, EdgeKind, EmptyNode, Error, Graph, KernelNode, Node, NodeError};
 use cuda_handles::{Context, Error as HandleError};
 use cuda_launch::{params, per};
 use cuda_sys::{CUresult, Call};
@@ -82,7 +82,7 @@ fn an_edge_that_is_there_is_refused_by_the_names_of_its_ends() {
         let (graph, [a, b, ..]) = chain(&context);
         let before = graph.view();
         let error = graph.add_edge(&a, &b).unwrap_err();
-        assert_eq!(error, Error::DuplicateEdge { from: "a".into(), to: "b".into() });
+        assert_eq!(error, Error::Edge(EdgeError::DuplicateEdge { from: "a".into(), to: "b".into() }));
         assert!(error.to_string().contains("`a`") && error.to_string().contains("`b`"), "{error}");
         unchanged(&graph, &before);
     });
@@ -95,7 +95,7 @@ fn an_edge_to_itself_is_refused() {
         let (graph, [.., d]) = chain(&context);
         let before = graph.view();
         let error = graph.add_edge(&d, &d).unwrap_err();
-        assert_eq!(error, Error::SelfEdge { node: "d".into() });
+        assert_eq!(error, Error::Edge(EdgeError::SelfEdge { node: "d".into() }));
         unchanged(&graph, &before);
     });
 }
@@ -107,11 +107,11 @@ fn an_edge_that_closes_a_cycle_is_refused_with_the_path() {
         let (graph, [a, b, c, _]) = chain(&context);
         let before = graph.view();
         let error = graph.add_edge(&c, &a).unwrap_err();
-        assert_eq!(error, Error::Cycle { path: vec!["a".into(), "b".into(), "c".into()] });
+        assert_eq!(error, Error::Edge(EdgeError::Cycle { path: vec!["a".into(), "b".into(), "c".into()] }));
         let text = error.to_string();
         assert!(text.contains("`a` -> `b` -> `c` -> `a`"), "{text}");
         let error = graph.add_edge(&b, &a).unwrap_err();
-        assert_eq!(error, Error::Cycle { path: vec!["a".into(), "b".into()] });
+        assert_eq!(error, Error::Edge(EdgeError::Cycle { path: vec!["a".into(), "b".into()] }));
         unchanged(&graph, &before);
         graph.instantiate().unwrap();
     });
@@ -128,7 +128,7 @@ fn a_cycle_through_many_nodes_is_found_too() {
             last = last.then().empty().unwrap();
         }
         let error = graph.add_edge(&last, &first).unwrap_err();
-        let Error::Cycle { path } = &error else { panic!("{error:?}") };
+        let Error::Edge(EdgeError::Cycle { path }) = &error else { panic!("{error:?}") };
         assert_eq!(path.len(), 2001);
         assert!(error.to_string().len() < 1000, "bounded");
         assert_eq!(graph.view().edges.len(), 2000);
@@ -143,10 +143,13 @@ fn nodes_of_another_graph_are_refused() {
         let (other, [stranger, ..]) = chain(&context);
         let (before, other_before) = (graph.view(), other.view());
         let error = graph.add_edge(&a, &stranger).unwrap_err();
-        assert_eq!(error, Error::Foreign { node: "a".into() });
-        assert!(matches!(graph.add_edge(&stranger, &a), Err(Error::Foreign { .. })));
-        assert!(matches!(graph.remove_edges(&[(&stranger, &a)]), Err(Error::Foreign { .. })));
-        assert!(matches!(graph.after([&a, &stranger]), Err(Error::Foreign { .. })));
+        assert_eq!(error, Error::Node(NodeError::Foreign { node: "a".into() }));
+        assert!(matches!(graph.add_edge(&stranger, &a), Err(Error::Node(NodeError::Foreign { .. }))));
+        assert!(matches!(
+            graph.remove_edges(&[(&stranger, &a)]),
+            Err(Error::Node(NodeError::Foreign { .. }))
+        ));
+        assert!(matches!(graph.after([&a, &stranger]), Err(Error::Node(NodeError::Foreign { .. }))));
         unchanged(&graph, &before);
         unchanged(&other, &other_before);
     });
@@ -160,7 +163,10 @@ fn an_edge_that_is_not_there_cannot_be_removed() {
         let before = graph.view();
         for (from, to) in [(&a, &c), (&b, &a), (&a, &d), (&d, &d)] {
             let error = graph.remove_edges(&[(from, to)]).unwrap_err();
-            assert_eq!(error, Error::NoEdge { from: from.name().into(), to: to.name().into() });
+            assert_eq!(
+                error,
+                Error::Edge(EdgeError::NoEdge { from: from.name().into(), to: to.name().into() })
+            );
         }
         unchanged(&graph, &before);
     });
@@ -353,7 +359,7 @@ fn the_kind_of_an_edge_is_changed() {
             cost.assert_calls(&[("cuGraphNodeGetDependencies", 1)]);
         }
         let error = graph.set_edge_kind(&a, &c, Programmatic).unwrap_err();
-        assert_eq!(error, Error::NoEdge { from: "k0".into(), to: "k2".into() });
+        assert_eq!(error, Error::Edge(EdgeError::NoEdge { from: "k0".into(), to: "k2".into() }));
         let failure = fail(Call::cuGraphAddDependencies_v12030, 1, CUresult::CUDA_ERROR_OUT_OF_MEMORY);
         let error = graph.set_edge_kind(&a, &b, Programmatic).unwrap_err();
         assert!(failure.hit() && error.to_string().contains("OUT_OF_MEMORY"), "{error}");
@@ -372,7 +378,7 @@ fn kinds_need_kernels_at_both_ends() {
         graph.add_edge(&a, &empty).unwrap();
         let before = graph.view();
         let refused = |error: Error, from: &str| {
-            assert_eq!(error, Error::EdgeKind { kind: Programmatic, from: from.into() });
+            assert_eq!(error, Error::Edge(EdgeError::EdgeKind { kind: Programmatic, from: from.into() }));
             assert_eq!(graph.view(), before);
         };
         let (refusals, cost) = count(|| {
@@ -454,13 +460,13 @@ fn a_batch_is_checked_as_a_whole() {
         gone.remove().unwrap();
         let before = graph.view();
         let bad: [((&Node, &Node), Error); 7] = [
-            ((&a, &stranger), Error::Foreign { node: "stranger".into() }),
-            ((&a, &gone), Error::Removed { node: gone.name().into() }),
-            ((&d, &d), Error::SelfEdge { node: "d".into() }),
-            ((&a, &b), Error::DuplicateEdge { from: "a".into(), to: "b".into() }),
-            ((&a, &d), Error::EdgeTwice { from: "a".into(), to: "d".into() }),
-            ((&c, &a), Error::Cycle { path: vec!["a".into(), "b".into(), "c".into()] }),
-            ((&d, &a), Error::Cycle { path: vec!["a".into(), "d".into()] }),
+            ((&a, &stranger), Error::Node(NodeError::Foreign { node: "stranger".into() })),
+            ((&a, &gone), Error::Node(NodeError::Removed { node: gone.name().into() })),
+            ((&d, &d), Error::Edge(EdgeError::SelfEdge { node: "d".into() })),
+            ((&a, &b), Error::Edge(EdgeError::DuplicateEdge { from: "a".into(), to: "b".into() })),
+            ((&a, &d), Error::Edge(EdgeError::EdgeTwice { from: "a".into(), to: "d".into() })),
+            ((&c, &a), Error::Edge(EdgeError::Cycle { path: vec!["a".into(), "b".into(), "c".into()] })),
+            ((&d, &a), Error::Edge(EdgeError::Cycle { path: vec!["a".into(), "d".into()] })),
         ];
         for (edge, expected) in bad {
             let good: [(&Node, &Node); 2] = [(&a, &d), (&d, &c)];
@@ -470,7 +476,9 @@ fn a_batch_is_checked_as_a_whole() {
                 let (result, cost) = count(|| graph.add_edges(&edges));
                 match (result.unwrap_err(), &expected) {
                     // Either path may be reported.
-                    (Error::Cycle { path }, Error::Cycle { .. }) => assert!(path.len() >= 2),
+                    (Error::Edge(EdgeError::Cycle { path }), Error::Edge(EdgeError::Cycle { .. })) => {
+                        assert!(path.len() >= 2)
+                    }
                     (error, expected) => assert_eq!(error, *expected),
                 }
                 assert_eq!(cost.calls("cuGraphAddDependencies"), 0, "{cost}");
@@ -478,13 +486,13 @@ fn a_batch_is_checked_as_a_whole() {
             }
         }
         let error = graph.remove_edges(&[(&a, &b), (&a, &c), (&b, &c)]).unwrap_err();
-        assert_eq!(error, Error::NoEdge { from: "a".into(), to: "c".into() });
+        assert_eq!(error, Error::Edge(EdgeError::NoEdge { from: "a".into(), to: "c".into() }));
         let error = graph.remove_edges(&[(&a, &b), (&b, &c), (&a, &b)]).unwrap_err();
-        assert_eq!(error, Error::EdgeTwice { from: "a".into(), to: "b".into() });
+        assert_eq!(error, Error::Edge(EdgeError::EdgeTwice { from: "a".into(), to: "b".into() }));
         let error = graph.remove_edges(&[(&a, &b), (&stranger, &c)]).unwrap_err();
-        assert_eq!(error, Error::Foreign { node: "stranger".into() });
+        assert_eq!(error, Error::Node(NodeError::Foreign { node: "stranger".into() }));
         let error = graph.remove_edges(&[(&a, &b), (&gone, &c)]).unwrap_err();
-        assert_eq!(error, Error::Removed { node: gone.name().into() });
+        assert_eq!(error, Error::Node(NodeError::Removed { node: gone.name().into() }));
         unchanged(&graph, &before);
     });
 }
@@ -503,7 +511,7 @@ fn an_edge_between_graphs_of_one_hierarchy_is_foreign() {
         let second = embedded.root().empty().unwrap().named("second");
         let before = graph.view();
         let foreign = |error: Error, node: &str| {
-            assert_eq!(error, Error::Foreign { node: node.into() });
+            assert_eq!(error, Error::Node(NodeError::Foreign { node: node.into() }));
             assert_eq!(graph.view(), before);
             assert_eq!(embedded.edges().unwrap(), []);
         };
@@ -525,10 +533,10 @@ fn an_edge_between_graphs_of_one_hierarchy_is_foreign() {
         embedded.add_edge(&second, &inside).unwrap();
         assert_eq!(names(&inside.predecessors().unwrap()), ["second"]);
         let error = embedded.add_edge(&inside, &second).unwrap_err();
-        assert_eq!(error, Error::Cycle { path: vec!["second".into(), "inside".into()] });
+        assert_eq!(error, Error::Edge(EdgeError::Cycle { path: vec!["second".into(), "inside".into()] }));
         child.remove().unwrap();
-        assert_eq!(inside.predecessors(), Err(Error::GraphRemoved));
-        assert_eq!(embedded.edges(), Err(Error::GraphRemoved));
+        assert_eq!(inside.predecessors(), Err(Error::Node(NodeError::GraphRemoved)));
+        assert_eq!(embedded.edges(), Err(Error::Node(NodeError::GraphRemoved)));
     });
 }
 
@@ -596,9 +604,9 @@ fn edges_between_nodes_of_many_edges_are_found() {
             assert_eq!(graph.edge_kind(&to, &from), Ok(None));
             assert_eq!(graph.edge_kind(&from, &lonely), Ok(None));
             let error = graph.add_edge(&from, &to).unwrap_err();
-            assert!(matches!(error, Error::DuplicateEdge { .. }), "{error:?}");
+            assert!(matches!(error, Error::Edge(EdgeError::DuplicateEdge { .. })), "{error:?}");
             let error = graph.add_edges(&[(&lonely, &to, Full), (&from, &to, Full)]).unwrap_err();
-            assert!(matches!(error, Error::DuplicateEdge { .. }), "{error:?}");
+            assert!(matches!(error, Error::Edge(EdgeError::DuplicateEdge { .. })), "{error:?}");
             graph.remove_edges(&[(&from, &to)]).unwrap();
             assert_eq!(graph.view().edges.len(), entering + leaving);
         }

@@ -1,7 +1,7 @@
 //! Nodes inserted before other nodes and into edges.
 
 use cuda_graph::EdgeKind::{Full, LaunchOrder, Programmatic};
-use cuda_graph::{ContextExt, Error, Frontier, Node};
+use cuda_graph::{ContextExt, EdgeError, EmbedError, Error, Frontier, Node, NodeError};
 use cuda_launch::{params, per};
 use cuda_sys::{CUresult, Call};
 use cuda_tests::{count, fail, kernel, needs, no_leaks, raw, setup, skip};
@@ -32,9 +32,9 @@ fn a_node_takes_the_place_of_an_edge() {
         assert_eq!((cost.calls("cuGraphRemoveDependencies"), cost.calls("cuGraphAddNode")), (0, 1));
         assert_eq!(graph.view().edges, [(0, 3), (0, 4), (1, 2), (3, 1), (4, 1)]);
         let error = graph.between(&nodes[0], &nodes[1]).unwrap_err();
-        assert_eq!(error, Error::NoEdge { from: "0".into(), to: "1".into() });
+        assert_eq!(error, Error::Edge(EdgeError::NoEdge { from: "0".into(), to: "1".into() }));
         let error = graph.add_edge(&nodes[1], &new).unwrap_err();
-        assert_eq!(error, Error::Cycle { path: vec![new.name(), "1".into()] });
+        assert_eq!(error, Error::Edge(EdgeError::Cycle { path: vec![new.name(), "1".into()] }));
         graph.instantiate().unwrap();
     });
 }
@@ -91,16 +91,16 @@ fn nodes_are_put_before_others() {
         let before = graph.view();
         // From the last to the first; and before itself.
         let error = nodes[2].then().before([&nodes[0]]).unwrap().empty().unwrap_err();
-        let Error::Cycle { path } = &error else { panic!("{error:?}") };
+        let Error::Edge(EdgeError::Cycle { path }) = &error else { panic!("{error:?}") };
         assert_eq!(path.len(), 4, "{error}");
         assert!(error.to_string().contains("the new node"), "{error}");
         let error = nodes[2].then().before([&nodes[2]]).unwrap().empty().unwrap_err();
-        assert!(matches!(error, Error::Cycle { .. }), "{error:?}");
+        assert!(matches!(error, Error::Edge(EdgeError::Cycle { .. })), "{error:?}");
         let frontier = nodes[1].then().before([&nodes[3]]).unwrap();
         nodes[3].remove().unwrap();
         let after_removal = graph.view();
-        assert!(matches!(frontier.empty(), Err(Error::Removed { .. })));
-        assert!(matches!(nodes[1].then().before([&nodes[3]]), Err(Error::Removed { .. })));
+        assert!(matches!(frontier.empty(), Err(Error::Node(NodeError::Removed { .. }))));
+        assert!(matches!(nodes[1].then().before([&nodes[3]]), Err(Error::Node(NodeError::Removed { .. }))));
         assert_eq!(graph.view(), after_removal);
         assert_eq!(before.nodes.len(), after_removal.nodes.len() + 1);
         graph.instantiate().unwrap();
@@ -134,11 +134,20 @@ fn frontiers_take_more_nodes_and_kinds() {
         assert_eq!(raw::edges_with_data(graph.raw).len(), 4);
         let before = graph.view();
         let error = graph.after_all([(&*a, Programmatic), (&*a, Full)]).unwrap_err();
-        assert_eq!(error, Error::DuplicateEdge { from: "k0".into(), to: "the new node".into() });
+        assert_eq!(
+            error,
+            Error::Edge(EdgeError::DuplicateEdge { from: "k0".into(), to: "the new node".into() })
+        );
         let error = a.then().before([&*c]).unwrap().before_all([(&*c, Programmatic)]).unwrap_err();
-        assert_eq!(error, Error::DuplicateEdge { from: "the new node".into(), to: "k2".into() });
+        assert_eq!(
+            error,
+            Error::Edge(EdgeError::DuplicateEdge { from: "the new node".into(), to: "k2".into() })
+        );
         let error = a.then().before_all([(&*c, Programmatic)]).unwrap().empty().unwrap_err();
-        assert_eq!(error, Error::EdgeKind { kind: Programmatic, from: "the new node".into() });
+        assert_eq!(
+            error,
+            Error::Edge(EdgeError::EdgeKind { kind: Programmatic, from: "the new node".into() })
+        );
         assert_eq!(graph.view(), before);
         graph.instantiate().unwrap();
     });
@@ -179,7 +188,7 @@ fn an_insertion_that_fails_changes_nothing() {
         assert_eq!(raw::edges_with_data(graph.raw), [(0, 2, (0, 0)), (2, 1, (0, 0))]);
         graph.add_edge(&a, &b).unwrap();
         let error = graph.add_edge(&b, &a).unwrap_err();
-        assert!(matches!(error, Error::Cycle { .. }), "the order holds: {error:?}");
+        assert!(matches!(error, Error::Edge(EdgeError::Cycle { .. })), "the order holds: {error:?}");
     });
 }
 
@@ -218,8 +227,8 @@ fn a_graph_is_not_moved_before_others() {
         inner.root().empty().unwrap();
         let kept = inner.clone();
         match graph.root().before([&*last]).unwrap().child_moved(inner) {
-            Err(Error::MovesBefore) => {}
-            Err(Error::CannotMove { .. }) => skip!("the driver cannot move graphs"),
+            Err(Error::Edge(EdgeError::MovesBefore)) => {}
+            Err(Error::Embed(EmbedError::CannotMove { .. })) => skip!("the driver cannot move graphs"),
             other => panic!("{other:?}"),
         }
         assert_eq!(kept.len(), Ok(1));
@@ -247,7 +256,10 @@ fn insertion_at_one_place_stays_cheap() {
             assert_eq!(cost.calls("cuGraphAddNode"), TIMES);
             assert!(cost.total() < 14 * TIMES, "{which}: {cost}");
             assert_eq!(graph.view().edges.len() as u64, TIMES + 2);
-            assert!(matches!(graph.add_edge(&nodes[2], &nodes[0]), Err(Error::Cycle { .. })));
+            assert!(matches!(
+                graph.add_edge(&nodes[2], &nodes[0]),
+                Err(Error::Edge(EdgeError::Cycle { .. }))
+            ));
         }
     });
 }

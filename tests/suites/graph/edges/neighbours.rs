@@ -1,7 +1,7 @@
 //! The neighbours of a node, as sets that can be changed.
 
 use cuda_graph::EdgeKind::{Full, Programmatic};
-use cuda_graph::{Error, Node};
+use cuda_graph::{EdgeError, Error, Node, NodeError};
 use cuda_sys::{CUresult, Call};
 use cuda_tests::{count, fail, needs, no_leaks, raw, setup};
 
@@ -70,25 +70,31 @@ fn what_is_wrong_with_a_set_changes_nothing() {
         let refused = [
             (
                 nodes[1].set_in_edges(&[(&nodes[3], Full), (&stranger, Full)]),
-                Error::Foreign { node: "stranger".into() },
+                Error::Node(NodeError::Foreign { node: "stranger".into() }),
             ),
             (
                 nodes[1].set_in_edges(&[(&nodes[3], Full), (&gone, Full)]),
-                Error::Removed { node: gone.name().into() },
+                Error::Node(NodeError::Removed { node: gone.name().into() }),
             ),
-            (gone.set_in_edges(&[(&nodes[3], Full)]), Error::Removed { node: gone.name().into() }),
-            (nodes[1].set_in_edges(&[(&nodes[1], Full)]), Error::SelfEdge { node: "1".into() }),
+            (
+                gone.set_in_edges(&[(&nodes[3], Full)]),
+                Error::Node(NodeError::Removed { node: gone.name().into() }),
+            ),
+            (
+                nodes[1].set_in_edges(&[(&nodes[1], Full)]),
+                Error::Edge(EdgeError::SelfEdge { node: "1".into() }),
+            ),
             (
                 nodes[1].set_in_edges(&[(&nodes[3], Full), (&nodes[2], Full)]),
-                Error::Cycle { path: vec!["1".into(), "2".into()] },
+                Error::Edge(EdgeError::Cycle { path: vec!["1".into(), "2".into()] }),
             ),
             (
                 nodes[1].set_out_edges(&[(&nodes[3], Full), (&nodes[0], Full)]),
-                Error::Cycle { path: vec!["0".into(), "1".into()] },
+                Error::Edge(EdgeError::Cycle { path: vec!["0".into(), "1".into()] }),
             ),
             (
                 nodes[1].set_in_edges(&[(&nodes[3], Full), (&nodes[3], Programmatic)]),
-                Error::EdgeTwice { from: "3".into(), to: "1".into() },
+                Error::Edge(EdgeError::EdgeTwice { from: "3".into(), to: "1".into() }),
             ),
         ];
         for (result, expected) in refused {
@@ -114,7 +120,7 @@ fn an_edge_that_goes_closes_no_cycle() {
         nodes[0].set_in_edges(&[(&nodes[1], Full)]).unwrap();
         assert_eq!(graph.view().edges, [(1, 0), (2, 1)]);
         let error = graph.add_edge(&nodes[0], &nodes[2]).unwrap_err();
-        assert_eq!(error, Error::Cycle { path: vec!["2".into(), "1".into(), "0".into()] });
+        assert_eq!(error, Error::Edge(EdgeError::Cycle { path: vec!["2".into(), "1".into(), "0".into()] }));
     });
 }
 

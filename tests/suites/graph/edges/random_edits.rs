@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use cuda_graph::{EdgeKind, Error, Node, NodeKind};
+use cuda_graph::{EdgeError, EdgeKind, Error, Node, NodeError, NodeKind};
 use cuda_handles::{Buffer, Kernel, Stream};
 use cuda_launch::{params, per};
 use cuda_sys::Version;
@@ -73,13 +73,13 @@ enum Fault {
 
 fn fault(error: &Error) -> Fault {
     match error {
-        Error::Removed { .. } => Fault::Removed,
-        Error::SelfEdge { .. } => Fault::SelfEdge,
-        Error::EdgeTwice { .. } => Fault::Twice,
-        Error::DuplicateEdge { .. } => Fault::Duplicate,
-        Error::NoEdge { .. } => Fault::Missing,
-        Error::EdgeKind { .. } => Fault::Kind,
-        Error::Cycle { path } => {
+        Error::Node(NodeError::Removed { .. }) => Fault::Removed,
+        Error::Edge(EdgeError::SelfEdge { .. }) => Fault::SelfEdge,
+        Error::Edge(EdgeError::EdgeTwice { .. }) => Fault::Twice,
+        Error::Edge(EdgeError::DuplicateEdge { .. }) => Fault::Duplicate,
+        Error::Edge(EdgeError::NoEdge { .. }) => Fault::Missing,
+        Error::Edge(EdgeError::EdgeKind { .. }) => Fault::Kind,
+        Error::Edge(EdgeError::Cycle { path }) => {
             assert!(path.len() >= 2, "{path:?}");
             Fault::Cycle
         }
@@ -326,7 +326,7 @@ fn apply(graph: &Drawn, model: &mut Model, things: &Things, edit: &Edit) {
             let twice =
                 ends.iter().any(|(node, kind)| ends.iter().any(|other| other.0 == *node && other.1 != *kind));
             match result {
-                Err(Error::EdgeTwice { .. }) => assert!(twice),
+                Err(Error::Edge(EdgeError::EdgeTwice { .. })) => assert!(twice),
                 result => set(model, result, *node, &others, &remove, &add),
             }
         }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use cuda_graph::{ContextExt, Error, GraphExec, InstantiateOptions};
+use cuda_graph::{ContextExt, Error, ExecError, GraphExec, InstantiateOptions};
 use cuda_handles::{Context, Image, Kernel, Linker};
 use cuda_launch::{LaunchConfig, params, per};
 use cuda_tests::{Gate, count, kernel, no_leaks, setup};
@@ -82,7 +82,7 @@ fn kernels_can_launch_graphs_of_kernels_copies_and_fills_alone() {
             let (outcome, cost) = count(|| graph.instantiate_with(options));
             assert_eq!(cost.calls("cuGraphInstantiateWithParams"), 0, "{cost}");
             let error = outcome.unwrap_err();
-            assert!(matches!(error, Error::DeviceLaunch { .. }), "{error:?}");
+            assert!(matches!(error, Error::Exec(ExecError::DeviceLaunch { .. })), "{error:?}");
             error.to_string()
         };
         assert!(refused(options()).contains("needs at least one node"));

@@ -1,6 +1,6 @@
 //! Launches: what runs, in which order, and from which thread.
 
-use cuda_graph::{ContextExt, Error};
+use cuda_graph::{ContextExt, Error, ExecError};
 use cuda_launch::{params, per};
 use cuda_sys::{CUgraphInstantiateResult, CUresult};
 use cuda_tests::{Gate, Kind, kernel, live, no_leaks, raw, setup};
@@ -164,7 +164,7 @@ fn a_graph_that_cannot_be_instantiated_says_why_and_which_node() {
         });
         let before = live();
         let error = graph.instantiate().unwrap_err();
-        let Error::Instantiate(reason) = &error else { panic!("{error:?}") };
+        let Error::Exec(ExecError::Instantiate(reason)) = &error else { panic!("{error:?}") };
         assert_eq!(reason.code, CUresult::CUDA_ERROR_INVALID_VALUE);
         assert_eq!(reason.result, CUgraphInstantiateResult::CUDA_GRAPH_INSTANTIATE_INVALID_STRUCTURE);
         let node = reason.node.as_deref().unwrap();

@@ -2,7 +2,7 @@
 
 use std::sync::Barrier;
 
-use cuda_graph::{ChildGraphNode, ContextExt, Error, Graph, NodeKind};
+use cuda_graph::{ChildGraphNode, ContextExt, EdgeError, EmbedError, Error, Graph, NodeError, NodeKind};
 use cuda_handles::Device;
 use cuda_tests::{alone, count, is_soft, needs, no_leaks, raw, setup, skip};
 
@@ -83,7 +83,7 @@ fn inside_nodes_are_added_removed_and_connected_as_anywhere() {
         let raw = inside.as_raw().unwrap();
         assert_eq!(raw::nodes(raw).len(), 4);
         assert_eq!(raw::edges(raw), [(0, 1), (1, 2), (2, 3)]);
-        assert!(matches!(inside.add_edge(&loose, &only), Err(Error::Cycle { .. })));
+        assert!(matches!(inside.add_edge(&loose, &only), Err(Error::Edge(EdgeError::Cycle { .. }))));
         inside.remove_edges(&[(&late, &loose)]).unwrap();
         late.remove().unwrap();
         assert_eq!(inside.len().unwrap(), 3);
@@ -91,9 +91,9 @@ fn inside_nodes_are_added_removed_and_connected_as_anywhere() {
         // Nodes of one graph have no edges to those of another.
         let outside = graph.root().empty().unwrap();
         for result in [inside.add_edge(&outside, &join), graph.add_edge(&outside, &join)] {
-            assert!(matches!(result, Err(Error::Foreign { .. })), "{result:?}");
+            assert!(matches!(result, Err(Error::Node(NodeError::Foreign { .. }))), "{result:?}");
         }
-        assert!(matches!(graph.after([&only]), Err(Error::Foreign { .. })));
+        assert!(matches!(graph.after([&only]), Err(Error::Node(NodeError::Foreign { .. }))));
         graph.add_edge(&outside, &child).unwrap();
     });
 }
@@ -114,20 +114,20 @@ fn an_embedded_graph_goes_with_its_node() {
         assert!(!node.is_removed());
         child.remove().unwrap();
         assert!(node.is_removed());
-        assert!(matches!(child.embedded(), Err(Error::Removed { .. })));
-        assert!(matches!(node.remove(), Err(Error::GraphRemoved)));
-        assert!(matches!(node.successors(), Err(Error::GraphRemoved)));
+        assert!(matches!(child.embedded(), Err(Error::Node(NodeError::Removed { .. }))));
+        assert!(matches!(node.remove(), Err(Error::Node(NodeError::GraphRemoved))));
+        assert!(matches!(node.successors(), Err(Error::Node(NodeError::GraphRemoved))));
         for gone in [&outer, &deep] {
-            assert!(matches!(gone.len(), Err(Error::GraphRemoved)));
-            assert!(matches!(gone.root().empty(), Err(Error::GraphRemoved)));
-            assert!(matches!(gone.clone_graph(), Err(Error::GraphRemoved)));
-            assert!(matches!(gone.parent(), Err(Error::GraphRemoved)));
-            assert!(matches!(graph.root().child(gone), Err(Error::GraphRemoved)));
+            assert!(matches!(gone.len(), Err(Error::Node(NodeError::GraphRemoved))));
+            assert!(matches!(gone.root().empty(), Err(Error::Node(NodeError::GraphRemoved))));
+            assert!(matches!(gone.clone_graph(), Err(Error::Node(NodeError::GraphRemoved))));
+            assert!(matches!(gone.parent(), Err(Error::Node(NodeError::GraphRemoved))));
+            assert!(matches!(graph.root().child(gone), Err(Error::Node(NodeError::GraphRemoved))));
         }
         // Its place is given to another one, which it is not taken for.
         let again = graph.root().child(&middle).unwrap().embedded().unwrap();
         assert_ne!(again, outer);
-        assert!(matches!(outer.len(), Err(Error::GraphRemoved)));
+        assert!(matches!(outer.len(), Err(Error::Node(NodeError::GraphRemoved))));
         assert_eq!(again.len().unwrap(), 1);
         assert!(node.is_removed());
     });
@@ -201,7 +201,7 @@ fn a_graph_is_not_embedded_in_itself_nor_in_what_lies_in_it() {
     let context = setup();
     no_leaks(|| {
         let empty = context.graph().unwrap();
-        assert!(matches!(empty.root().child(&empty), Err(Error::EmbedsItself)));
+        assert!(matches!(empty.root().child(&empty), Err(Error::Embed(EmbedError::EmbedsItself))));
         let graph = context.graph().unwrap();
         let child = graph.root().child(&empty).unwrap();
         let inside = child.embedded().unwrap();
@@ -210,10 +210,10 @@ fn a_graph_is_not_embedded_in_itself_nor_in_what_lies_in_it() {
             [(&graph, &graph), (&inside, &graph), (&deep, &graph), (&deep, &inside), (&deep, &deep)]
         {
             let error = into.root().child(of).unwrap_err();
-            assert_eq!(error, Error::EmbedsItself);
+            assert_eq!(error, Error::Embed(EmbedError::EmbedsItself));
             assert!(error.to_string().contains("clone_graph"), "{error}");
             let inner = into.root().child(&empty).unwrap();
-            assert_eq!(inner.set_graph(of), Err(Error::EmbedsItself));
+            assert_eq!(inner.set_graph(of), Err(Error::Embed(EmbedError::EmbedsItself)));
             inner.remove().unwrap();
         }
         assert_eq!((graph.len().unwrap(), inside.len().unwrap(), deep.len().unwrap()), (1, 1, 0));
@@ -249,7 +249,7 @@ fn what_only_a_graph_of_its_own_can_do_is_refused_with_words() {
             }
             if moves() {
                 let error = context.graph().unwrap().root().child_moved(inside.clone()).unwrap_err();
-                assert!(matches!(error, Error::Embedded { .. }), "{error}");
+                assert!(matches!(error, Error::Embed(EmbedError::Embedded { .. })), "{error}");
             }
         });
         let calls = ["cuGraphInstantiateWithParams", "cuGraphAddNode", "cuGraphNodeSetParams"];
@@ -269,9 +269,9 @@ fn frontiers_with_removed_nodes_take_no_children() {
         let node = graph.root().empty().unwrap();
         let then = node.then();
         node.remove().unwrap();
-        assert!(matches!(then.child(&source), Err(Error::Removed { .. })));
+        assert!(matches!(then.child(&source), Err(Error::Node(NodeError::Removed { .. }))));
         if moves() {
-            assert!(matches!(then.child_moved(source.clone()), Err(Error::Removed { .. })));
+            assert!(matches!(then.child_moved(source.clone()), Err(Error::Node(NodeError::Removed { .. }))));
             assert_eq!(source.len().unwrap(), 0, "it is still there");
         }
         assert!(graph.is_empty().unwrap());
@@ -306,7 +306,7 @@ fn the_graph_of_a_child_is_replaced_by_one_of_another_shape() {
         let _named = wide.nodes().unwrap()[2].clone().named("third");
         child.set_graph(&wide).unwrap();
         assert_eq!(bench.adds(&graph), 5);
-        assert!(matches!(before.len(), Err(Error::GraphRemoved)));
+        assert!(matches!(before.len(), Err(Error::Node(NodeError::GraphRemoved))));
         assert!(node.is_removed());
         let after = child.embedded().unwrap();
         assert_eq!(names(&after)[2], "third");
@@ -327,14 +327,14 @@ fn the_graph_of_a_child_is_replaced_by_one_of_another_shape() {
         assert_eq!(names(&inner)[2], "third");
         for within in [&inner, &child.embedded().unwrap()] {
             let error = child.set_graph(within).unwrap_err();
-            assert!(matches!(error, Error::ReplacesItself { .. }), "{error}");
+            assert!(matches!(error, Error::Embed(EmbedError::ReplacesItself { .. })), "{error}");
         }
         child.set_graph(&inner.clone_graph().unwrap()).unwrap();
         assert_eq!(bench.adds(&graph), 5);
         child.set_graph(&context.graph().unwrap()).unwrap();
         assert_eq!(bench.adds(&graph), 1);
         child.remove().unwrap();
-        assert!(matches!(child.set_graph(&wide), Err(Error::Removed { .. })));
+        assert!(matches!(child.set_graph(&wide), Err(Error::Node(NodeError::Removed { .. }))));
     });
 }
 
@@ -396,7 +396,7 @@ fn threads_embed_graphs_in_each_other_in_any_order() {
                             inside.root().empty().unwrap();
                         }
                         child.remove().unwrap();
-                        assert!(matches!(inside.len(), Err(Error::GraphRemoved)));
+                        assert!(matches!(inside.len(), Err(Error::Node(NodeError::GraphRemoved))));
                     }
                 });
             }
@@ -430,16 +430,16 @@ fn a_graph_is_moved_into_a_node() {
 
         // The old handles lead nowhere; the nodes are found.
         for gone in [&source, &inside] {
-            assert_eq!(gone.len(), Err(Error::GraphMoved));
-            assert!(matches!(gone.root().empty(), Err(Error::GraphMoved)));
-            assert!(matches!(gone.clone_graph(), Err(Error::GraphMoved)));
-            assert!(matches!(gone.parent(), Err(Error::GraphMoved)));
-            assert!(matches!(graph.root().child(gone), Err(Error::GraphMoved)));
+            assert_eq!(gone.len(), Err(Error::Node(NodeError::GraphMoved)));
+            assert!(matches!(gone.root().empty(), Err(Error::Node(NodeError::GraphMoved))));
+            assert!(matches!(gone.clone_graph(), Err(Error::Node(NodeError::GraphMoved))));
+            assert!(matches!(gone.parent(), Err(Error::Node(NodeError::GraphMoved))));
+            assert!(matches!(graph.root().child(gone), Err(Error::Node(NodeError::GraphMoved))));
         }
-        assert!(matches!(source.instantiate(), Err(Error::GraphMoved)));
-        assert!(matches!(old.remove(), Err(Error::GraphMoved)));
-        assert!(matches!(graph.root().child_moved(source.clone()), Err(Error::GraphMoved)));
-        assert!(matches!(source.root().child_moved(graph.clone()), Err(Error::GraphMoved)));
+        assert!(matches!(source.instantiate(), Err(Error::Node(NodeError::GraphMoved))));
+        assert!(matches!(old.remove(), Err(Error::Node(NodeError::GraphMoved))));
+        assert!(matches!(graph.root().child_moved(source.clone()), Err(Error::Node(NodeError::GraphMoved))));
+        assert!(matches!(source.root().child_moved(graph.clone()), Err(Error::Node(NodeError::GraphMoved))));
         let new = moved.find_clone_of(&old).unwrap();
         assert_eq!((new.name(), new.graph()), ("old".to_owned(), &moved));
         let deep_now = moved.children().unwrap()[0].embedded().unwrap().find_clone_of(&deep).unwrap();
@@ -451,11 +451,14 @@ fn a_graph_is_moved_into_a_node() {
         assert_eq!(bench.adds(&graph), 4);
         new.remove().unwrap();
         assert_eq!(bench.adds(&graph), 3);
-        assert!(matches!(moved.find_clone_of(&old), Err(Error::Removed { .. })));
+        assert!(matches!(moved.find_clone_of(&old), Err(Error::Node(NodeError::Removed { .. }))));
         let other = context.graph().unwrap();
-        assert!(matches!(other.root().child(&moved), Err(Error::Embedded { .. })));
-        assert!(matches!(other.root().child_moved(moved.clone()), Err(Error::Embedded { .. })));
-        assert!(matches!(moved.instantiate(), Err(Error::Embedded { .. })));
+        assert!(matches!(other.root().child(&moved), Err(Error::Embed(EmbedError::Embedded { .. }))));
+        assert!(matches!(
+            other.root().child_moved(moved.clone()),
+            Err(Error::Embed(EmbedError::Embedded { .. }))
+        ));
+        assert!(matches!(moved.instantiate(), Err(Error::Embed(EmbedError::Embedded { .. }))));
         assert_eq!(bench.adds(&moved.clone_graph().unwrap()), 3);
         let clone = graph.clone_graph().unwrap();
         other.root().child_moved(clone).unwrap();
@@ -470,7 +473,7 @@ fn a_graph_is_moved_into_a_node() {
                 child.remove().unwrap();
             }
         }
-        assert_eq!(moved.len(), Err(Error::GraphRemoved));
+        assert_eq!(moved.len(), Err(Error::Node(NodeError::GraphRemoved)));
     });
 }
 
@@ -485,13 +488,16 @@ fn a_graph_is_not_moved_into_itself_or_what_lies_in_it() {
         let inside = child.embedded().unwrap();
         let deep = inside.root().child(&context.graph().unwrap()).unwrap().embedded().unwrap();
         for into in [&graph, &inside, &deep] {
-            assert_eq!(into.root().child_moved(graph.clone()).unwrap_err(), Error::EmbedsItself);
+            assert_eq!(
+                into.root().child_moved(graph.clone()).unwrap_err(),
+                Error::Embed(EmbedError::EmbedsItself)
+            );
         }
         // Two into each other: the second finds the first moved.
         let other = context.graph().unwrap();
         graph.root().child_moved(other.clone()).unwrap();
-        assert!(matches!(other.root().child_moved(graph.clone()), Err(Error::GraphMoved)));
-        assert!(matches!(deep.root().child_moved(other.clone()), Err(Error::GraphMoved)));
+        assert!(matches!(other.root().child_moved(graph.clone()), Err(Error::Node(NodeError::GraphMoved))));
+        assert!(matches!(deep.root().child_moved(other.clone()), Err(Error::Node(NodeError::GraphMoved))));
         graph.instantiate().unwrap();
     });
 }
@@ -511,7 +517,7 @@ fn threads_move_two_graphs_into_each_other_and_one_wins() {
                         start.wait();
                         match into.root().child_moved(of.clone()) {
                             Ok(_) => true,
-                            Err(Error::GraphMoved) => false,
+                            Err(Error::Node(NodeError::GraphMoved)) => false,
                             Err(error) => panic!("{error}"),
                         }
                     })

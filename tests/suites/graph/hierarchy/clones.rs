@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use cuda_graph::{ContextExt, Error, Graph, Node, NodeKind};
+use cuda_graph::{ContextExt, EdgeError, EmbedError, Error, Graph, Node, NodeError, NodeKind};
 use cuda_sys::{CUresult, Call};
 use cuda_tests::{count, fail, no_leaks, raw, settle, setup};
 use proptest::prelude::*;
@@ -67,25 +67,25 @@ fn look_ups_without_a_counterpart_say_so() {
                 (&Graph::clone(&clone), &*late),
             ] {
                 let error = graph.find_clone_of(node).unwrap_err();
-                assert!(matches!(error, Error::NotCloned { .. }), "{error}");
+                assert!(matches!(error, Error::Node(NodeError::NotCloned { .. })), "{error}");
                 assert!(error.to_string().contains(&node.name()), "{error}");
             }
         });
         cost.assert_calls(&[]);
         // The clone's node removed; the original removed, which the driver does not survive.
         clone.find_clone_of(&a).unwrap().remove().unwrap();
-        assert!(matches!(clone.find_clone_of(&a), Err(Error::Removed { .. })));
+        assert!(matches!(clone.find_clone_of(&a), Err(Error::Node(NodeError::Removed { .. }))));
         b.remove().unwrap();
-        assert!(matches!(clone.find_clone_of(&b), Err(Error::Removed { .. })));
+        assert!(matches!(clone.find_clone_of(&b), Err(Error::Node(NodeError::Removed { .. }))));
         // A new node at the old address is not taken for the removed one.
         let again = graph.root().empty().unwrap();
-        assert!(matches!(clone.find_clone_of(&again), Err(Error::NotCloned { .. })));
-        assert!(matches!(clone.find_clone_of(&b), Err(Error::Removed { .. })));
+        assert!(matches!(clone.find_clone_of(&again), Err(Error::Node(NodeError::NotCloned { .. }))));
+        assert!(matches!(clone.find_clone_of(&b), Err(Error::Node(NodeError::Removed { .. }))));
         // The clone's child is gone.
         let inside = clone.children().unwrap()[0].embedded().unwrap();
         assert!(inside.find_clone_of(&deep).is_ok());
         clone.children().unwrap()[0].remove().unwrap();
-        assert!(matches!(inside.find_clone_of(&deep), Err(Error::GraphRemoved)));
+        assert!(matches!(inside.find_clone_of(&deep), Err(Error::Node(NodeError::GraphRemoved))));
     });
 }
 
@@ -187,7 +187,7 @@ fn where_the_driver_refuses_that_the_error_says_what_can_be_done() {
         let error = inside.clone_graph().unwrap_err();
         assert!(with_children.hit());
         drop(with_children);
-        assert_eq!(error, Error::HoldsChildren);
+        assert_eq!(error, Error::Embed(EmbedError::HoldsChildren));
         assert!(error.to_string().contains("clone the whole"), "{error}");
         assert_eq!(bench.adds(&graph.clone_graph().unwrap()), 3);
         assert_eq!(bench.adds(&inside.clone_graph().unwrap()), 3);
@@ -211,7 +211,7 @@ fn new_edges_of_a_clone_are_checked_for_cycles_as_those_of_the_original() {
             let twins: Vec<Node> = nodes.iter().map(|node| clone.find_clone_of(node).unwrap()).collect();
             let late = twins[0].then().empty().unwrap();
             for (from, to) in [(&twins[0], &twins[5]), (&late, &twins[3]), (&twins[1], &twins[2])] {
-                assert!(matches!(clone.add_edge(from, to), Err(Error::Cycle { .. })));
+                assert!(matches!(clone.add_edge(from, to), Err(Error::Edge(EdgeError::Cycle { .. }))));
             }
             clone.add_edge(&twins[5], &twins[0]).unwrap();
             clone.add_edge(&twins[4], &late).unwrap();
@@ -330,7 +330,7 @@ fn a_replaced_graph_that_cannot_be_looked_into_breaks_the_graph() {
             drop((injected, source));
             let Error::Broken(broken) = &error else { panic!("{error}") };
             assert!(broken.cause.to_string().contains(call.name()), "{error}");
-            assert!(matches!(broken.undo, Error::NotRestored { .. }), "{error}");
+            assert!(matches!(broken.undo, Error::Node(NodeError::NotRestored { .. })), "{error}");
             assert_broken(&graph, &error);
             assert!(child.embedded().is_ok_and(|inside| inside.nodes().unwrap_err() == error));
             // The executable has the old graph, the broken one what the new one uses.
@@ -477,7 +477,10 @@ fn whatever_is_cloned_embedded_and_moved_table_and_driver_agree() {
                         Step::Clone if roots.len() < 4 => roots.push(graph.clone_graph().unwrap()),
                         Step::Embed(of) if nodes_in_all < MANY => match graph.root().child(of.get(&all)) {
                             Ok(_) => assert!(of.get(&all).parent().unwrap().is_none()),
-                            Err(Error::EmbedsItself | Error::Embedded { .. }) => {}
+                            Err(
+                                Error::Embed(EmbedError::EmbedsItself)
+                                | Error::Embed(EmbedError::Embedded { .. }),
+                            ) => {}
                             Err(error) => panic!("{error}"),
                         },
                         Step::Replace(node, of) if nodes_in_all < MANY => {
@@ -486,9 +489,9 @@ fn whatever_is_cloned_embedded_and_moved_table_and_driver_agree() {
                                 match node.get(&children).set_graph(of.get(&all)) {
                                     Ok(())
                                     | Err(
-                                        Error::EmbedsItself
-                                        | Error::Embedded { .. }
-                                        | Error::ReplacesItself { .. },
+                                        Error::Embed(EmbedError::EmbedsItself)
+                                        | Error::Embed(EmbedError::Embedded { .. })
+                                        | Error::Embed(EmbedError::ReplacesItself { .. }),
                                     ) => {}
                                     Err(error) => panic!("{error}"),
                                 }
@@ -498,7 +501,7 @@ fn whatever_is_cloned_embedded_and_moved_table_and_driver_agree() {
                             let root = of.index(roots.len());
                             match graph.root().child_moved(roots[root].clone()) {
                                 Ok(_) => drop(roots.remove(root)),
-                                Err(Error::EmbedsItself) => {}
+                                Err(Error::Embed(EmbedError::EmbedsItself)) => {}
                                 Err(error) => panic!("{error}"),
                             }
                         }

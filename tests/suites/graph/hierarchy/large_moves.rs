@@ -1,6 +1,6 @@
 //! Large graphs moved into small ones, which take over their table, and the other way round.
 
-use cuda_graph::{ContextExt, Error, Graph, Node};
+use cuda_graph::{ContextExt, Error, Graph, MemoryError, Node, NodeError};
 use cuda_handles::{Context, Owner};
 use cuda_tests::{SOON, count, is_soft, needs, no_leaks, setup, until};
 
@@ -60,17 +60,20 @@ fn handles_stay_what_they_were_whichever_graph_is_larger() {
             assert_eq!(nodes[1].name(), "outer 1");
             assert_eq!(nodes[outside - 1].successors().unwrap()[0], *child);
             assert_chain(&embedded, inside, "inner");
-            assert_eq!(moved.len(), Err(Error::GraphMoved));
+            assert_eq!(moved.len(), Err(Error::Node(NodeError::GraphMoved)));
             // Those of the moved graph are found by their old handles, those of others are not.
             let now = embedded.nodes().unwrap();
             for (node, now) in moved_nodes.iter().zip(&now) {
                 assert_eq!(embedded.find_clone_of(node).as_ref(), Ok(now));
-                assert!(matches!(graph.find_clone_of(node), Err(Error::NotCloned { .. })));
+                assert!(matches!(graph.find_clone_of(node), Err(Error::Node(NodeError::NotCloned { .. }))));
             }
             let [inner] = embedded.children().unwrap().try_into().unwrap();
             let inner = inner.embedded().unwrap();
             assert_eq!(inner.find_clone_of(&deep_node).unwrap(), inner.nodes().unwrap()[0]);
-            assert!(matches!(embedded.find_clone_of(&deep_node), Err(Error::NotCloned { .. })));
+            assert!(matches!(
+                embedded.find_clone_of(&deep_node),
+                Err(Error::Node(NodeError::NotCloned { .. }))
+            ));
             // The clones made before stay clones of what was there then.
             assert!(around.find_clone_of(&nodes[1]).is_ok());
             assert!(around.find_clone_of(&now[1]).is_err());
@@ -93,7 +96,7 @@ fn handles_stay_what_they_were_whichever_graph_is_larger() {
             };
             assert!(until(SOON, || counts() == (1, 2)), "{outside} around {inside}: {:?}", counts());
             child.remove().unwrap();
-            assert!(matches!(embedded.len(), Err(Error::GraphRemoved)));
+            assert!(matches!(embedded.len(), Err(Error::Node(NodeError::GraphRemoved))));
             assert_eq!(graph.len().unwrap(), outside + 1);
             assert_chain_outside(&nodes);
         }
@@ -152,8 +155,14 @@ fn memory_of_a_large_graph_belongs_to_the_one_it_is_moved_into() {
             let copy = child.then().copy(&memory, &target).unwrap();
             copy.then().copy(&memory, &own_memory).unwrap().then().free(&own_memory).unwrap();
             let other = context.graph().unwrap();
-            assert!(matches!(other.root().fill(&memory, 1), Err(Error::ForeignMemory { .. })));
-            assert!(matches!(other.root().fill(&own_memory, 1), Err(Error::ForeignMemory { .. })));
+            assert!(matches!(
+                other.root().fill(&memory, 1),
+                Err(Error::Memory(MemoryError::ForeignMemory { .. }))
+            ));
+            assert!(matches!(
+                other.root().fill(&own_memory, 1),
+                Err(Error::Memory(MemoryError::ForeignMemory { .. }))
+            ));
             let mut exec = outer.instantiate().unwrap();
             exec.launch(&stream).unwrap();
             assert_eq!(target.read_blocking(&stream).unwrap(), [5; 4]);
@@ -221,7 +230,11 @@ fn removed_nodes_of_a_moved_graph_are_not_those_of_the_graph_around() {
                 for (node, gone) in originals.iter().zip(&gone) {
                     let found = [embedded.find_clone_of(node), embedded.find_clone_of(gone)];
                     for found in found {
-                        let is_none = matches!(found, Err(Error::Removed { .. } | Error::NotCloned { .. }));
+                        let is_none = matches!(
+                            found,
+                            Err(Error::Node(NodeError::Removed { .. })
+                                | Error::Node(NodeError::NotCloned { .. }))
+                        );
                         assert!(is_none, "{inside}, {moves} moves: {found:?}");
                     }
                 }

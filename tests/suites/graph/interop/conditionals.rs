@@ -1,7 +1,8 @@
 //! Conditional nodes of other code.
 
 use cuda_graph::{
-    Error, Fallback, Graph, IfElseNode, IfNode, InstantiateOptions, NodeKind, SwitchNode, Test, WhileNode,
+    ConditionError, Error, ExecError, Fallback, Graph, IfElseNode, IfNode, InstantiateOptions, LoopError,
+    NodeKind, SwitchNode, Test, WhileNode,
 };
 use cuda_handles::Context;
 use cuda_launch::per;
@@ -96,16 +97,25 @@ fn a_driver_that_tells_makes_them_what_they_are() {
             (&all.bodies().unwrap()[2], 100_000),
         ] {
             kernels.count(&body.root(), amount);
-            assert!(matches!(body.root().host(|| {}).unwrap_err(), Error::NotInBody { .. }));
+            assert!(matches!(
+                body.root().host(|| {}).unwrap_err(),
+                Error::Condition(ConditionError::NotInBody { .. })
+            ));
         }
         assert_eq!(kernels.run(&graph, 1), 101_011);
         let exec = graph.instantiate().unwrap();
-        assert_eq!(graph.instantiate().unwrap_err(), Error::OneExecutable { of: "conditional nodes" });
+        assert_eq!(
+            graph.instantiate().unwrap_err(),
+            Error::Exec(ExecError::OneExecutable { of: "conditional nodes" })
+        );
         drop(exec);
-        assert!(matches!(graph.clone_graph().unwrap_err(), Error::HasConditions { .. }));
+        assert!(matches!(
+            graph.clone_graph().unwrap_err(),
+            Error::Condition(ConditionError::HasConditions { .. })
+        ));
         let options = InstantiateOptions::new();
         let error = graph.instantiate_with_fallback(Fallback::HostLoopAlways, options).unwrap_err();
-        assert!(matches!(error, Error::NotOnHost { .. }), "{error}");
+        assert!(matches!(error, Error::Loop(LoopError::NotOnHost { .. })), "{error}");
     });
 }
 
@@ -158,14 +168,17 @@ fn a_driver_that_does_not_tell_is_said_to_be_one() {
         assert!(node.all_bodies().unwrap().is_empty());
         // It is a conditional all the same.
         let exec = graph.instantiate().unwrap();
-        assert_eq!(graph.instantiate().unwrap_err(), Error::OneExecutable { of: "conditional nodes" });
+        assert_eq!(
+            graph.instantiate().unwrap_err(),
+            Error::Exec(ExecError::OneExecutable { of: "conditional nodes" })
+        );
         drop(exec);
         let (refused, cost) = count(|| graph.clone_graph().unwrap_err());
-        assert!(matches!(refused, Error::HasConditions { .. }), "{refused}");
+        assert!(matches!(refused, Error::Condition(ConditionError::HasConditions { .. })), "{refused}");
         assert_eq!(cost.calls("cuGraphClone"), 0, "{cost}");
         let options = InstantiateOptions::new();
         let error = graph.instantiate_with_fallback(Fallback::HostLoopAlways, options).unwrap_err();
-        assert!(matches!(error, Error::NotOnHost { .. }), "{error}");
+        assert!(matches!(error, Error::Loop(LoopError::NotOnHost { .. })), "{error}");
         assert_eq!(graph.nodes().unwrap(), [node]);
     });
 }

@@ -2,7 +2,10 @@
 
 use core::ptr;
 
-use cuda_graph::{ContextExt, EmptyNode, Error, Graph, KernelNode, MemcpyNode, MemsetNode, Node, NodeKind};
+use cuda_graph::{
+    ContextExt, EdgeError, EmbedError, EmptyNode, Error, Graph, KernelNode, MemcpyNode, MemsetNode, Node,
+    NodeError, NodeKind,
+};
 use cuda_handles::{FillLayout, Kernel, Stream};
 use cuda_launch::{params, per};
 use cuda_sys::{CUDA_KERNEL_NODE_PARAMS_v2, CUresult, Call};
@@ -158,7 +161,7 @@ fn an_embedded_graph_is_lent_by_itself() {
             inside.parent().unwrap().unwrap().remove().unwrap();
             settle();
             assert!(!gone());
-            assert!(matches!(inside.lend(), Err(Error::GraphRemoved)));
+            assert!(matches!(inside.lend(), Err(Error::Node(NodeError::GraphRemoved))));
             (clone, raw)
         };
         let exec = other::instantiate(&context, clone);
@@ -280,7 +283,10 @@ fn a_foreign_graph_is_adopted_with_its_nodes() {
             bound.remove().unwrap();
             if crate::common::chains::moves() {
                 let outer = context.graph().unwrap();
-                assert!(matches!(outer.root().child_moved(graph.clone()), Err(Error::NotOwned)));
+                assert!(matches!(
+                    outer.root().child_moved(graph.clone()),
+                    Err(Error::Embed(EmbedError::NotOwned))
+                ));
             }
         }
         assert_eq!(raw::nodes(foreign).len(), 5, "it is not destroyed");
@@ -494,7 +500,10 @@ fn a_graph_adopted_by_several_threads_is_one() {
             });
             assert!(all.iter().all(|graph| *graph == all[0]));
             let nodes = all[0].nodes().unwrap();
-            assert!(matches!(all[1].add_edge(&nodes[0], &nodes[19]), Err(Error::Cycle { .. })));
+            assert!(matches!(
+                all[1].add_edge(&nodes[0], &nodes[19]),
+                Err(Error::Edge(EdgeError::Cycle { .. }))
+            ));
         }
         other::destroy(foreign);
     });

@@ -4,7 +4,7 @@
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use cuda_graph::{ContextExt, Error, Graph};
+use cuda_graph::{ContextExt, EmbedError, Error, Graph, InteropError};
 use cuda_handles::Context;
 use cuda_sys::CUgraph;
 use cuda_tests::{count, is_soft, needs, no_leaks, raw, settle, setup};
@@ -152,12 +152,12 @@ fn a_graph_adopted_before_the_one_that_it_lies_in_keeps_that_one_out() {
         };
         let alone = taken(&context, deepest).unwrap();
         let error = taken(&context, outer).unwrap_err();
-        assert_eq!(error, Error::AdoptedAlone { raw: deepest.addr() });
+        assert_eq!(error, Error::Interop(InteropError::AdoptedAlone { raw: deepest.addr() }));
         assert!(error.to_string().contains("adopt the graph that it lies in"), "{error}");
-        assert!(matches!(taken(&context, embedded), Err(Error::AdoptedAlone { .. })));
+        assert!(matches!(taken(&context, embedded), Err(Error::Interop(InteropError::AdoptedAlone { .. }))));
         // SAFETY: nobody else destroys it.
         let owned = unsafe { Graph::from_raw_owned(&context, outer) };
-        assert!(matches!(owned, Err(Error::AdoptedAlone { .. })));
+        assert!(matches!(owned, Err(Error::Interop(InteropError::AdoptedAlone { .. }))));
         alone.root().empty().unwrap();
         drop(alone);
         settle();
@@ -167,7 +167,7 @@ fn a_graph_adopted_before_the_one_that_it_lies_in_keeps_that_one_out() {
         let inner = middle.children().unwrap()[0].embedded().unwrap();
         assert_eq!(taken(&context, deepest).unwrap(), inner);
         assert_eq!(inner.len().unwrap(), 1);
-        assert!(matches!(inner.root().child(&adopted), Err(Error::EmbedsItself)));
+        assert!(matches!(inner.root().child(&adopted), Err(Error::Embed(EmbedError::EmbedsItself))));
         drop((adopted, middle, inner));
         other::destroy(outer);
     });
@@ -197,7 +197,7 @@ fn a_graph_and_the_one_that_it_lies_in_adopted_at_once_are_never_two() {
             match whole {
                 Ok(whole) => assert_eq!(part, whole.children().unwrap()[0].embedded().unwrap()),
                 Err(error) => {
-                    assert_eq!(error, Error::AdoptedAlone { raw: address });
+                    assert_eq!(error, Error::Interop(InteropError::AdoptedAlone { raw: address }));
                     assert!(part.parent().unwrap().is_none());
                 }
             }
@@ -214,7 +214,7 @@ fn a_graph_that_is_known_is_not_taken_over() {
         let take_over = |raw: CUgraph| unsafe { Graph::from_raw_owned(&context, raw) };
         let is_refused = |raw: CUgraph| {
             let error = take_over(raw).unwrap_err();
-            assert_eq!(error, Error::KnownAlready { raw: raw.addr() });
+            assert_eq!(error, Error::Interop(InteropError::KnownAlready { raw: raw.addr() }));
         };
         let graph = context.graph().unwrap();
         let child = graph.root().child(&context.graph().unwrap()).unwrap();

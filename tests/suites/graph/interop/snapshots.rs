@@ -3,7 +3,10 @@
 
 use std::sync::Barrier;
 
-use cuda_graph::{ChildGraphNode, ContextExt, EdgeKind, Error, Graph, InstantiateOptions, NodeKind};
+use cuda_graph::{
+    ChildGraphNode, ContextExt, EdgeError, EdgeKind, Error, ExecError, Graph, InstantiateOptions,
+    InteropError, NodeKind,
+};
 use cuda_handles::Context;
 use cuda_sys::{CUgraph, CUgraphNode, CUresult, Call};
 use cuda_tests::{Injection, fail, no_leaks, raw, settle, setup};
@@ -21,7 +24,7 @@ fn adopt(context: &Context, raw: CUgraph) -> cuda_graph::Result<Graph> {
 
 #[track_caller]
 fn assert_unknown<T: core::fmt::Debug>(outcome: cuda_graph::Result<T>, node: CUgraphNode) {
-    assert_eq!(outcome.unwrap_err(), Error::UnknownNode { raw: node.addr() });
+    assert_eq!(outcome.unwrap_err(), Error::Interop(InteropError::UnknownNode { raw: node.addr() }));
 }
 
 #[test]
@@ -44,7 +47,7 @@ fn a_node_that_other_code_adds_later_is_unknown_until_the_graph_is_adopted_anew(
             assert_unknown(graph.to_dot(), late);
             assert_unknown(graph.check(), late);
             let ran = graph.instantiate().map(drop);
-            assert!(matches!(ran, Ok(()) | Err(Error::UnknownNode { .. })), "{ran:?}");
+            assert!(matches!(ran, Ok(()) | Err(Error::Interop(InteropError::UnknownNode { .. }))), "{ran:?}");
             // What does not meet it goes on.
             assert!(node.predecessors().unwrap().is_empty());
             let mine = graph.root().empty().unwrap();
@@ -60,7 +63,7 @@ fn a_node_that_other_code_adds_later_is_unknown_until_the_graph_is_adopted_anew(
         let nodes = graph.nodes().unwrap();
         assert!(nodes.len() >= 3 && nodes[1].as_raw().unwrap() == late, "{nodes:?}");
         assert_eq!(nodes[0].successors().unwrap(), nodes[1..2]);
-        assert!(matches!(graph.add_edge(&nodes[1], &nodes[0]), Err(Error::Cycle { .. })));
+        assert!(matches!(graph.add_edge(&nodes[1], &nodes[0]), Err(Error::Edge(EdgeError::Cycle { .. }))));
         graph.clone_graph().unwrap();
         graph.instantiate().unwrap();
         drop((graph, nodes));
@@ -161,11 +164,14 @@ fn an_adoption_that_fails_on_its_way_leaves_nothing_behind() {
             let nodes = graph.nodes().unwrap();
             assert_eq!(nodes.len(), 5);
             let (last, middle) = (&nodes[0], &nodes[1]);
-            assert!(matches!(graph.add_edge(last, middle), Err(Error::Cycle { .. })));
+            assert!(matches!(graph.add_edge(last, middle), Err(Error::Edge(EdgeError::Cycle { .. }))));
             assert_eq!(graph.edge_kind(middle, last), Ok(Some(EdgeKind::Full)));
             let inside = ChildGraphNode::try_from(nodes[2].clone()).unwrap().embedded().unwrap();
             let inner = inside.nodes().unwrap();
-            assert!(matches!(inside.add_edge(&inner[0], &inner[1]), Err(Error::Cycle { .. })));
+            assert!(matches!(
+                inside.add_edge(&inner[0], &inner[1]),
+                Err(Error::Edge(EdgeError::Cycle { .. }))
+            ));
             graph.instantiate().unwrap();
         }
         assert!(failures >= 12, "{failures}");
@@ -204,7 +210,10 @@ fn threads_that_adopt_a_graph_at_once_know_its_nodes_at_once() {
             let found: Vec<_> = all.into_iter().filter_map(Result::ok).collect();
             for (nodes, graph) in &found {
                 assert_eq!((nodes.len(), nodes, graph), (20, &found[0].0, &found[0].1));
-                assert!(matches!(graph.add_edge(&nodes[19], &nodes[0]), Err(Error::Cycle { .. })));
+                assert!(matches!(
+                    graph.add_edge(&nodes[19], &nodes[0]),
+                    Err(Error::Edge(EdgeError::Cycle { .. }))
+                ));
             }
         }
         other::destroy(foreign);
@@ -230,7 +239,7 @@ fn an_adopted_graph_is_instantiated_with_all_that_was_read_of_it() {
         let graph = adopt(&context, foreign).unwrap();
         assert_eq!(kinds_of(&graph), [NodeKind::Kernel, NodeKind::EventRecord]);
         let error = graph.instantiate_with(options()).unwrap_err();
-        let Error::DeviceLaunch { node: Some(node), .. } = &error else { panic!("{error}") };
+        let Error::Exec(ExecError::DeviceLaunch { node: Some(node), .. }) = &error else { panic!("{error}") };
         assert!(node.starts_with("event record"), "{node}");
         let mut exec = graph.instantiate().unwrap();
         let capture = stream.begin_capture(cuda_handles::capture::CaptureMode::ThreadLocal).unwrap();

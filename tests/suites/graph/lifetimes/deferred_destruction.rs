@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use cuda_graph::{ContextExt, Error, Fallback, Graph, GraphExec, InstantiateOptions};
+use cuda_graph::{ContextExt, Error, ExecError, Fallback, Graph, GraphExec, InstantiateOptions};
 use cuda_handles::capture::CaptureMode;
 use cuda_handles::{Buffer, Context, Error as HandleError, Stream, reaper, set_patience};
 use cuda_sys::{CUresult, Call};
@@ -93,7 +93,10 @@ fn the_next_executable_of_the_graph_ends_it() {
         );
         exec.launch(stream).unwrap();
         stream.synchronize_blocking().unwrap();
-        assert_eq!(graph.instantiate().unwrap_err(), Error::OneExecutable { of: "conditional nodes" });
+        assert_eq!(
+            graph.instantiate().unwrap_err(),
+            Error::Exec(ExecError::OneExecutable { of: "conditional nodes" })
+        );
     });
 }
 
@@ -124,7 +127,7 @@ fn a_device_without_memory_left_ends_it() {
             assert!(failing.hit());
             outcome
         };
-        assert!(matches!(instantiate().unwrap_err(), Error::Instantiate(_)));
+        assert!(matches!(instantiate().unwrap_err(), Error::Exec(ExecError::Instantiate(_))));
         let execs = live().of(Kind::Exec);
         drop(graph.instantiate().unwrap());
         let exec = instantiate().unwrap();

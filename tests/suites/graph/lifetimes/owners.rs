@@ -335,7 +335,10 @@ fn what_is_kept_with_a_node_goes_with_it_but_not_from_executables_and_clones() {
         node.remove().unwrap();
         assert!(gone(), "nobody else had it");
         let (refused, refused_gone) = flag();
-        assert!(matches!(node.keep(refused), Err(cuda_graph::Error::Removed { .. })));
+        assert!(matches!(
+            node.keep(refused),
+            Err(cuda_graph::Error::Node(cuda_graph::NodeError::Removed { .. }))
+        ));
         assert!(refused_gone());
 
         let (owner, gone) = flag();

@@ -4,8 +4,8 @@ use core::fmt::Debug;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use cuda_graph::{
-    Branch, ContextExt, Error, Frontier, Graph, IfNode, KernelNode, Loop, LoopBody, Node, NodeKind, Test,
-    Testable,
+    Branch, ConditionError, ContextExt, EdgeError, Error, ExecError, Frontier, Graph, IfNode, KernelNode,
+    Loop, LoopBody, LoopError, Node, NodeError, NodeKind, Test, Testable,
 };
 use cuda_handles::{Buffer, Context, Device, Slice, Stream};
 use cuda_launch::per;
@@ -93,7 +93,10 @@ fn a_loop_runs_as_long_as_a_number_is_not_0() {
         }
         assert_eq!(steps.kernels.counted(), 70);
         assert_eq!(rounds.rounds_done_blocking(steps.stream()).unwrap(), 7);
-        assert_eq!(graph.instantiate().unwrap_err(), Error::OneExecutable { of: "conditional nodes" });
+        assert_eq!(
+            graph.instantiate().unwrap_err(),
+            Error::Exec(ExecError::OneExecutable { of: "conditional nodes" })
+        );
     });
 }
 
@@ -436,7 +439,10 @@ fn a_closure_that_fails_or_panics_leaves_nothing_of_the_loop() {
             body.root().host(|| {})?;
             Ok(())
         });
-        assert!(matches!(outcome, Err(Own::Graph(Error::NotInBody { .. }))), "{outcome:?}");
+        assert!(
+            matches!(outcome, Err(Own::Graph(Error::Condition(ConditionError::NotInBody { .. })))),
+            "{outcome:?}"
+        );
         assert_eq!(state(&graph), before);
         // One condition was made for all of these, and is used now.
         let (rounds, cost) = count(|| {
@@ -474,7 +480,7 @@ fn a_closure_may_do_what_it_likes_to_the_graph() {
                     }
                     Ok(())
                 });
-            assert!(matches!(outcome, Err(Error::Removed { .. })), "{outcome:?}");
+            assert!(matches!(outcome, Err(Error::Node(NodeError::Removed { .. }))), "{outcome:?}");
             assert_eq!(state(&graph), before);
         }
         // Conditionals of its own, and nodes elsewhere, which stay when it fails.
@@ -484,7 +490,7 @@ fn a_closure_may_do_what_it_likes_to_the_graph() {
                 elsewhere = Some(body.parent()?.unwrap().then().fill(number, 1)?);
                 body.root().host(|| {}).map(drop)
             });
-        assert!(matches!(outcome, Err(Error::NotInBody { .. })));
+        assert!(matches!(outcome, Err(Error::Condition(ConditionError::NotInBody { .. }))));
         assert_eq!(graph.len().unwrap(), 1);
         let start = elsewhere.unwrap();
         start
@@ -550,16 +556,16 @@ fn what_cannot_be_tested_is_refused_without_a_call() {
         let ((), cost) = count(|| {
             let fill = |_: &Graph| -> Result<(), Error> { unreachable!() };
             let outcome = graph.root().if_then(cuda_graph::Test::nonzero(none), fill);
-            assert_eq!(outcome.unwrap_err(), Error::NothingToTest);
+            assert_eq!(outcome.unwrap_err(), Error::Loop(LoopError::NothingToTest));
             let outcome = graph.root().do_while_loop(cuda_graph::Test::nonzero(none), |body| fill(body));
-            assert_eq!(outcome.unwrap_err(), Error::NothingToTest);
+            assert_eq!(outcome.unwrap_err(), Error::Loop(LoopError::NothingToTest));
         });
         cost.assert_calls(&[]);
         let before = state(&graph);
         let outcome = step
             .then_with(cuda_graph::EdgeKind::Programmatic)
             .while_loop(cuda_graph::Test::nonzero(&number), |_| Ok::<_, Error>(()));
-        assert!(matches!(outcome.unwrap_err(), Error::EdgeKind { .. }));
+        assert!(matches!(outcome.unwrap_err(), Error::Edge(EdgeError::EdgeKind { .. })));
         assert_eq!(state(&graph), before);
         drop(graph.instantiate().unwrap());
     });
@@ -701,7 +707,7 @@ fn a_loop_that_cannot_be_taken_out_again_breaks_the_graph() {
             drop(failing);
             let Err(Own::Graph(error)) = outcome else { panic!("{outcome:?}") };
             let Error::Broken(broken) = &error else { panic!("{error:?}") };
-            assert_eq!(broken.cause, Error::NotFilled);
+            assert_eq!(broken.cause, Error::Loop(LoopError::NotFilled));
             assert!(broken.undo.to_string().contains("cuGraphDestroyNode"), "{error}");
             assert_broken(&graph, &error);
         }
@@ -776,5 +782,5 @@ fn the_first_drivers_with_conditionals_run_loops() {
     assert_eq!(steps.run(&graph), 24);
     // For the host alone; see `host_loop.rs`.
     graph.root().if_then_else(Test::nonzero(&numbers), |_| Ok::<_, Error>(()), |_| Ok(())).unwrap();
-    assert!(matches!(graph.instantiate().unwrap_err(), Error::NeedsHost { .. }));
+    assert!(matches!(graph.instantiate().unwrap_err(), Error::Loop(LoopError::NeedsHost { .. })));
 }

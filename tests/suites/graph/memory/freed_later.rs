@@ -1,7 +1,8 @@
 //! Free nodes added after executables, copies and fills.
 
 use cuda_graph::{
-    ContextExt, Error, Graph, GraphExec, InstantiateOptions, Node, NodeKind, RawFill, RawMemory,
+    ContextExt, Error, ExecError, Graph, GraphExec, InstantiateOptions, MemoryError, Node, NodeKind, RawFill,
+    RawMemory,
 };
 use cuda_handles::{Context, Copy2d, Error as HandleError, GraphBuffer, Slice, Stream};
 use cuda_launch::per;
@@ -14,7 +15,7 @@ use super::outputs::leaving;
 use super::{COUNT, N, increment, traceless};
 
 fn too_late(memory: &str) -> Error {
-    Error::FreedTooLate { memory: memory.into() }
+    Error::Memory(MemoryError::FreedTooLate { memory: memory.into() })
 }
 
 /// A use of an executable.
@@ -61,13 +62,13 @@ fn an_executable_that_was_not_made_does_not_count() {
     traceless(|context, stream| {
         let (graph, memory) = leaving(context);
         let early = graph.root().fill(&memory, 1).unwrap();
-        assert!(matches!(graph.instantiate(), Err(Error::MemoryOrder { .. })));
+        assert!(matches!(graph.instantiate(), Err(Error::Memory(MemoryError::MemoryOrder { .. }))));
         graph.add_edge(&graph.nodes().unwrap()[0], &early).unwrap();
         let failing = fail(Call::cuGraphInstantiateWithParams, 1, CUresult::CUDA_ERROR_OUT_OF_MEMORY);
-        assert!(matches!(graph.instantiate(), Err(Error::Instantiate(_))));
+        assert!(matches!(graph.instantiate(), Err(Error::Exec(ExecError::Instantiate(_)))));
         drop(failing);
         let device = InstantiateOptions::new().device_launch();
-        assert!(matches!(graph.instantiate_with(device), Err(Error::DeviceLaunch { .. })));
+        assert!(matches!(graph.instantiate_with(device), Err(Error::Exec(ExecError::DeviceLaunch { .. }))));
         graph.free(&memory).unwrap();
         let mut exec = { graph }.instantiate().unwrap();
         exec.launch(stream).unwrap();
@@ -86,7 +87,7 @@ fn what_the_driver_refuses_for_other_code_is_explained() {
         let error = graph.free(&memory).unwrap_err();
         let (call, code) = (Call::cuGraphAddNode, CUresult::CUDA_ERROR_INVALID_VALUE);
         let cause = Box::new(Error::Handles(HandleError::Driver { call, code }));
-        assert_eq!(error, Error::FreeRefused { memory: "alloc#0".into(), cause });
+        assert_eq!(error, Error::Memory(MemoryError::FreeRefused { memory: "alloc#0".into(), cause }));
         assert!(error.to_string().contains("frees the memory in another graph"), "{error}");
         assert_eq!(graph.len().unwrap(), 2);
         other::destroy(foreign);
@@ -94,7 +95,7 @@ fn what_the_driver_refuses_for_other_code_is_explained() {
         let (graph, memory) = leaving(context);
         other::destroy_exec(other::instantiate(context, graph.lend().unwrap()));
         match graph.free(&memory) {
-            Err(Error::FreeRefused { .. }) => {}
+            Err(Error::Memory(MemoryError::FreeRefused { .. })) => {}
             outcome => assert!(is_soft(), "{outcome:?}"),
         }
         // Another answer is told as it is.
@@ -132,7 +133,9 @@ fn copies_and_fills_come_before_the_free_node() {
             width: 4,
             height: 4,
         };
-        let refused = |kind| Error::FreedBefore { kind, memory: "scratch".into(), free: "gone".into() };
+        let refused = |kind| {
+            Error::Memory(MemoryError::FreedBefore { kind, memory: "scratch".into(), free: "gone".into() })
+        };
         for graph in &graphs {
             let (at, before) = (graph.root(), graph.len().unwrap());
             let part = memory.slice(8..16).unwrap();
@@ -189,7 +192,9 @@ fn memory_that_a_moved_graph_frees_is_copied_nowhere() {
         let graph = context.graph().unwrap();
         let child = graph.root().child_moved(source).unwrap();
         let beside = graph.root().child(&context.graph().unwrap()).unwrap();
-        let refused = |kind| Error::FreedBefore { kind, memory: "scratch".into(), free: "gone".into() };
+        let refused = |kind| {
+            Error::Memory(MemoryError::FreedBefore { kind, memory: "scratch".into(), free: "gone".into() })
+        };
         for graph in [graph, child.embedded().unwrap(), beside.embedded().unwrap()] {
             assert_eq!(graph.root().fill(&memory, 1).unwrap_err(), refused(NodeKind::Memset));
             assert_eq!(graph.root().copy(&memory, &own).unwrap_err(), refused(NodeKind::Memcpy));
@@ -248,7 +253,7 @@ fn an_executable_that_frees_memory_is_not_launched_over_what_is_left_of_it() {
             let free = graph.free(&memory).unwrap();
             let mut exec = graph.instantiate_with(options.clone()).unwrap();
             let error = exec.launch(stream).unwrap_err();
-            assert!(matches!(error, Error::OutputInUse { .. }), "{error}");
+            assert!(matches!(error, Error::Memory(MemoryError::OutputInUse { .. })), "{error}");
             assert!(exec.launch_with_outputs(stream).is_err());
             others.launch(stream).unwrap();
             drop(others);
@@ -352,10 +357,13 @@ impl Line<'_> {
                 let Known { memory, name, instantiated, free } = &mut self.known[known];
                 let outcome = self.last.then().free(memory);
                 let error = match (&*free, *instantiated) {
-                    (Some(free), _) => {
-                        Some(Error::FreedTwice { memory: name.clone().into(), free: free.clone().into() })
+                    (Some(free), _) => Some(Error::Memory(MemoryError::FreedTwice {
+                        memory: name.clone().into(),
+                        free: free.clone().into(),
+                    })),
+                    (None, true) => {
+                        Some(Error::Memory(MemoryError::FreedTooLate { memory: name.clone().into() }))
                     }
-                    (None, true) => Some(Error::FreedTooLate { memory: name.clone().into() }),
                     (None, false) => None,
                 };
                 self.refused += usize::from(error.is_some());
@@ -403,7 +411,14 @@ impl Line<'_> {
             (None, Ok(node)) => self.last = node,
             (Some(free), Err(error)) => {
                 let (memory, free) = (name.clone(), free.clone());
-                prop_assert_eq!(error, Error::FreedBefore { kind, memory: memory.into(), free: free.into() });
+                prop_assert_eq!(
+                    error,
+                    Error::Memory(MemoryError::FreedBefore {
+                        kind,
+                        memory: memory.into(),
+                        free: free.into()
+                    })
+                );
                 self.refused += 1;
             }
             (free, outcome) => return Err(TestCaseError::fail(format!("{free:?} {outcome:?}"))),

@@ -2,7 +2,7 @@
 
 use core::cell::Cell;
 
-use cuda_graph::{ContextExt, Disorder, EdgeKind, Error, Graph, MemoryOrder, Node};
+use cuda_graph::{ContextExt, Disorder, EdgeKind, Error, Graph, MemoryError, MemoryOrder, Node};
 use cuda_handles::GraphBuffer;
 use cuda_launch::per;
 use cuda_tests::needs;
@@ -15,7 +15,7 @@ use super::{COUNT, N, increment, traceless};
 #[track_caller]
 fn found(graph: &Graph) -> Vec<MemoryOrder> {
     match graph.instantiate().unwrap_err() {
-        Error::MemoryOrder { found, more: 0 } => found,
+        Error::Memory(MemoryError::MemoryOrder { found, more: 0 }) => found,
         other => panic!("{other}"),
     }
 }
@@ -62,7 +62,7 @@ fn many_disorders_are_told_in_short() {
             graph.root().fill(&memory, 5).unwrap();
         }
         let error = graph.instantiate().unwrap_err();
-        let Error::MemoryOrder { found, more } = &error else { panic!("{error}") };
+        let Error::Memory(MemoryError::MemoryOrder { found, more }) = &error else { panic!("{error}") };
         assert_eq!((found.len(), *more), (8, 92));
         assert!(error.to_string().contains("; and 92 more; add edges"), "{error}");
     });
@@ -312,7 +312,7 @@ fn what_is_in_order_runs() {
                     }
                     prop_assert_eq!(stream.synchronize_blocking(), Ok(()));
                 }
-                Err(Error::MemoryOrder { .. }) => refused.set(refused.get() + 1),
+                Err(Error::Memory(MemoryError::MemoryOrder { .. })) => refused.set(refused.get() + 1),
                 Err(other) => return Err(TestCaseError::fail(other.to_string())),
             }
             Ok(())

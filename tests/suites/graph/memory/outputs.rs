@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, mpsc};
 
-use cuda_graph::{ContextExt, Error, Graph, GraphExec, InstantiateOptions};
+use cuda_graph::{ContextExt, Error, Graph, GraphExec, InstantiateOptions, MemoryError};
 use cuda_handles::capture::CaptureMode;
 use cuda_handles::{Context, GraphBuffer, Owner, reaper};
 use cuda_launch::{TypedKernel, params, per};
@@ -129,7 +129,10 @@ fn memory_that_something_keeps_is_not_launched_over() {
             drop(output);
             let refused = |exec: &mut GraphExec| {
                 let error = exec.launch(stream).unwrap_err();
-                assert!(matches!(&error, Error::OutputInUse { node } if **node == *"alloc#0"), "{error}");
+                assert!(
+                    matches!(&error, Error::Memory(MemoryError::OutputInUse { node }) if **node == *"alloc#0"),
+                    "{error}"
+                );
             };
             refused(&mut exec);
             drop(owner);
@@ -163,9 +166,9 @@ fn outputs_are_taken_once_by_their_memory() {
         assert_eq!((outputs.len(), outputs.is_empty()), (2, false));
         let output = outputs.take(&memory).unwrap();
         let again = outputs.take(&memory).unwrap_err();
-        assert_eq!(again, Error::OutputTaken { address: memory.address() });
+        assert_eq!(again, Error::Memory(MemoryError::OutputTaken { address: memory.address() }));
         for (memory, address) in [(&freed, freed.address()), (&foreign, foreign.address())] {
-            assert_eq!(outputs.take(memory).unwrap_err(), Error::NoOutput { address });
+            assert_eq!(outputs.take(memory).unwrap_err(), Error::Memory(MemoryError::NoOutput { address }));
         }
         assert_eq!((outputs.take(&second).unwrap().len(), outputs.len()), (3, 0));
         drop(outputs);
@@ -210,7 +213,7 @@ fn the_next_executable_waits_for_what_the_last_one_left() {
         // up.
         settle_frees();
         let mut exec = graph.instantiate().unwrap();
-        assert!(matches!(exec.launch(stream), Err(Error::OutputInUse { .. })));
+        assert!(matches!(exec.launch(stream), Err(Error::Memory(MemoryError::OutputInUse { .. }))));
         fill.remove().unwrap();
         // The home of what was left is another stream now.
         let next = context.stream().unwrap();
@@ -287,7 +290,7 @@ fn an_output_kept_for_ever_blocks_the_executable_and_nothing_else() {
     static KEPT: Mutex<Vec<Owner>> = Mutex::new(Vec::new());
     KEPT.lock().unwrap().push(Owner::from(output.as_slice()));
     drop(output);
-    assert!(matches!(exec.launch(&stream), Err(Error::OutputInUse { .. })));
+    assert!(matches!(exec.launch(&stream), Err(Error::Memory(MemoryError::OutputInUse { .. }))));
     drop(exec);
     // SAFETY: nobody else frees it.
     cuda_tests::raw::ok(unsafe { cuda_tests::raw::driver().cuMemFreeAsync(address, stream.as_raw()) });

@@ -76,7 +76,10 @@ fn memory_nodes_of_other_code_are_known_and_used() {
             let own = AllocNode::try_from(nodes[raws - 1].clone()).unwrap();
             assert_eq!(own.address(), Ok(mine));
             assert!(own.freed_by().unwrap().is_some());
-            assert!(matches!(graph.instantiate(), Err(cuda_graph::Error::MemoryOrder { .. })));
+            assert!(matches!(
+                graph.instantiate(),
+                Err(cuda_graph::Error::Memory(cuda_graph::MemoryError::MemoryOrder { .. }))
+            ));
         }
         other::destroy(foreign);
     });

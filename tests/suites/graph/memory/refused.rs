@@ -1,7 +1,8 @@
 //! Operations refused for graphs with memory nodes, and for their memory.
 
 use cuda_graph::{
-    AllocOptions, AllocPlace, ChildGraphNode, ContextExt, EdgeKind, Error, InstantiateOptions, NodeKind,
+    AllocOptions, AllocPlace, ChildGraphNode, ConditionError, ContextExt, EdgeKind, Error, ExecError,
+    InstantiateOptions, LoopError, MemoryError, NodeError, NodeKind,
 };
 use cuda_handles::{Batch, Copy2d, Error as HandleError};
 use cuda_launch::{Launch, TypedKernel, params, per};
@@ -12,7 +13,7 @@ use super::{COUNT, N, increment, traceless};
 use crate::rollback::broken::assert_broken;
 
 fn foreign(node: &str) -> Error {
-    Error::ForeignMemory { node: node.into() }
+    Error::Memory(MemoryError::ForeignMemory { node: node.into() })
 }
 
 #[test]
@@ -99,8 +100,14 @@ fn nothing_is_allocated_of_no_elements_or_too_many() {
     traceless(|context, _| {
         let graph = context.graph().unwrap();
         let at = graph.root();
-        assert_eq!(at.alloc::<u32>(0).unwrap_err(), Error::NoElements { what: "allocation" });
-        assert_eq!(at.alloc::<[u8; 0]>(7).unwrap_err(), Error::NoElements { what: "allocation" });
+        assert_eq!(
+            at.alloc::<u32>(0).unwrap_err(),
+            Error::Node(NodeError::NoElements { what: "allocation" })
+        );
+        assert_eq!(
+            at.alloc::<[u8; 0]>(7).unwrap_err(),
+            Error::Node(NodeError::NoElements { what: "allocation" })
+        );
         let too_large = HandleError::TooLarge { len: usize::MAX / 2, size: 4 };
         assert_eq!(at.alloc::<u32>(usize::MAX / 2).unwrap_err(), Error::Handles(too_large));
         assert!(graph.is_empty().unwrap());
@@ -116,7 +123,8 @@ fn no_node_allocates_more_than_its_device_has() {
         let graph = context.graph().unwrap();
         let (here, total) = (context.device(), context.device().total_memory().unwrap());
         for bytes in [total + 1, 1 << 40] {
-            let expected = Error::LargerThanDevice { bytes, device: here.ordinal(), total };
+            let expected =
+                Error::Memory(MemoryError::LargerThanDevice { bytes, device: here.ordinal(), total });
             for place in [AllocPlace::Here, AllocPlace::Device(here)] {
                 let options = AllocOptions::new().on(place);
                 assert_eq!(graph.root().alloc_with::<u8>(bytes, options).unwrap_err(), expected);
@@ -137,7 +145,10 @@ fn the_memory_of_each_device_counts_by_itself() {
             let (total, ordinal) = (device.total_memory().unwrap(), device.ordinal());
             let options = AllocOptions::new().on(AllocPlace::Device(device));
             let error = graph.root().alloc_with::<u8>(total + 1, options).unwrap_err();
-            assert_eq!(error, Error::LargerThanDevice { bytes: total + 1, device: ordinal, total });
+            assert_eq!(
+                error,
+                Error::Memory(MemoryError::LargerThanDevice { bytes: total + 1, device: ordinal, total })
+            );
         }
     });
 }
@@ -148,7 +159,8 @@ fn memory_is_freed_once() {
         let graph = context.graph().unwrap();
         let (alloc, memory) = graph.root().alloc::<u32>(N).unwrap();
         let free = alloc.then().free(&memory).unwrap().named("first");
-        let error = Error::FreedTwice { memory: alloc.name().into(), free: "first".into() };
+        let error =
+            Error::Memory(MemoryError::FreedTwice { memory: alloc.name().into(), free: "first".into() });
         assert_eq!(alloc.then().free(&memory).unwrap_err(), error);
         assert_eq!(graph.free(&memory).unwrap_err(), error);
         // What is allocated afterwards has its address, and a life of its own.
@@ -167,7 +179,7 @@ fn embedded_graphs_and_bodies_take_no_memory_nodes() {
         let graph = context.graph().unwrap();
         let (_, memory) = graph.root().alloc::<u32>(N).unwrap();
         let inner = graph.root().child(&context.graph().unwrap()).unwrap().embedded().unwrap();
-        let embedded = |kind| Error::MemoryEmbedded { kind };
+        let embedded = |kind| Error::Memory(MemoryError::MemoryEmbedded { kind });
         assert_eq!(inner.root().alloc::<u32>(N).unwrap_err(), embedded(NodeKind::Alloc));
         assert_eq!(inner.root().free(&memory).unwrap_err(), embedded(NodeKind::Free));
         assert_eq!(inner.free(&memory).unwrap_err(), embedded(NodeKind::Free));
@@ -175,7 +187,8 @@ fn embedded_graphs_and_bodies_take_no_memory_nodes() {
         let branch = graph.root().if_node(&condition).unwrap().named("branch");
         let body = branch.body().unwrap();
         let in_body = body.len().unwrap();
-        let not_in_body = |kind| Error::NotInBody { kind, conditional: "branch".into() };
+        let not_in_body =
+            |kind| Error::Condition(ConditionError::NotInBody { kind, conditional: "branch".into() });
         assert_eq!(body.root().alloc::<u32>(N).unwrap_err(), not_in_body(NodeKind::Alloc));
         assert_eq!(body.root().free(&memory).unwrap_err(), not_in_body(NodeKind::Free));
         let inside = body.root().child(&context.graph().unwrap());
@@ -205,12 +218,12 @@ fn a_graph_with_memory_is_not_copied() {
             if frees {
                 alloc.then().free(&memory).unwrap();
             }
-            assert_eq!(graph.clone_graph().unwrap_err(), Error::HasMemory);
-            assert_eq!(outer.root().child(&graph).unwrap_err(), Error::HasMemory);
+            assert_eq!(graph.clone_graph().unwrap_err(), Error::Memory(MemoryError::HasMemory));
+            assert_eq!(outer.root().child(&graph).unwrap_err(), Error::Memory(MemoryError::HasMemory));
             let child = outer.root().child(&context.graph().unwrap()).unwrap();
-            assert_eq!(child.set_graph(&graph).unwrap_err(), Error::HasMemory);
+            assert_eq!(child.set_graph(&graph).unwrap_err(), Error::Memory(MemoryError::HasMemory));
             // Nor an embedded one with nodes that use it.
-            assert_eq!(inner.clone_graph().unwrap_err(), Error::HasMemory);
+            assert_eq!(inner.clone_graph().unwrap_err(), Error::Memory(MemoryError::HasMemory));
             assert_eq!((outer.len().unwrap(), graph.len().unwrap()), (1, 2 + usize::from(frees)));
         }
     });
@@ -226,7 +239,7 @@ fn nothing_is_taken_out_of_a_graph_with_memory() {
         gone.remove().unwrap();
         let (alloc, memory) = second.then().alloc::<u32>(N).unwrap();
         let free = alloc.then().free(&memory).unwrap();
-        let keeps = |what| Error::KeepsAll { what };
+        let keeps = |what| Error::Memory(MemoryError::KeepsAll { what });
         for node in [&*first, &*alloc, &*free, &*third] {
             assert_eq!(node.remove().unwrap_err(), keeps("nodes"));
         }
@@ -251,17 +264,20 @@ fn a_second_executable_is_refused_with_the_reason() {
         graph.root().alloc::<u32>(N).unwrap();
         let mut exec = graph.instantiate().unwrap();
         let error = graph.instantiate().unwrap_err();
-        assert_eq!(error, Error::OneExecutable { of: "allocation or free nodes" });
+        assert_eq!(error, Error::Exec(ExecError::OneExecutable { of: "allocation or free nodes" }));
         assert!(error.to_string().contains("with allocation or free nodes has one executable"), "{error}");
         exec.launch(stream).unwrap();
         drop(exec);
         graph.instantiate().unwrap().launch(stream).unwrap();
         // One of other code.
         let others = crate::common::other::instantiate(context, graph.lend().unwrap());
-        assert_eq!(graph.instantiate().unwrap_err(), Error::OneExecutable { of: "allocation or free nodes" });
+        assert_eq!(
+            graph.instantiate().unwrap_err(),
+            Error::Exec(ExecError::OneExecutable { of: "allocation or free nodes" })
+        );
         crate::common::other::destroy_exec(others);
         let error = graph.instantiate_with(InstantiateOptions::new().device_launch()).unwrap_err();
-        assert!(matches!(error, Error::DeviceLaunch { .. }), "{error}");
+        assert!(matches!(error, Error::Exec(ExecError::DeviceLaunch { .. })), "{error}");
     });
 }
 
@@ -275,7 +291,7 @@ fn a_place_without_memory_of_graphs_is_told() {
                     assert!(!is_soft());
                     assert_eq!(node.options().unwrap().place(), place);
                 }
-                Err(Error::NoMemoryThere { place: told, .. }) => assert_eq!(told, place),
+                Err(Error::Memory(MemoryError::NoMemoryThere { place: told, .. })) => assert_eq!(told, place),
                 Err(Error::TooOld { .. }) if place == AllocPlace::Managed => {}
                 Err(other) => panic!("{other}"),
             }
@@ -306,7 +322,7 @@ fn the_oldest_driver_has_memory_of_graphs() {
         let (alloc, memory) = graph.root().alloc::<u32>(N).unwrap();
         let fill = alloc.then().fill(&memory, 5).unwrap();
         graph.root().copy(&memory, &stream.zeros::<u32>(N).unwrap()).unwrap();
-        assert!(matches!(graph.instantiate(), Err(Error::MemoryOrder { .. })));
+        assert!(matches!(graph.instantiate(), Err(Error::Memory(MemoryError::MemoryOrder { .. }))));
         let graph = context.graph().unwrap();
         assert_eq!(graph.root().fill(&memory, 5).unwrap_err(), foreign("memset"));
         drop(fill);
@@ -406,7 +422,7 @@ fn a_graph_with_memory_and_an_executable_is_not_moved() {
         let (_, memory) = source.root().alloc::<u32>(N).unwrap();
         let mut before = source.instantiate().unwrap();
         let error = graph.root().child_moved(source.clone()).unwrap_err();
-        assert_eq!(error, Error::OneExecutable { of: "allocation or free nodes" });
+        assert_eq!(error, Error::Exec(ExecError::OneExecutable { of: "allocation or free nodes" }));
         before.launch(stream).unwrap();
         drop(before);
         graph.root().child_moved(source).unwrap();
@@ -447,7 +463,10 @@ fn a_graph_with_memory_is_not_taken_out_of_its_node() {
         let inner = ChildGraphNode::try_from(inner).unwrap();
         let plain = context.graph().unwrap();
         for node in [&child, &inner, &beside] {
-            assert_eq!(node.set_graph(&plain).unwrap_err(), Error::KeepsAll { what: "graph" });
+            assert_eq!(
+                node.set_graph(&plain).unwrap_err(),
+                Error::Memory(MemoryError::KeepsAll { what: "graph" })
+            );
         }
         let mut exec = graph.instantiate().unwrap();
         drop(exec.launch_with_outputs(stream).unwrap());
@@ -466,10 +485,16 @@ fn graphs_in_nodes_are_replaced_where_the_graph_around_has_no_memory_nodes() {
         let outer = graph.root().child(&middle).unwrap();
         let (_, memory) = graph.root().alloc::<u32>(N).unwrap();
         let inner = outer.embedded().unwrap().children().unwrap().remove(0);
-        assert_eq!(outer.set_graph(&plain).unwrap_err(), Error::KeepsAll { what: "graph" });
+        assert_eq!(
+            outer.set_graph(&plain).unwrap_err(),
+            Error::Memory(MemoryError::KeepsAll { what: "graph" })
+        );
         inner.set_graph(&plain).unwrap();
         graph.free(&memory).unwrap();
-        assert_eq!(outer.set_graph(&middle).unwrap_err(), Error::KeepsAll { what: "graph" });
+        assert_eq!(
+            outer.set_graph(&middle).unwrap_err(),
+            Error::Memory(MemoryError::KeepsAll { what: "graph" })
+        );
         inner.set_graph(&plain).unwrap();
         let mut exec = { graph }.instantiate().unwrap();
         exec.launch(stream).unwrap();
@@ -489,7 +514,7 @@ fn a_loop_whose_closure_fails_breaks_a_graph_with_memory() {
                 graph.root().while_loop(cuda_graph::Test::nonzero(&number), |body| {
                     assert!(!panics, "as asked");
                     body.root().fill(&memory, 1).map(drop)?;
-                    Err::<(), Error>(Error::NothingToTest)
+                    Err::<(), Error>(Error::Loop(LoopError::NothingToTest))
                 })
             });
             let error = match std::panic::catch_unwind(filled) {
@@ -497,8 +522,8 @@ fn a_loop_whose_closure_fails_breaks_a_graph_with_memory() {
                 Err(_) => graph.len().unwrap_err(),
             };
             let Error::Broken(broken) = &error else { panic!("{error}") };
-            assert_eq!(broken.cause, Error::NotFilled);
-            assert!(matches!(broken.undo, Error::KeepsAll { .. }), "{error}");
+            assert_eq!(broken.cause, Error::Loop(LoopError::NotFilled));
+            assert!(matches!(broken.undo, Error::Memory(MemoryError::KeepsAll { .. })), "{error}");
             assert_broken(&graph, &error);
             let host = cuda_graph::Fallback::HostLoopAlways;
             let host = graph.instantiate_with_fallback(host, InstantiateOptions::new()).unwrap_err();

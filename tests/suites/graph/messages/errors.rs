@@ -1,13 +1,16 @@
 //! Error messages: they name the right things, and their advice works.
 
-use cuda_graph::{ContextExt, Error, Graph, Node, Test};
+use cuda_graph::{
+    ConditionError, ContextExt, EdgeError, EmbedError, Error, ExecError, Graph, LoopError, MemoryError, Node,
+    NodeError, Test,
+};
 use cuda_tests::{needs, no_leaks, setup};
 
 const NAME: &str = "important";
 
 fn removed<T: core::fmt::Debug>(outcome: Result<T, Error>) {
     match outcome {
-        Err(Error::Removed { node }) => assert_eq!(node, NAME),
+        Err(Error::Node(NodeError::Removed { node })) => assert_eq!(node, NAME),
         other => panic!("{other:?}"),
     }
 }
@@ -48,7 +51,9 @@ fn removed_nodes_keep_their_names_in_errors() {
         let unnamed = graph.root().empty().unwrap();
         let name = unnamed.name();
         unnamed.remove().unwrap();
-        assert!(matches!(unnamed.then().empty(), Err(Error::Removed { node }) if node == *name));
+        assert!(
+            matches!(unnamed.then().empty(), Err(Error::Node(NodeError::Removed { node })) if node == *name)
+        );
         // In a graph that went with its node, that is told.
         let inner = context.graph().unwrap();
         inner.root().empty().unwrap();
@@ -57,8 +62,8 @@ fn removed_nodes_keep_their_names_in_errors() {
         let deep = inside.root().empty().unwrap().named("deep");
         child.remove().unwrap();
         assert_eq!(deep.name(), "deep");
-        assert!(matches!(deep.describe(), Err(Error::Removed { node }) if node == "deep"));
-        assert_eq!(deep.then().empty().unwrap_err(), Error::GraphRemoved);
+        assert!(matches!(deep.describe(), Err(Error::Node(NodeError::Removed { node })) if node == "deep"));
+        assert_eq!(deep.then().empty().unwrap_err(), Error::Node(NodeError::GraphRemoved));
     });
 }
 
@@ -71,7 +76,10 @@ fn an_embedded_graph_that_is_gone_cannot_be_used() {
         let graph = context.graph().unwrap();
         let node = graph.root().child(&small).unwrap();
         let inside = node.embedded().unwrap();
-        assert!(matches!(inside.instantiate(), Err(Error::Embedded { what: "instantiated" })));
+        assert!(matches!(
+            inside.instantiate(),
+            Err(Error::Embed(EmbedError::Embedded { what: "instantiated" }))
+        ));
         // The advice works.
         drop(inside.clone_graph().unwrap().instantiate().unwrap());
         node.remove().unwrap();
@@ -86,7 +94,7 @@ fn an_embedded_graph_that_is_gone_cannot_be_used() {
             ("check", inside.check().map(drop)),
         ];
         for (what, outcome) in uses {
-            assert_eq!(outcome, Err(Error::GraphRemoved), "{what}");
+            assert_eq!(outcome, Err(Error::Node(NodeError::GraphRemoved)), "{what}");
         }
     });
 }
@@ -101,7 +109,7 @@ fn a_loop_that_runs_at_least_once_has_no_limit_of_no_rounds() {
         let graph = context.graph().unwrap();
         let never = Test::nonzero(&number).limit(0);
         let refused = graph.root().do_while_loop(never, |body| body.root().empty());
-        assert_eq!(refused.map(drop), Err(Error::NoRounds));
+        assert_eq!(refused.map(drop), Err(Error::Loop(LoopError::NoRounds)));
         assert_eq!(graph.len(), Ok(0));
         // What that says to do: no round, on the device and by the host; and one, if there may be
         // one.
@@ -129,7 +137,7 @@ fn names_are_escaped_and_shortened_in_texts_and_pictures() {
         assert_eq!(first.name(), hostile);
         let plain = |text: &str| text.chars().all(|one| !one.is_control() && one != '\u{202e}');
         let Err(error) = graph.remove_edges(&[(&first, &second)]) else { panic!("there is an edge") };
-        assert!(matches!(&error, Error::NoEdge { from, .. } if **from == *hostile));
+        assert!(matches!(&error, Error::Edge(EdgeError::NoEdge { from, .. }) if **from == *hostile));
         let text = error.to_string();
         assert!(plain(&text) && text.len() < 1_000, "{text}");
         let report = graph.check().unwrap();
@@ -182,31 +190,31 @@ fn the_advice_of_errors_works() {
         let graph = context.graph().unwrap();
         let node = graph.root().fill(&buffer, 1).unwrap();
         // A cycle through itself by embedding: a clone is embedded.
-        assert_eq!(graph.root().child(&graph).unwrap_err(), Error::EmbedsItself);
+        assert_eq!(graph.root().child(&graph).unwrap_err(), Error::Embed(EmbedError::EmbedsItself));
         let child = graph.root().child(&graph.clone_graph().unwrap()).unwrap();
         // Replaced by what lies in it: by a clone of that.
         child.embedded().unwrap().root().child(&context.graph().unwrap()).unwrap();
         let [deep] = child.embedded().unwrap().children().unwrap().try_into().unwrap();
         let deep = deep.embedded().unwrap();
-        assert!(matches!(child.set_graph(&deep), Err(Error::ReplacesItself { .. })));
+        assert!(matches!(child.set_graph(&deep), Err(Error::Embed(EmbedError::ReplacesItself { .. }))));
         child.set_graph(&deep.clone_graph().unwrap()).unwrap();
         // No elements: leave the node out or add an empty one.
         let none = stream.zeros::<u32>(0).unwrap();
-        assert!(matches!(node.then().fill(&none, 1), Err(Error::NoElements { .. })));
+        assert!(matches!(node.then().fill(&none, 1), Err(Error::Node(NodeError::NoElements { .. }))));
         node.then().empty().unwrap();
         // Freed twice, freed too late, freed before.
         let graph = context.graph().unwrap();
         let (alloc, memory) = graph.root().alloc::<u32>(4).unwrap();
         let used = alloc.then().fill(&memory, 1).unwrap();
         let free = used.then().free(&memory).unwrap();
-        assert!(matches!(graph.root().free(&memory), Err(Error::FreedTwice { .. })));
-        assert!(matches!(alloc.then().fill(&memory, 2), Err(Error::FreedBefore { .. })));
-        assert!(matches!(graph.clone_graph(), Err(Error::HasMemory)));
-        assert!(matches!(used.remove(), Err(Error::KeepsAll { .. })));
+        assert!(matches!(graph.root().free(&memory), Err(Error::Memory(MemoryError::FreedTwice { .. }))));
+        assert!(matches!(alloc.then().fill(&memory, 2), Err(Error::Memory(MemoryError::FreedBefore { .. }))));
+        assert!(matches!(graph.clone_graph(), Err(Error::Memory(MemoryError::HasMemory))));
+        assert!(matches!(used.remove(), Err(Error::Memory(MemoryError::KeepsAll { .. }))));
         drop(free);
         // One executable: drop it first, or make it in place of the graph.
         let exec = graph.instantiate().unwrap();
-        assert!(matches!(graph.instantiate(), Err(Error::OneExecutable { .. })));
+        assert!(matches!(graph.instantiate(), Err(Error::Exec(ExecError::OneExecutable { .. }))));
         drop(exec);
         drop(graph.instantiate().unwrap());
         drop((memory, used, alloc));
@@ -215,16 +223,19 @@ fn the_advice_of_errors_works() {
         let graph = context.graph().unwrap();
         let (alloc, memory) = graph.root().alloc::<u32>(4).unwrap();
         let used = graph.root().fill(&memory, 1).unwrap();
-        assert!(matches!(graph.instantiate(), Err(Error::MemoryOrder { .. })));
+        assert!(matches!(graph.instantiate(), Err(Error::Memory(MemoryError::MemoryOrder { .. }))));
         graph.add_edge(&alloc, &used).unwrap();
         let exec = graph.instantiate().unwrap();
         // Freed too late: let go of what launches leave.
-        assert!(matches!(used.then().free(&memory), Err(Error::FreedTooLate { .. })));
+        assert!(matches!(used.then().free(&memory), Err(Error::Memory(MemoryError::FreedTooLate { .. }))));
         drop((exec, memory));
         // Another graph's memory.
         let other = context.graph().unwrap();
         let (_, foreign) = other.root().alloc::<u32>(4).unwrap();
-        assert!(matches!(graph.root().fill(&foreign, 1), Err(Error::ForeignMemory { .. })));
+        assert!(matches!(
+            graph.root().fill(&foreign, 1),
+            Err(Error::Memory(MemoryError::ForeignMemory { .. }))
+        ));
         drop(foreign);
     });
 }
@@ -238,18 +249,24 @@ fn the_advice_about_conditions_works() {
         let buffer = context.alloc_blocking::<u32>(4).unwrap();
         let graph: Graph = context.graph().unwrap();
         let unused = graph.condition_with_default(3).unwrap();
-        assert!(matches!(graph.instantiate(), Err(Error::UnusedCondition { .. })));
+        assert!(matches!(graph.instantiate(), Err(Error::Condition(ConditionError::UnusedCondition { .. }))));
         // A new one with the same default takes its place once its handles are gone, and the node
         // makes it one that is used.
         drop(unused);
         let again = graph.condition_with_default(3).unwrap();
         let node = graph.root().if_node(&again).unwrap();
         drop(graph.instantiate().unwrap());
-        assert!(matches!(graph.root().if_node(&again), Err(Error::ConditionInUse { .. })));
+        assert!(matches!(
+            graph.root().if_node(&again),
+            Err(Error::Condition(ConditionError::ConditionInUse { .. }))
+        ));
         let other = context.graph().unwrap();
-        assert!(matches!(other.root().if_node(&again), Err(Error::ForeignCondition { .. })));
+        assert!(matches!(
+            other.root().if_node(&again),
+            Err(Error::Condition(ConditionError::ForeignCondition { .. }))
+        ));
         // The driver takes no copies of it: build it where it is to be.
-        assert!(matches!(graph.clone_graph(), Err(Error::HasConditions { .. })));
+        assert!(matches!(graph.clone_graph(), Err(Error::Condition(ConditionError::HasConditions { .. }))));
         let inner = other.root().child(&context.graph().unwrap()).unwrap().embedded().unwrap();
         let own = other.condition().unwrap();
         inner.root().if_node(&own).unwrap();

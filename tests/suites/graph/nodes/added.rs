@@ -1,6 +1,6 @@
 //! Nodes are added, listed, removed and refused.
 
-use cuda_graph::{ContextExt, Error, Graph, NodeKind};
+use cuda_graph::{ContextExt, Error, Graph, NodeError, NodeKind};
 use cuda_handles::Device;
 use cuda_launch::{LaunchConfig, params, per};
 use cuda_sys::CUgraphNodeType;
@@ -139,14 +139,14 @@ fn a_node_that_was_removed_is_gone_with_its_edges_and_says_so() {
         assert_eq!(graph.nodes().unwrap(), [(*a).clone(), (*c).clone()]);
         assert!(graph.view().edges.is_empty());
         let before = graph.view();
-        assert!(matches!(b.remove(), Err(Error::Removed { .. })));
-        assert!(matches!(b.predecessors(), Err(Error::Removed { .. })));
-        assert!(matches!(b.successors(), Err(Error::Removed { .. })));
-        assert!(matches!(b.then().empty(), Err(Error::Removed { .. })));
-        assert!(matches!(graph.after([&a, &b]), Err(Error::Removed { .. })));
-        assert!(matches!(graph.add_edge(&a, &b), Err(Error::Removed { .. })));
-        assert!(matches!(graph.add_edge(&b, &a), Err(Error::Removed { .. })));
-        assert!(matches!(graph.remove_edges(&[(&a, &b)]), Err(Error::Removed { .. })));
+        assert!(matches!(b.remove(), Err(Error::Node(NodeError::Removed { .. }))));
+        assert!(matches!(b.predecessors(), Err(Error::Node(NodeError::Removed { .. }))));
+        assert!(matches!(b.successors(), Err(Error::Node(NodeError::Removed { .. }))));
+        assert!(matches!(b.then().empty(), Err(Error::Node(NodeError::Removed { .. }))));
+        assert!(matches!(graph.after([&a, &b]), Err(Error::Node(NodeError::Removed { .. }))));
+        assert!(matches!(graph.add_edge(&a, &b), Err(Error::Node(NodeError::Removed { .. }))));
+        assert!(matches!(graph.add_edge(&b, &a), Err(Error::Node(NodeError::Removed { .. }))));
+        assert!(matches!(graph.remove_edges(&[(&a, &b)]), Err(Error::Node(NodeError::Removed { .. }))));
         assert_eq!(graph.view(), before);
     });
 }
@@ -161,7 +161,7 @@ fn a_frontier_whose_node_is_removed_meanwhile_is_an_error() {
         b.remove().unwrap();
         let before = graph.view();
         let (added, cost) = count(|| frontier.empty());
-        assert!(matches!(added, Err(Error::Removed { .. })));
+        assert!(matches!(added, Err(Error::Node(NodeError::Removed { .. }))));
         cost.assert_calls(&[]);
         assert_eq!(graph.view(), before);
     });
@@ -181,7 +181,7 @@ fn a_removed_node_never_stands_for_a_new_one_at_its_address() {
             reused |= graph.view().nodes[0] == address;
             assert_ne!(*new, *old);
             assert!(old.is_removed() && !new.is_removed());
-            assert!(matches!(graph.add_edge(&old, &new), Err(Error::Removed { .. })));
+            assert!(matches!(graph.add_edge(&old, &new), Err(Error::Node(NodeError::Removed { .. }))));
             new.remove().unwrap();
         }
         assert!(reused, "the driver gives addresses of nodes out again, or this test shows nothing");

@@ -1,6 +1,6 @@
 //! Batches of memory operations, in nodes and on streams: writing values and waiting for values.
 
-use cuda_graph::{BatchNode, ContextExt, Error, NodeKind};
+use cuda_graph::{BatchNode, ContextExt, Error, NodeError, NodeKind};
 use cuda_handles::capture::CaptureMode;
 use cuda_handles::{
     BarrierScope, Batch, BatchOperation, Buffer, Compare, Context, Element, Error as HandleError, MemoryKind,
@@ -161,7 +161,7 @@ fn what_the_driver_or_the_device_would_refuse_is_refused_before_in_words() {
         let graph = Drawn::new(&context);
         let (empty, cost) = count(|| graph.root().batch(&Batch::new()).unwrap_err());
         cost.assert_calls(&[]);
-        assert!(matches!(empty, Error::NoElements { what: "batch" }), "{empty:?}");
+        assert!(matches!(empty, Error::Node(NodeError::NoElements { what: "batch" })), "{empty:?}");
         let mut batch = Batch::new();
         let error = batch.write(&narrow, 4, 1).unwrap_err();
         assert!(matches!(error, HandleError::Bounds { .. }), "{error:?}");
@@ -267,8 +267,8 @@ fn a_node_can_be_set_to_another_batch_and_lets_go_of_what_it_used() {
         graph.instantiate().unwrap().launch(&stream).unwrap();
         assert_eq!(second.read_blocking(&stream).unwrap(), [0, 0, 3, 0]);
         node.remove().unwrap();
-        assert!(matches!(node.set(&two), Err(Error::Removed { .. })));
-        assert!(matches!(node.operations(), Err(Error::Removed { .. })));
+        assert!(matches!(node.set(&two), Err(Error::Node(NodeError::Removed { .. }))));
+        assert!(matches!(node.operations(), Err(Error::Node(NodeError::Removed { .. }))));
     });
 }
 

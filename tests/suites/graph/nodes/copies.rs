@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use cuda_graph::{ContextExt, Error, MemcpyNode, RawCopy, RawMemory};
+use cuda_graph::{ContextExt, Error, MemcpyNode, MemoryError, NodeError, RawCopy, RawMemory};
 use cuda_handles::{
     Buffer, Context, Copy2d, Copy3d, CopyLayout, Device, Error as HandleError, MemorySpace, Owner, Stream,
 };
@@ -331,8 +331,8 @@ fn a_node_that_the_driver_will_not_set_is_as_it_was() {
         node.remove().unwrap();
         assert!(matches!(node.set(&b, &b.clone()), Err(Error::Handles(HandleError::Overlap { .. }))));
         let error = node.set(b.slice(..8).unwrap(), b.slice(8..16).unwrap()).unwrap_err();
-        assert!(matches!(error, Error::Removed { .. }), "{error:?}");
-        assert!(matches!(node.describe(), Err(Error::Removed { .. })));
+        assert!(matches!(error, Error::Node(NodeError::Removed { .. })), "{error:?}");
+        assert!(matches!(node.describe(), Err(Error::Node(NodeError::Removed { .. }))));
     });
 }
 
@@ -407,7 +407,9 @@ fn addresses_are_classified_by_asking_the_driver() {
                 node.set_raw(copy).unwrap_err()
             };
             // The driver may know of more than was asked for: pinned memory comes in larger blocks.
-            let Error::PastEnd { need, room, .. } = error else { panic!("{space}: {error:?}") };
+            let Error::Node(NodeError::PastEnd { need, room, .. }) = error else {
+                panic!("{space}: {error:?}")
+            };
             assert!(need == 1 << 40 && (8..need).contains(&room), "{space}: {room}");
         }
     });
@@ -425,7 +427,10 @@ fn pageable_memory_goes_by_address_where_it_is_meant() {
         let here = || RawMemory::at_host(host.as_ptr()).keep(Owner::shared(host.clone()));
         // SAFETY: refused.
         let error = unsafe { graph.root().copy_raw(RawCopy::new(here(), there(), 4 * N)) }.unwrap_err();
-        assert!(matches!(error, Error::UnknownMemory { what: "the source of a copy", .. }), "{error:?}");
+        assert!(
+            matches!(error, Error::Node(NodeError::UnknownMemory { what: "the source of a copy", .. })),
+            "{error:?}"
+        );
         let text = error.to_string();
         assert!(text.contains("pageable") && text.contains("arrays"), "{text}");
         assert_eq!(graph.len().unwrap(), 0);
@@ -454,8 +459,11 @@ fn addresses_that_cannot_be_copied_between_are_refused_in_words() {
             // SAFETY: refused.
             unsafe { graph.root().copy_raw(copy) }.unwrap_err()
         };
-        assert!(matches!(copy(RawCopy::new(at(0), at(128), 0)), Error::NoElements { .. }));
-        assert!(matches!(copy(RawCopy::new(at(0), at(128), 9).extent(8, 0, 1)), Error::NoElements { .. }));
+        assert!(matches!(copy(RawCopy::new(at(0), at(128), 0)), Error::Node(NodeError::NoElements { .. })));
+        assert!(matches!(
+            copy(RawCopy::new(at(0), at(128), 9).extent(8, 0, 1)),
+            Error::Node(NodeError::NoElements { .. })
+        ));
         let error = copy(RawCopy::new(at(0), at(8), 16));
         assert!(matches!(error, Error::Handles(HandleError::Overlap { bytes: 8 })), "{error:?}");
         let error = copy(RawCopy::new(at(0).steps(4, 2), at(128), 0).extent(8, 2, 1));
@@ -463,13 +471,13 @@ fn addresses_that_cannot_be_copied_between_are_refused_in_words() {
         let error = copy(RawCopy::new(at(0).steps(16, 1), at(128), 0).extent(8, 2, 2));
         assert!(matches!(error, Error::Handles(HandleError::Pitch { need: 2, found: 1, .. })), "{error:?}");
         let error = copy(RawCopy::new(at(0), at(250), 16));
-        assert!(matches!(error, Error::PastEnd { need: 16, room: 6, .. }), "{error:?}");
+        assert!(matches!(error, Error::Node(NodeError::PastEnd { need: 16, room: 6, .. })), "{error:?}");
         let error = copy(RawCopy::new(at(0), RawMemory::at(0).pageable(), 16));
-        assert!(matches!(error, Error::UnknownMemory { address: 0, .. }), "{error:?}");
+        assert!(matches!(error, Error::Node(NodeError::UnknownMemory { address: 0, .. })), "{error:?}");
         let vast = copy(RawCopy::new(at(0).steps(usize::MAX / 2, 4), at(0), 0).extent(8, 4, 4));
-        assert!(matches!(vast, Error::PastEnd { need: usize::MAX, .. }), "{vast:?}");
+        assert!(matches!(vast, Error::Node(NodeError::PastEnd { need: usize::MAX, .. })), "{vast:?}");
         let error = copy(RawCopy::new(RawMemory::at(0x1000), at(0), 16));
-        assert!(matches!(error, Error::UnknownMemory { address: 0x1000, .. }), "{error:?}");
+        assert!(matches!(error, Error::Node(NodeError::UnknownMemory { address: 0x1000, .. })), "{error:?}");
         assert_eq!(graph.len().unwrap(), 0);
     });
 }
@@ -510,7 +518,7 @@ fn memory_of_two_devices_is_copied() {
         assert!(matches!(error, Error::Handles(HandleError::WrongContext { .. })), "{error:?}");
         let error = graph.root().copy_peer(&there, &far.zeros::<u32>(N).unwrap()).unwrap_err();
         assert!(matches!(error, Error::Handles(HandleError::WrongContext { .. })), "{error:?}");
-        let refused = Error::PoolOutOfReach { own: 0, of: 1 };
+        let refused = Error::Memory(MemoryError::PoolOutOfReach { own: 0, of: 1 });
         assert_eq!(graph.root().copy_peer(&there, &here).unwrap_err(), refused);
         assert_eq!(graph.root().copy_peer(&here, &there).unwrap_err(), refused);
         let plain = other.alloc_blocking::<u32>(N).unwrap();

@@ -2,7 +2,9 @@
 
 use core::time::Duration;
 
-use cuda_graph::{ContextExt, Error, EventRecordNode, EventWaitNode, Graph, HostCallbackNode, NodeKind};
+use cuda_graph::{
+    ContextExt, Error, EventRecordNode, EventWaitNode, Graph, HostCallbackNode, NodeError, NodeKind,
+};
 use cuda_handles::capture::CaptureMode;
 use cuda_handles::{Device, Error as HandleError, EventOptions, NoTime, Which};
 use cuda_sys::{CUDA_HOST_NODE_PARAMS_v1, CUevent, CUgraphNode, CUresult, Call};
@@ -152,7 +154,7 @@ fn events_are_readable_and_replaced_and_go_when_nothing_has_them() {
         let exec = graph.instantiate().unwrap();
         record.remove().unwrap();
         wait.remove().unwrap();
-        assert!(matches!(record.event(), Err(Error::Removed { .. })));
+        assert!(matches!(record.event(), Err(Error::Node(NodeError::Removed { .. }))));
         settle();
         assert_eq!(live().of(Kind::Event), before + 1, "the executable keeps it");
         drop(exec);

@@ -1,6 +1,6 @@
 //! Memset nodes: every kind of memory, element size and shape, by owner and by address.
 
-use cuda_graph::{ContextExt, Error, MemsetNode, RawFill, RawMemory};
+use cuda_graph::{ContextExt, Error, MemsetNode, NodeError, RawFill, RawMemory};
 use cuda_handles::{Buffer, Error as HandleError, FillLayout, MemorySpace};
 use cuda_sys::{CUDA_MEMSET_NODE_PARAMS_v1, CUresult, Call};
 use cuda_tests::{Kind, SOON, count, fail, live, no_leaks, raw, settle, setup, until};
@@ -168,7 +168,7 @@ fn addresses_that_cannot_be_filled_are_refused_in_words() {
             // SAFETY: refused.
             unsafe { graph.root().fill_raw(fill) }.unwrap_err()
         };
-        assert!(matches!(fill(RawFill::new(at(0), 4, 1, 0)), Error::NoElements { .. }));
+        assert!(matches!(fill(RawFill::new(at(0), 4, 1, 0)), Error::Node(NodeError::NoElements { .. })));
         let error = fill(RawFill::new(at(0), 3, 1, 4));
         assert!(matches!(error, Error::Handles(HandleError::FillSize { bytes: 3 })), "{error:?}");
         let error = fill(RawFill::new(at(2), 4, 1, 4));
@@ -178,9 +178,9 @@ fn addresses_that_cannot_be_filled_are_refused_in_words() {
         let error = fill(RawFill::new(at(0).steps(12, 0), 4, 1, 0).extent(4, 2));
         assert!(matches!(error, Error::Handles(HandleError::Pitch { need: 16, found: 12, .. })), "{error:?}");
         let error = fill(RawFill::new(at(0), 4, 1, 1 << 40));
-        assert!(matches!(error, Error::PastEnd { .. }), "{error:?}");
+        assert!(matches!(error, Error::Node(NodeError::PastEnd { .. })), "{error:?}");
         let error = fill(RawFill::new(at(0), 4, 1, usize::MAX));
-        assert!(matches!(error, Error::PastEnd { need: usize::MAX, .. }), "{error:?}");
+        assert!(matches!(error, Error::Node(NodeError::PastEnd { need: usize::MAX, .. })), "{error:?}");
         let host = [0_u32; 4];
         let error = fill(RawFill::new(RawMemory::at_host(host.as_ptr()).pageable(), 4, 1, 4));
         assert!(error.to_string().contains("pin it"), "{error}");
@@ -220,7 +220,7 @@ fn a_node_can_be_set_and_lets_go_of_what_it_used() {
         let expected: Vec<u8> = (0..N).map(|at| if at % 16 < 2 { 1 } else { 9 }).collect();
         assert_eq!(second.read_blocking(&stream).unwrap(), expected);
         node.remove().unwrap();
-        assert!(matches!(node.set(&second, 9), Err(Error::Removed { .. })));
+        assert!(matches!(node.set(&second, 9), Err(Error::Node(NodeError::Removed { .. }))));
     });
 }
 

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex, Weak};
 
-use cuda_graph::{CallbackPanic, ContextExt, Error, HostCallbackNode, NodeKind, set_panic_hook};
+use cuda_graph::{CallbackPanic, ContextExt, Error, HostCallbackNode, NodeError, NodeKind, set_panic_hook};
 use cuda_handles::{Context, Owner};
 use cuda_sys::{CUresult, Call};
 use cuda_tests::closure::{Count, counter, seen};
@@ -119,8 +119,8 @@ fn removing_a_node_lets_its_closure_go_at_once() {
         assert!(weak.upgrade().is_some());
         node.remove().unwrap();
         assert!(weak.upgrade().is_none());
-        assert!(matches!(node.set(|| ()), Err(Error::Removed { .. })));
-        assert!(matches!(node.function(), Err(Error::Removed { .. })));
+        assert!(matches!(node.set(|| ()), Err(Error::Node(NodeError::Removed { .. }))));
+        assert!(matches!(node.function(), Err(Error::Node(NodeError::Removed { .. }))));
     });
 }
 

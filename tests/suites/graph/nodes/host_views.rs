@@ -3,7 +3,7 @@
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use cuda_graph::{CallbackPanic, ContextExt, Error, HostView, set_panic_hook};
+use cuda_graph::{CallbackPanic, ContextExt, Error, HostView, NodeError, set_panic_hook};
 use cuda_handles::{Context, Error as HandleError, MemoryKind, SharedHostBuffer};
 use cuda_tests::{SOON, alone, count, no_leaks, raw, setup};
 
@@ -196,7 +196,7 @@ fn a_cleared_node_is_one_fill_of_the_largest_elements() {
         try_with(&context, [1_u8, 2, 3], 2);
         let graph = context.graph().unwrap();
         let empty = context.stream().unwrap().zeros::<u64>(0).unwrap();
-        assert!(matches!(graph.root().clear(&empty), Err(Error::NoElements { .. })));
+        assert!(matches!(graph.root().clear(&empty), Err(Error::Node(NodeError::NoElements { .. }))));
         // Memory of the graph as well.
         let (alloc, memory) = graph.root().alloc::<f64>(4).unwrap();
         let clear = alloc.then().clear(&memory).unwrap();

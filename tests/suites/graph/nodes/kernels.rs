@@ -2,6 +2,7 @@
 
 use cuda_graph::{
     AccessPolicyWindow, CacheUse, ClusterScheduling, Error, KernelNode, NodeAttribute, NodeAttributeKind,
+    NodeError,
 };
 use cuda_handles::{Buffer, Context, Image};
 use cuda_launch::{Dim, LaunchConfig, MemorySyncDomain, kernel, params, per};
@@ -154,7 +155,7 @@ fn another_kernel_with_other_arguments_is_set() {
             cost.assert_calls(&[]);
         }
         node.remove().unwrap();
-        assert!(matches!(set(&node, plain(), &buffer), Err(Error::Removed { .. })));
+        assert!(matches!(set(&node, plain(), &buffer), Err(Error::Node(NodeError::Removed { .. }))));
     });
 }
 
@@ -178,7 +179,7 @@ fn typed_kernels_are_set_by_their_conditions() {
         // By itself, a cluster could be one that the kernel does not allow.
         for attribute in [NodeAttribute::Cluster(Some(Dim::from(4))), NodeAttribute::Cooperative(true)] {
             let (refused, cost) = count(|| node.set_attribute(attribute));
-            assert!(matches!(refused, Err(Error::FixedAttribute { .. })), "{refused:?}");
+            assert!(matches!(refused, Err(Error::Node(NodeError::FixedAttribute { .. }))), "{refused:?}");
             cost.assert_calls(&[]);
         }
         assert_eq!(node.config().unwrap(), plain().cluster(2));
@@ -277,8 +278,11 @@ fn attributes_are_set_one_by_one_and_copied() {
         clustered.remove().unwrap();
         // SAFETY: refused.
         let refused = unsafe { bare.copy_attributes_from(&clustered) };
-        assert!(matches!(refused, Err(Error::Removed { .. })));
-        assert!(matches!(clustered.attribute(NodeAttributeKind::Priority), Err(Error::Removed { .. })));
+        assert!(matches!(refused, Err(Error::Node(NodeError::Removed { .. }))));
+        assert!(matches!(
+            clustered.attribute(NodeAttributeKind::Priority),
+            Err(Error::Node(NodeError::Removed { .. }))
+        ));
     });
 }
 
@@ -473,7 +477,10 @@ fn access_policy_windows_are_set_read_copied_and_taken_off() {
         let before = node.attribute(kind).unwrap();
         for window in refused {
             let error = node.set_attribute(NodeAttribute::AccessPolicyWindow(window)).unwrap_err();
-            assert!(matches!(error, Error::AccessPolicyWindow { .. }), "{window:?}: {error}");
+            assert!(
+                matches!(error, Error::Node(NodeError::AccessPolicyWindow { .. })),
+                "{window:?}: {error}"
+            );
             assert_eq!(node.attribute(kind).unwrap(), before);
         }
         other.remove().unwrap();

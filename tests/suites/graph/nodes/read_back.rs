@@ -1,6 +1,6 @@
 //! Properties of nodes, compared with the driver's.
 
-use cuda_graph::{Error, KernelNode, MemcpyNode, MemsetNode, NodeKind};
+use cuda_graph::{Error, KernelNode, MemcpyNode, MemsetNode, NodeError, NodeKind};
 use cuda_launch::{LaunchConfig, params};
 use cuda_tests::{count, kernel, no_leaks, raw, setup};
 
@@ -128,9 +128,9 @@ fn properties_of_a_removed_node_are_an_error() {
         fill.remove().unwrap();
         copy.remove().unwrap();
         launch.remove().unwrap();
-        assert!(matches!(fill.value(), Err(Error::Removed { .. })));
-        assert!(matches!(copy.bytes(), Err(Error::Removed { .. })));
-        assert!(matches!(launch.config(), Err(Error::Removed { .. })));
-        assert!(matches!(launch.kernel(), Err(Error::Removed { .. })));
+        assert!(matches!(fill.value(), Err(Error::Node(NodeError::Removed { .. }))));
+        assert!(matches!(copy.bytes(), Err(Error::Node(NodeError::Removed { .. }))));
+        assert!(matches!(launch.config(), Err(Error::Node(NodeError::Removed { .. }))));
+        assert!(matches!(launch.kernel(), Err(Error::Node(NodeError::Removed { .. }))));
     });
 }

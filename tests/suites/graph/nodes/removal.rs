@@ -1,7 +1,7 @@
 //! Removing nodes, and the refusals of graphs with memory nodes.
 
 use cuda_graph::EdgeKind::{Full, Programmatic};
-use cuda_graph::{EdgeKind, Error, Node};
+use cuda_graph::{EdgeKind, Error, Node, NodeError};
 use cuda_sys::{CUDA_MEM_ALLOC_NODE_PARAMS, CUmemAllocationType, CUmemLocationType, CUresult, Call};
 use cuda_tests::{Kind, count, fail, live, needs, no_leaks, raw, settle, setup};
 
@@ -30,9 +30,9 @@ fn many_nodes_are_removed_with_their_edges_and_owners() {
         assert_eq!(graph.remove_nodes(&[]), Ok(()));
         let stranger = Drawn::new(&context).root().empty().unwrap().named("stranger");
         let error = graph.remove_nodes(&[&nodes[0], &stranger]).unwrap_err();
-        assert_eq!(error, Error::Foreign { node: "stranger".into() });
+        assert_eq!(error, Error::Node(NodeError::Foreign { node: "stranger".into() }));
         let error = graph.remove_nodes(&[&nodes[0], &fill]).unwrap_err();
-        assert!(matches!(error, Error::Removed { .. }), "{error:?}");
+        assert!(matches!(error, Error::Node(NodeError::Removed { .. })), "{error:?}");
         assert_eq!(graph.view(), view);
         let all: Vec<Node> = graph.nodes().unwrap();
         graph.remove_nodes(&all.iter().collect::<Vec<_>>()).unwrap();
@@ -56,7 +56,7 @@ fn a_failure_among_many_removals_says_which_are_gone() {
         let failure = fail(Call::cuGraphDestroyNode, 3, code);
         let error = graph.remove_nodes(&all).unwrap_err();
         drop(failure);
-        let Error::RemovedSome { removed, cause } = &error else { panic!("{error:?}") };
+        let Error::Node(NodeError::RemovedSome { removed, cause }) = &error else { panic!("{error:?}") };
         assert_eq!(removed, &["node `0` is removed", "node `1` is removed"]);
         assert!(matches!(**cause, Error::Handles(_)), "{cause}");
         assert!(error.to_string().contains("cuGraphDestroyNode"), "{error}");
@@ -90,7 +90,7 @@ fn a_node_is_removed_and_the_others_keep_their_order() {
             ("cuGraphDestroyNode", 1),
         ]);
         assert_eq!(graph.view().edges, [(0, 2), (0, 3), (1, 2), (1, 3)]);
-        assert!(matches!(middle.remove_bridging(), Err(Error::Removed { .. })));
+        assert!(matches!(middle.remove_bridging(), Err(Error::Node(NodeError::Removed { .. }))));
         // At an end there is nothing to join.
         let (removed, cost) = count(|| nodes[0].remove_bridging());
         removed.unwrap();

@@ -2,7 +2,8 @@
 //! the semaphores.
 
 use cuda_graph::{
-    ContextExt, Error, Fallback, InstantiateOptions, NodeKind, SemaphoreSignalNode, SemaphoreWaitNode,
+    ContextExt, Error, Fallback, InstantiateOptions, NodeError, NodeKind, SemaphoreSignalNode,
+    SemaphoreWaitNode,
 };
 use cuda_handles::{Context, Error as HandleError, ExternalSemaphore, SemaphoreKind, reaper};
 use cuda_soft::control;
@@ -251,8 +252,8 @@ fn nodes_can_be_set_to_other_semaphores_and_let_go_of_those_before() {
         stream.synchronize_blocking().unwrap();
         assert_eq!([outside[2].value(), outside[3].value()], [3, 2]);
         wait.remove().unwrap();
-        assert!(matches!(wait.set([(&rest[0], 1)]), Err(Error::Removed { .. })));
-        assert!(matches!(wait.semaphores(), Err(Error::Removed { .. })));
+        assert!(matches!(wait.set([(&rest[0], 1)]), Err(Error::Node(NodeError::Removed { .. }))));
+        assert!(matches!(wait.semaphores(), Err(Error::Node(NodeError::Removed { .. }))));
     });
 }
 
@@ -263,8 +264,8 @@ fn nodes_without_semaphores_are_refused_in_words() {
         let graph = Drawn::new(&context);
         let ((signal, wait), cost) = count(|| (graph.root().signal([]), graph.root().wait_semaphores([])));
         cost.assert_calls(&[]);
-        assert!(matches!(signal, Err(Error::NoElements { what: "semaphore signal" })));
-        assert!(matches!(wait, Err(Error::NoElements { what: "semaphore wait" })));
+        assert!(matches!(signal, Err(Error::Node(NodeError::NoElements { what: "semaphore signal" }))));
+        assert!(matches!(wait, Err(Error::Node(NodeError::NoElements { what: "semaphore wait" }))));
         assert_eq!(graph.len().unwrap(), 0);
     });
 }

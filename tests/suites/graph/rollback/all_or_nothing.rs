@@ -2,7 +2,7 @@
 //! turn, and then the driver's view is the one before.
 
 use cuda_graph::EdgeKind::{Full, LaunchOrder, Programmatic};
-use cuda_graph::{Error, KernelNode};
+use cuda_graph::{EdgeError, Error, KernelNode};
 use cuda_launch::{params, per};
 use cuda_sys::CUresult;
 use cuda_tests::{fail_any, needs, no_leaks, raw, setup};
@@ -91,7 +91,10 @@ fn whatever_call_fails_a_change_is_made_or_not() {
                     let ends: Vec<_> = graph.edges().unwrap();
                     for edge in ends {
                         let closed = graph.add_edge(&edge.to, &edge.from);
-                        assert!(matches!(closed, Err(Error::Cycle { .. })), "{name}: {closed:?}");
+                        assert!(
+                            matches!(closed, Err(Error::Edge(EdgeError::Cycle { .. }))),
+                            "{name}: {closed:?}"
+                        );
                     }
                 }
             }

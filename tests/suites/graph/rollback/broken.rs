@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, Weak, mpsc};
 
 use cuda_graph::EdgeKind::{Full, Programmatic};
 use cuda_graph::{
-    Condition, ContextExt, EmptyNode, Error, Fallback, Frontier, Graph, InstantiateOptions, KernelNode, Node,
-    Test,
+    Condition, ContextExt, EdgeError, EmptyNode, Error, Fallback, Frontier, Graph, InstantiateOptions,
+    KernelNode, LoopError, Node, Test,
 };
 use cuda_handles::{Batch, Buffer, Context, Event, Kernel, Owner, SharedHostBuffer, Stream};
 use cuda_launch::{LaunchConfig, kernel, params, per};
@@ -229,11 +229,11 @@ const CONDITIONALS: [(&str, Keeps, Add); 4] = [
     ("branch whose closure fails", Keeps::Buffer, |_, used, at| {
         let outcome = at.if_then(Test::nonzero(&used.buffer), |body| {
             body.root().empty()?;
-            Err::<(), _>(Error::NothingToTest)
+            Err::<(), _>(Error::Loop(LoopError::NothingToTest))
         });
         match outcome {
             // As it is meant to.
-            Err(Error::NothingToTest) => Ok(()),
+            Err(Error::Loop(LoopError::NothingToTest)) => Ok(()),
             outcome => outcome.map(drop),
         }
     }),
@@ -283,7 +283,7 @@ fn state(graph: &Drawn) -> (Vec<Node>, Vec<cuda_graph::Edge>, View) {
 fn assert_ordered(graph: &Graph) {
     for edge in graph.edges().unwrap() {
         let closed = graph.add_edge(&edge.to, &edge.from);
-        assert!(matches!(closed, Err(Error::Cycle { .. })), "{closed:?}");
+        assert!(matches!(closed, Err(Error::Edge(EdgeError::Cycle { .. }))), "{closed:?}");
     }
 }
 

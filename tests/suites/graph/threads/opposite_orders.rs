@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-use cuda_graph::{ContextExt, Error, Graph, GraphExec};
+use cuda_graph::{ContextExt, Error, Graph, GraphExec, NodeError};
 use cuda_handles::{Context, Owner, Stream, reaper};
 use cuda_tests::{Gate, SOON, needs, no_leaks, setup, until};
 
@@ -27,7 +27,7 @@ fn graphs_moved_into_each_other_at_once_end_as_one() {
             let [one, two] = sizes.map(|nodes| chain(&context, nodes));
             let into = |outer: &Graph, moved: &Graph| outer.root().child_moved(moved.clone()).is_ok();
             let instantiates = |graph: &Graph| match graph.instantiate() {
-                Ok(_) | Err(Error::GraphMoved) => {}
+                Ok(_) | Err(Error::Node(NodeError::GraphMoved)) => {}
                 other => panic!("{other:?}"),
             };
             let done = thread::scope(|scope| {

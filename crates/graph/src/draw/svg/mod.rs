@@ -30,7 +30,7 @@ use overlay::Overlay;
 use super::collect::collect;
 use super::drawing::Drawing;
 use crate::check::Report;
-use crate::error::{Error, Result};
+use crate::error::{DrawError, Error, Result};
 use crate::graph::Graph;
 
 impl Graph {
@@ -60,7 +60,7 @@ impl Graph {
     /// Calls `cuGraphGetNodes` and `cuGraphGetEdges` (CUDA 10.0).
     ///
     /// # Errors
-    /// [`Error::PictureTooLarge`] for more than 20 000 boxes outside of frames, 40 000 edges, or 60
+    /// [`DrawError::PictureTooLarge`](crate::DrawError::PictureTooLarge) for more than 20 000 boxes outside of frames, 40 000 edges, or 60
     /// 000 crossings of rows by edges, in one graph of the hierarchy. The driver fails to list
     /// nodes or edges.
     #[doc(alias = "picture")]
@@ -99,5 +99,5 @@ impl Graph {
 
 fn picture(drawing: &Drawing, overlay: &Overlay) -> Result<String> {
     picture::svg(drawing, overlay)
-        .map_err(|TooLarge { nodes, edges }| Error::PictureTooLarge { nodes, edges })
+        .map_err(|TooLarge { nodes, edges }| Error::Draw(DrawError::PictureTooLarge { nodes, edges }))
 }

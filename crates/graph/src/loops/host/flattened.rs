@@ -6,7 +6,7 @@ use std::sync::Arc;
 use cuda_sys::CUgraphNode;
 
 use crate::edge_kind::EdgeKind;
-use crate::error::{Error, Result};
+use crate::error::{EdgeError, Error, InteropError, LoopError, Result};
 use crate::state::guard::GraphGuard;
 use crate::state::ids::{NodeId, SubgraphId};
 use crate::state::loop_control::{DecisionPoint, LoopControl};
@@ -129,7 +129,9 @@ impl FlatGraph {
         let mut found: HashMap<usize, Ends> = HashMap::new();
         for raw in guard.raw_nodes_of(graph)? {
             let index = guard.index_in(subgraph, raw)?;
-            let Some(id) = guard.id(index) else { return Err(Error::UnknownNode { raw: raw.addr() }) };
+            let Some(id) = guard.id(index) else {
+                return Err(Error::Interop(InteropError::UnknownNode { raw: raw.addr() }));
+            };
             let inside = guard.record(id).and_then(|record| record.node_params.embedded());
             let action =
                 if inside.is_some() { Action::Nothing } else { action(guard, id, raw, conditionals)? };
@@ -192,14 +194,16 @@ fn action(
     raw: CUgraphNode,
     conditionals: &mut FoundConditionals,
 ) -> Result<Action> {
-    let refused = |why| Err(Error::NotOnHost { node: guard.name(id), why });
+    let refused = |why| Err(Error::Loop(LoopError::NotOnHost { node: guard.name(id), why }));
     if let Some(decision) = guard.record(id).and_then(|record| record.owners.decision()) {
         return Ok(Action::Decide(conditionals.number(&decision.control), decision.point));
     }
     if !guard.conditions.of_kernel(id.index).is_empty() {
         return refused("it sets a condition, which only the driver's own conditional nodes can go by");
     }
-    let Some(record) = guard.record(id) else { return Err(Error::UnknownNode { raw: raw.addr() }) };
+    let Some(record) = guard.record(id) else {
+        return Err(Error::Interop(InteropError::UnknownNode { raw: raw.addr() }));
+    };
     Ok(match &record.node_params {
         NodeParams::Empty => Action::Nothing,
         NodeParams::Conditional(Conditional { control: None, .. }) => {
@@ -241,7 +245,7 @@ impl FlatGraph {
         let Some(order) = toposort::sort(&successors) else {
             let cycle = toposort::cycle(&successors).unwrap_or_default();
             let name = |node: u32| guard.name(self.nodes[node as usize].id).into_string();
-            return Err(Error::Cycle { path: cycle.into_iter().map(name).collect() });
+            return Err(Error::Edge(EdgeError::Cycle { path: cycle.into_iter().map(name).collect() }));
         };
         let is_of_device = |node: usize| self.nodes[node].action.is_of_device();
         let mut stage_of = vec![0_usize; self.nodes.len()];

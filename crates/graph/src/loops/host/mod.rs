@@ -26,7 +26,7 @@ use cuda_handles::capture_mode::relaxed;
 use cuda_handles::{AsStream, Context, Stream, UserObject, WrongContext};
 
 use crate::error::wrong_context::ensure;
-use crate::error::{Error, Result};
+use crate::error::{Error, ExecError, Result};
 use crate::exec::destroy::after_deferred;
 use crate::exec::instantiate::awaited_streams;
 use crate::exec::options::InstantiateOptions;
@@ -134,9 +134,9 @@ impl Graph {
     /// `cuGraphAddNode`, `cuGraphInstantiateWithParams` and `cuGraphDestroy` (CUDA 12.2).
     ///
     /// # Errors
-    /// As [`instantiate_with`](Self::instantiate_with). If the host decides: [`Error::NotOnHost`]
+    /// As [`instantiate_with`](Self::instantiate_with). If the host decides: [`LoopError::NotOnHost`](crate::LoopError::NotOnHost)
     /// for a node with a condition, a kernel that sets one, or a memory node;
-    /// [`Error::DeviceLaunch`] for an executable that kernels launch.
+    /// [`ExecError::DeviceLaunch`](crate::ExecError::DeviceLaunch) for an executable that kernels launch.
     #[doc(alias = "cuGraphInstantiate")]
     #[doc(alias = "cudaGraphInstantiate")]
     pub fn instantiate_with_fallback(
@@ -162,7 +162,7 @@ impl Graph {
             return Err(self.refuse_embedded("instantiated"));
         }
         if options.is_for_device_launch() {
-            return Err(Error::DeviceLaunch { node: None, why: "the host decides in it" });
+            return Err(Error::Exec(ExecError::DeviceLaunch { node: None, why: "the host decides in it" }));
         }
         let context = self.context();
         let turn = options.upload_stream().map(|stream| self.upload_turn(stream)).transpose()?;
@@ -213,7 +213,7 @@ impl HostLoopExec {
     /// # Errors
     /// - `stream` is of another context, or is capturing.
     /// - The call is made inside a host function.
-    /// - [`Error::HostLoop`]: a step of a run failed where the host decides. The error names the
+    /// - [`LoopError::HostLoop`](crate::LoopError::HostLoop): a step of a run failed where the host decides. The error names the
     ///   loop and round; work enqueued before has run or is running.
     /// - The driver fails.
     #[doc(alias = "cuGraphLaunch")]

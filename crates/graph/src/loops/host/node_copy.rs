@@ -5,7 +5,7 @@ use cuda_sys::{
     CUgraphNode, CUgraphNodeParams, CUgraphNodeType as T, Call,
 };
 
-use crate::error::{Error, Result};
+use crate::error::{Error, InteropError, LoopError, Result};
 use crate::state::guard::GraphGuard;
 use crate::state::ids::NodeId;
 use crate::state::raw_params::blank;
@@ -27,7 +27,7 @@ impl NodeCopy {
     /// so the copy has to be added before the original changes.
     pub(crate) fn of(guard: &GraphGuard<'_>, raw: CUgraphNode, id: NodeId) -> Result<Self> {
         let Some(kind) = guard.record(id).map(|record| record.node_params.raw_kind()) else {
-            return Err(Error::UnknownNode { raw: raw.addr() });
+            return Err(Error::Interop(InteropError::UnknownNode { raw: raw.addr() }));
         };
         let mut copied = Self { params: blank(kind), kernel: None };
         match kind {
@@ -52,7 +52,7 @@ impl NodeCopy {
                 let why = "between what the host decides there can be kernels, copies, fills, host \
                            functions, events, batches, semaphores, empty nodes, and child graphs of \
                            these: no memory nodes, and no conditional nodes of other code";
-                return Err(Error::NotOnHost { node: guard.name(id), why });
+                return Err(Error::Loop(LoopError::NotOnHost { node: guard.name(id), why }));
             }
         }
         Ok(copied)

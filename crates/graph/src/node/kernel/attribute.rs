@@ -9,7 +9,7 @@ use cuda_sys::{
     CUlaunchAttribute, CUlaunchAttributeID as Id, CUlaunchAttributeValue, CUlaunchMemSyncDomain, Call,
 };
 
-use crate::error::{Error, Result};
+use crate::error::{Error, NodeError, Result};
 use crate::node::kernel::KernelNode;
 use crate::state::params::NodeParams;
 
@@ -269,8 +269,10 @@ impl NodeAttribute {
     /// node cannot change by itself.
     fn put_into(self, config: LaunchConfig, kernel: &Kernel) -> Result<LaunchConfig> {
         Ok(match self {
-            Self::Cluster(_) => return Err(Error::FixedAttribute { what: "the cluster" }),
-            Self::Cooperative(_) => return Err(Error::FixedAttribute { what: "cooperation of all blocks" }),
+            Self::Cluster(_) => return Err(Error::Node(NodeError::FixedAttribute { what: "the cluster" })),
+            Self::Cooperative(_) => {
+                return Err(Error::Node(NodeError::FixedAttribute { what: "cooperation of all blocks" }));
+            }
             Self::Priority(priority) => config.priority(priority),
             Self::MemorySyncDomain(domain) => config.memory_sync_domain(domain),
             Self::MemorySyncDomainMap { default, remote } => config.memory_sync_domain_map(default, remote),
@@ -289,7 +291,7 @@ impl AccessPolicyWindow {
     fn check(&self, kernel: &Kernel) -> Result<()> {
         const LIMIT: CUdevice_attribute =
             CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_ACCESS_POLICY_WINDOW_SIZE;
-        let refused = |why: Cow<'static, str>| Err(Error::AccessPolicyWindow { why });
+        let refused = |why: Cow<'static, str>| Err(Error::Node(NodeError::AccessPolicyWindow { why }));
         if !(0.0..=1.0).contains(&self.hit_ratio) {
             return refused("the ratio of hits must lie between 0 and 1".into());
         }
@@ -323,7 +325,7 @@ impl KernelNode {
     /// Calls `cuGraphKernelNodeGetAttribute` (CUDA 11.0).
     ///
     /// # Errors
-    /// - [`Error::Removed`], if the node was removed.
+    /// - [`NodeError::Removed`](crate::NodeError::Removed), if the node was removed.
     /// - [`Error::Handles`], if the driver reports an error.
     #[doc(alias = "cuGraphKernelNodeGetAttribute")]
     #[doc(alias = "cudaGraphKernelNodeGetAttribute")]
@@ -358,11 +360,11 @@ impl KernelNode {
     /// Calls `cuGraphKernelNodeSetAttribute` (CUDA 11.0).
     ///
     /// # Errors
-    /// - [`Error::FixedAttribute`], if the attribute is the cluster size or cooperation.
-    /// - [`Error::AccessPolicyWindow`], if the window is not valid or the device has no such
+    /// - [`NodeError::FixedAttribute`](crate::NodeError::FixedAttribute), if the attribute is the cluster size or cooperation.
+    /// - [`NodeError::AccessPolicyWindow`](crate::NodeError::AccessPolicyWindow), if the window is not valid or the device has no such
     ///   windows.
     /// - [`Error::Launch`], if the kernel or the device does not allow the attribute.
-    /// - [`Error::Removed`], if the node was removed.
+    /// - [`NodeError::Removed`](crate::NodeError::Removed), if the node was removed.
     /// - [`Error::Handles`], if the driver reports an error.
     ///
     /// The node is then unchanged.
@@ -400,7 +402,7 @@ impl KernelNode {
     ///
     /// # Errors
     /// - [`Error::Launch`], if the kernel does not allow an attribute, with the sizes of this node.
-    /// - [`Error::Removed`], if one of the nodes was removed.
+    /// - [`NodeError::Removed`](crate::NodeError::Removed), if one of the nodes was removed.
     /// - [`Error::Handles`], if the driver reports an error.
     ///
     /// The node is then unchanged.

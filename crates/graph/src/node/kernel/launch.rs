@@ -285,10 +285,10 @@ impl Frontier<'_> {
     ///   the arguments.
     /// - [`Error::Handles`](crate::Error::Handles), if the kernel belongs to another context, or
     ///   the driver reports an error.
-    /// - [`Error::ForeignMemory`](crate::Error::ForeignMemory), if memory belongs to an allocation
-    ///   node of another graph, and [`Error::ForeignCondition`](crate::Error::ForeignCondition), if
+    /// - [`MemoryError::ForeignMemory`](crate::MemoryError::ForeignMemory), if memory belongs to an allocation
+    ///   node of another graph, and [`ConditionError::ForeignCondition`](crate::ConditionError::ForeignCondition), if
     ///   a condition belongs to another graph.
-    /// - [`Error::Removed`](crate::Error::Removed), if a node of the frontier was removed.
+    /// - [`NodeError::Removed`](crate::NodeError::Removed), if a node of the frontier was removed.
     #[doc(alias = "cuGraphAddKernelNode")]
     #[doc(alias = "cuGraphAddNode")]
     #[doc(alias = "cudaGraphAddKernelNode")]

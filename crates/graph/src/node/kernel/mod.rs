@@ -32,7 +32,7 @@ impl KernelNode {
     /// The kernel that the node launches.
     ///
     /// # Errors
-    /// [`Error::Removed`](crate::Error::Removed), if the node was removed.
+    /// [`NodeError::Removed`](crate::NodeError::Removed), if the node was removed.
     #[doc(alias = "cuGraphKernelNodeGetParams")]
     #[doc(alias = "cudaGraphKernelNodeGetParams")]
     pub fn kernel(&self) -> Result<Kernel> {
@@ -43,7 +43,7 @@ impl KernelNode {
     /// [`LaunchConfig`] has. [`attribute`](Self::attribute) reads all attributes from the driver.
     ///
     /// # Errors
-    /// [`Error::Removed`](crate::Error::Removed), if the node was removed.
+    /// [`NodeError::Removed`](crate::NodeError::Removed), if the node was removed.
     #[doc(alias = "cuGraphKernelNodeGetParams")]
     #[doc(alias = "cudaGraphKernelNodeGetParams")]
     pub fn config(&self) -> Result<LaunchConfig> {

@@ -10,7 +10,7 @@ use cuda_launch::internal::AttributeList;
 use cuda_sys::{CUgraphNode, CUgraphNodeParams, CUlaunchAttribute, Call};
 
 use super::attribute::{is_structural, neutral, set_all};
-use crate::error::{Error, Result};
+use crate::error::{Error, NodeError, Result};
 use crate::node::kernel::KernelNode;
 use crate::state::guard::GraphGuard;
 use crate::state::owners::Owners;
@@ -145,7 +145,9 @@ impl Before {
         new: &AttributeList,
         name: &str,
     ) -> Result<()> {
-        let Some(arguments) = &self.arguments else { return Err(Error::NotRestored { node: name.into() }) };
+        let Some(arguments) = &self.arguments else {
+            return Err(Error::Node(NodeError::NotRestored { node: name.into() }));
+        };
         let mut pointers: Vec<*mut c_void> =
             arguments.iter().map(|bytes| bytes.as_ptr().cast_mut().cast()).collect();
         let mut params = kernel_params(&self.kernel, self.config, pointers.as_mut_ptr());

@@ -9,7 +9,7 @@ use cuda_sys::{CUdeviceptr, CUgraphNode, CUgraphNodeParams, CUresult, Call, Feat
 use crate::alloc_options::{AllocOptions, AllocPlace};
 use crate::build::frontier::Frontier;
 use crate::build::insertion::NewNode;
-use crate::error::{Error, Result};
+use crate::error::{ConditionError, Error, MemoryError, NodeError, Result};
 use crate::graph::node::{Node, typed};
 use crate::node_kind::NodeKind;
 use crate::state::AddedNode;
@@ -38,7 +38,7 @@ impl AllocNode {
     ///
     /// # Errors
     /// - [`Error::Handles`], if its size is not a multiple of the size of `T`.
-    /// - [`Error::Removed`], if the node was removed.
+    /// - [`NodeError::Removed`](crate::NodeError::Removed), if the node was removed.
     pub fn memory<T: Element>(&self) -> Result<GraphBuffer<T>> {
         match self.node_params()? {
             NodeParams::Alloc { memory, .. } => Ok(GraphBuffer::of(&memory)?),
@@ -50,7 +50,7 @@ impl AllocNode {
     /// The address of the memory, which is the same at every launch.
     ///
     /// # Errors
-    /// [`Error::Removed`], if the node was removed.
+    /// [`NodeError::Removed`](crate::NodeError::Removed), if the node was removed.
     #[doc(alias = "cuGraphMemAllocNodeGetParams")]
     #[doc(alias = "cudaGraphMemAllocNodeGetParams")]
     pub fn address(&self) -> Result<CUdeviceptr> {
@@ -60,7 +60,7 @@ impl AllocNode {
     /// The size of the memory in bytes.
     ///
     /// # Errors
-    /// [`Error::Removed`], if the node was removed.
+    /// [`NodeError::Removed`](crate::NodeError::Removed), if the node was removed.
     #[doc(alias = "cuGraphMemAllocNodeGetParams")]
     #[doc(alias = "cudaGraphMemAllocNodeGetParams")]
     pub fn bytes(&self) -> Result<usize> {
@@ -70,7 +70,7 @@ impl AllocNode {
     /// The location of the memory and the devices that can access it.
     ///
     /// # Errors
-    /// [`Error::Removed`], if the node was removed.
+    /// [`NodeError::Removed`](crate::NodeError::Removed), if the node was removed.
     #[doc(alias = "cuGraphMemAllocNodeGetParams")]
     #[doc(alias = "cudaGraphMemAllocNodeGetParams")]
     pub fn options(&self) -> Result<AllocOptions> {
@@ -117,13 +117,13 @@ impl Frontier<'_> {
     /// (CUDA 3.2).
     ///
     /// # Errors
-    /// - [`Error::NoElements`], if `len` is 0.
-    /// - [`Error::LargerThanDevice`], if the device has less memory. A
+    /// - [`NodeError::NoElements`](crate::NodeError::NoElements), if `len` is 0.
+    /// - [`MemoryError::LargerThanDevice`](crate::MemoryError::LargerThanDevice), if the device has less memory. A
     ///   [launch](crate::GraphExec::launch) reports whether the memory is free, and whether the
     ///   memory of all nodes fits together.
-    /// - [`Error::MemoryEmbedded`], if the graph is embedded in a node, and [`Error::NotInBody`],
+    /// - [`MemoryError::MemoryEmbedded`](crate::MemoryError::MemoryEmbedded), if the graph is embedded in a node, and [`ConditionError::NotInBody`](crate::ConditionError::NotInBody),
     ///   if it lies in a body.
-    /// - [`Error::Removed`], if a node of the frontier was removed.
+    /// - [`NodeError::Removed`](crate::NodeError::Removed), if a node of the frontier was removed.
     /// - [`Error::Handles`], if `len` elements exceed the address space, or the driver reports an
     ///   error.
     #[doc(alias = "cuGraphAddMemAllocNode")]
@@ -143,7 +143,7 @@ impl Frontier<'_> {
     ///
     /// # Errors
     /// - The errors of [`alloc`](Self::alloc).
-    /// - [`Error::NoMemoryThere`], if the driver does not allocate memory of graphs at the
+    /// - [`MemoryError::NoMemoryThere`](crate::MemoryError::NoMemoryThere), if the driver does not allocate memory of graphs at the
     ///   location.
     /// - [`Error::TooOld`], if the driver is too old for managed memory in graphs.
     #[doc(alias = "cuGraphAddMemAllocNode")]
@@ -172,7 +172,9 @@ impl Frontier<'_> {
         let place = new.options.place();
         let id = self.insert(&mut guard, new, &mut params).map_err(|error| match place {
             AllocPlace::Here => error,
-            place if is_refusal(&error) => Error::NoMemoryThere { place, cause: Box::new(error) },
+            place if is_refusal(&error) => {
+                Error::Memory(MemoryError::NoMemoryThere { place, cause: Box::new(error) })
+            }
             _ => error,
         })?;
         let memory = match guard.record(id).map(|record| &record.node_params) {
@@ -232,8 +234,10 @@ impl GraphGuard<'_> {
             return Ok(());
         }
         match self.enclosing_conditional(subgraph) {
-            Some(conditional) => Err(Error::NotInBody { kind, conditional: self.name(conditional) }),
-            None => Err(Error::MemoryEmbedded { kind }),
+            Some(conditional) => {
+                Err(Error::Condition(ConditionError::NotInBody { kind, conditional: self.name(conditional) }))
+            }
+            None => Err(Error::Memory(MemoryError::MemoryEmbedded { kind })),
         }
     }
 }
@@ -243,7 +247,7 @@ fn bytes_of<T>(len: usize) -> Result<usize> {
     // No object is larger than half the address space.
     let bytes = len.checked_mul(size).filter(|&bytes| isize::try_from(bytes).is_ok());
     match bytes.ok_or(HandleError::TooLarge { len, size })? {
-        0 => Err(Error::NoElements { what: "allocation" }),
+        0 => Err(Error::Node(NodeError::NoElements { what: "allocation" })),
         bytes => Ok(bytes),
     }
 }

@@ -8,7 +8,7 @@ use cuda_sys::{CUdeviceptr, CUgraphNodeParams, CUgraphNodeType, CUresult, Call};
 use super::alloc::AllocNode;
 use crate::build::frontier::Frontier;
 use crate::build::insertion::PlainNode;
-use crate::error::{Error, Result};
+use crate::error::{Error, MemoryError, Result};
 use crate::graph::Graph;
 use crate::graph::node::{Node, typed};
 use crate::node_kind::NodeKind;
@@ -34,7 +34,7 @@ impl FreeNode {
     /// The address of the memory that the node frees.
     ///
     /// # Errors
-    /// [`Error::Removed`], if the node was removed.
+    /// [`NodeError::Removed`](crate::NodeError::Removed), if the node was removed.
     #[doc(alias = "cuGraphMemFreeNodeGetParams")]
     #[doc(alias = "cudaGraphMemFreeNodeGetParams")]
     pub fn address(&self) -> Result<CUdeviceptr> {
@@ -49,7 +49,7 @@ impl FreeNode {
     /// other code adds such nodes.
     ///
     /// # Errors
-    /// [`Error::Removed`], if the node was removed.
+    /// [`NodeError::Removed`](crate::NodeError::Removed), if the node was removed.
     pub fn allocation(&self) -> Result<Option<AllocNode>> {
         let address = self.address()?;
         let guard = self.graph().look()?;
@@ -68,7 +68,7 @@ impl AllocNode {
     /// ([`GraphExec::launch_with_outputs`](crate::GraphExec::launch_with_outputs)).
     ///
     /// # Errors
-    /// [`Error::Removed`], if the node was removed.
+    /// [`NodeError::Removed`](crate::NodeError::Removed), if the node was removed.
     pub fn freed_by(&self) -> Result<Option<FreeNode>> {
         let NodeParams::Alloc { memory, .. } = self.node_params()? else { return Err(self.removed()) };
         let guard = self.graph().look()?;
@@ -100,14 +100,14 @@ impl Frontier<'_> {
     /// Calls `cuGraphAddNode` (CUDA 12.2).
     ///
     /// # Errors
-    /// - [`Error::ForeignMemory`], if the memory belongs to another graph.
-    /// - [`Error::FreedTwice`], if a free node for the memory exists.
-    /// - [`Error::FreedTooLate`], if an executable was made of the graph with the allocation node.
-    /// - [`Error::FreeRefused`], if the driver refuses the node, as it does if other code made such
+    /// - [`MemoryError::ForeignMemory`](crate::MemoryError::ForeignMemory), if the memory belongs to another graph.
+    /// - [`MemoryError::FreedTwice`](crate::MemoryError::FreedTwice), if a free node for the memory exists.
+    /// - [`MemoryError::FreedTooLate`](crate::MemoryError::FreedTooLate), if an executable was made of the graph with the allocation node.
+    /// - [`MemoryError::FreeRefused`](crate::MemoryError::FreeRefused), if the driver refuses the node, as it does if other code made such
     ///   an executable.
-    /// - [`Error::MemoryEmbedded`], if the graph is embedded in a node, and [`Error::NotInBody`],
+    /// - [`MemoryError::MemoryEmbedded`](crate::MemoryError::MemoryEmbedded), if the graph is embedded in a node, and [`ConditionError::NotInBody`](crate::ConditionError::NotInBody),
     ///   if it lies in a body.
-    /// - [`Error::Removed`], if a node of the frontier was removed.
+    /// - [`NodeError::Removed`](crate::NodeError::Removed), if a node of the frontier was removed.
     /// - [`Error::Handles`], if the driver reports another error.
     #[doc(alias = "cuGraphAddMemFreeNode")]
     #[doc(alias = "cuGraphAddNode")]
@@ -179,14 +179,19 @@ impl GraphGuard<'_> {
     /// The life of memory of this hierarchy, if a free node for it can be added now.
     fn ensure_unfreed(&self, memory: &Arc<Allocation>) -> Result<Life> {
         self.ensure_of_here(memory, || "free".into())?;
-        let life = self.memory.life_of(memory).ok_or_else(|| Error::ForeignMemory { node: "free".into() })?;
+        let life = self
+            .memory
+            .life_of(memory)
+            .ok_or_else(|| Error::Memory(MemoryError::ForeignMemory { node: "free".into() }))?;
         let memory_of = || self.name(life.alloc);
         match life.free {
-            Some(free) => Err(Error::FreedTwice { memory: memory_of(), free: self.name(free) }),
+            Some(free) => {
+                Err(Error::Memory(MemoryError::FreedTwice { memory: memory_of(), free: self.name(free) }))
+            }
             // Free nodes are in the root graph. If the allocation node is in another graph, the
             // driver accepts them at any time.
             None if self.is_of_root(life.alloc) && self.memory.was_instantiated(memory) => {
-                Err(Error::FreedTooLate { memory: memory_of() })
+                Err(Error::Memory(MemoryError::FreedTooLate { memory: memory_of() }))
             }
             None => Ok(life),
         }
@@ -201,7 +206,9 @@ impl GraphGuard<'_> {
     fn explain_free(&self, alloc: NodeId, error: Error) -> Error {
         let (call, code) = (Call::cuGraphAddNode, CUresult::CUDA_ERROR_INVALID_VALUE);
         match error == Error::Handles(HandleError::Driver { call, code }) {
-            true => Error::FreeRefused { memory: self.name(alloc), cause: Box::new(error) },
+            true => {
+                Error::Memory(MemoryError::FreeRefused { memory: self.name(alloc), cause: Box::new(error) })
+            }
             false => error,
         }
     }

@@ -1,6 +1,6 @@
 //! Nodes and edges of other code in graphs decided by the host.
 
-use cuda_graph::{EdgeKind, Error, Fallback, Graph, InstantiateOptions, NodeAttributeKind, Test};
+use cuda_graph::{EdgeError, EdgeKind, Error, Fallback, Graph, InstantiateOptions, NodeAttributeKind, Test};
 use cuda_launch::{LaunchConfig, MemorySyncDomain, per};
 use cuda_sys::CUDA_KERNEL_NODE_PARAMS_v2;
 use cuda_tests::{SMALL, needs, no_leaks, raw, setup};
@@ -111,7 +111,7 @@ fn a_cycle_that_other_code_made_is_told_by_its_nodes() {
         other::connect(graph.lend().unwrap(), third.as_raw().unwrap(), first.as_raw().unwrap());
         let options = InstantiateOptions::new();
         let error = graph.instantiate_with_fallback(Fallback::HostLoopAlways, options).unwrap_err();
-        let Error::Cycle { path } = &error else { panic!("{error}") };
+        let Error::Edge(EdgeError::Cycle { path }) = &error else { panic!("{error}") };
         let begin = path.iter().position(|node| node == "first").unwrap();
         let names: Vec<&str> = path[begin..].iter().chain(&path[..begin]).map(String::as_str).collect();
         assert_eq!(names, ["first", "second", "third"], "{error}");

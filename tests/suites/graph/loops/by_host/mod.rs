@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use cuda_graph::{
-    ContextExt, Error, Fallback, Frontier, Graph, HostLoopExec, InstantiateOptions, KernelNode, Loop,
-    LoopBody, Node, NodeKind, Test,
+    ConditionError, ContextExt, Error, Fallback, Frontier, Graph, HostLoopExec, InstantiateOptions,
+    KernelNode, Loop, LoopBody, Node, NodeError, NodeKind, Test,
 };
 use cuda_handles::{Batch, Buffer, Context, Copy2d, Slice, Stream};
 use cuda_launch::{LaunchConfig, per};
@@ -460,7 +460,10 @@ fn changes_of_the_graph_are_in_the_next_executable(steps: &Steps) {
         graph.instantiate().unwrap().launch(&steps.stream).unwrap();
         assert_eq!((steps.read(&number), steps.counted()), (5, 0));
     } else {
-        assert!(matches!(graph.instantiate().unwrap_err(), Error::UnusedCondition { .. }));
+        assert!(matches!(
+            graph.instantiate().unwrap_err(),
+            Error::Condition(ConditionError::UnusedCondition { .. })
+        ));
     }
 }
 
@@ -523,5 +526,5 @@ fn bodies_lie_in_bodies_however_deep(steps: &Steps) {
     }
     assert_eq!(steps.run(&graph), deep);
     graph.nodes().unwrap().pop().unwrap().remove().unwrap();
-    assert!(matches!(body.len().unwrap_err(), Error::GraphRemoved));
+    assert!(matches!(body.len().unwrap_err(), Error::Node(NodeError::GraphRemoved)));
 }

@@ -4,7 +4,8 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use cuda_graph::{
-    Error, Fallback, Graph, HostCounts, InstantiateOptions, KernelNode, Loop, LoopBody, NodeKind, Test,
+    ConditionError, EmbedError, Error, ExecError, Fallback, Graph, HostCounts, InstantiateOptions,
+    KernelNode, Loop, LoopBody, LoopError, MemoryError, NodeError, NodeKind, Test,
 };
 use cuda_handles::Stream;
 use cuda_tests::{Kind, alone, count, live, needs, no_leaks, settle, setup};
@@ -27,12 +28,15 @@ fn without_asking_an_older_driver_is_named_and_the_way_out() {
             .named("it");
         let (error, cost) = count(|| graph.instantiate().unwrap_err());
         let text = error.to_string();
-        assert!(matches!(error, Error::NeedsHost { .. }), "{text}");
+        assert!(matches!(error, Error::Loop(LoopError::NeedsHost { .. })), "{text}");
         for part in ["`it`", "12.3", "12.2", "Fallback::HostLoop"] {
             assert!(text.contains(part), "{text}");
         }
         cost.assert_calls(&[]);
-        assert!(matches!(graph.lend().unwrap_err(), Error::NeedsHost { .. }), "other code would run nothing");
+        assert!(
+            matches!(graph.lend().unwrap_err(), Error::Loop(LoopError::NeedsHost { .. })),
+            "other code would run nothing"
+        );
         assert_eq!(steps.run(&graph), 0);
         assert_eq!(steps.exec(&graph).counts(), HostCounts::default());
         // Conditions that kernels set are for the device alone.
@@ -70,17 +74,27 @@ fn a_place_holder_is_drawn_as_the_loop_it_stands_for() {
         let again = unsafe { Graph::from_raw(&context, body.as_raw().unwrap()) }.unwrap();
         assert_eq!(again, body);
         // It holds what a body of the device holds, and no more.
-        assert!(matches!(body.root().host(|| {}).unwrap_err(), Error::NotInBody { .. }));
+        assert!(matches!(
+            body.root().host(|| {}).unwrap_err(),
+            Error::Condition(ConditionError::NotInBody { .. })
+        ));
         for refused in [
             graph.clone_graph().unwrap_err(),
             steps.graph().root().child(&graph).unwrap_err(),
             body.instantiate().unwrap_err(),
         ] {
-            assert!(matches!(refused, Error::HasConditions { .. } | Error::Embedded { .. }), "{refused}");
+            assert!(
+                matches!(
+                    refused,
+                    Error::Condition(ConditionError::HasConditions { .. })
+                        | Error::Embed(EmbedError::Embedded { .. })
+                ),
+                "{refused}"
+            );
         }
         assert_eq!(live().since(&before).of(Kind::Graph), 1, "the body");
         rounds.remove().unwrap();
-        assert!(matches!(body.len().unwrap_err(), Error::GraphRemoved));
+        assert!(matches!(body.len().unwrap_err(), Error::Node(NodeError::GraphRemoved)));
         settle();
         assert_eq!(live().since(&before).of(Kind::Graph), 0);
     });
@@ -197,7 +211,7 @@ fn the_memory_of_a_test_is_of_its_graph() {
         let (_, memory) = graph.root().alloc::<u32>(1).unwrap();
         let error =
             other.root().if_then(cuda_graph::Test::nonzero(&memory), |_| Ok::<_, Error>(())).unwrap_err();
-        assert_eq!(error, Error::ForeignMemory { node: "decide_u32".into() });
+        assert_eq!(error, Error::Memory(MemoryError::ForeignMemory { node: "decide_u32".into() }));
         assert!(other.is_empty().unwrap());
     });
 }
@@ -270,20 +284,22 @@ fn drivers_with_some_conditionals_run_these_and_the_host_the_others() {
         let body = rounds.inside().then_body().unwrap();
         let error = body.root().while_node(&condition).unwrap_err();
         assert!(
-            matches!(&error, Error::HostDecides { .. }) && error.to_string().contains("`choice`"),
+            matches!(&error, Error::Loop(LoopError::HostDecides { .. }))
+                && error.to_string().contains("`choice`"),
             "{error}"
         );
         let node = rounds.body().unwrap().root().if_node(&condition).unwrap();
         let options = InstantiateOptions::new();
         let error = graph.instantiate_with_fallback(Fallback::HostLoop, options.clone()).unwrap_err();
         assert!(
-            matches!(&error, Error::NotOnHost { .. }) && error.to_string().contains(&node.name()),
+            matches!(&error, Error::Loop(LoopError::NotOnHost { .. }))
+                && error.to_string().contains(&node.name()),
             "{error}"
         );
         node.remove().unwrap();
         // The condition is still there, without a node.
         let error = graph.instantiate_with_fallback(Fallback::HostLoop, options.clone()).unwrap_err();
-        assert!(matches!(error, Error::UnusedCondition { .. }), "{error}");
+        assert!(matches!(error, Error::Condition(ConditionError::UnusedCondition { .. })), "{error}");
         // A graph with what the driver has is the device's.
         let graph = steps.graph();
         let rounds = graph
@@ -314,10 +330,16 @@ fn what_only_the_device_can_decide_is_refused_by_node() {
         let host =
             |graph: &Graph, options| graph.instantiate_with_fallback(Fallback::HostLoopAlways, options);
         let error = host(&graph, InstantiateOptions::new()).unwrap_err();
-        assert!(matches!(&error, Error::NotOnHost { .. }) && error.to_string().contains("`own`"), "{error}");
+        assert!(
+            matches!(&error, Error::Loop(LoopError::NotOnHost { .. })) && error.to_string().contains("`own`"),
+            "{error}"
+        );
         drop(host(&graph, InstantiateOptions::new().device_launch()).unwrap_err());
         let body = own.body().unwrap();
-        assert!(matches!(host(&body, InstantiateOptions::new()).unwrap_err(), Error::Embedded { .. }));
+        assert!(matches!(
+            host(&body, InstantiateOptions::new()).unwrap_err(),
+            Error::Embed(EmbedError::Embedded { .. })
+        ));
         // The device has no difficulty.
         let mut exec =
             graph.instantiate_with_fallback(Fallback::HostLoop, InstantiateOptions::new()).unwrap();
@@ -328,7 +350,7 @@ fn what_only_the_device_can_decide_is_refused_by_node() {
         let step = |body: &LoopBody| steps.round(body, number.as_slice());
         graph.root().while_loop(cuda_graph::Test::nonzero(&number), step).unwrap();
         let error = host(&graph, InstantiateOptions::new().device_launch()).unwrap_err();
-        assert!(matches!(error, Error::DeviceLaunch { .. }), "{error}");
+        assert!(matches!(error, Error::Exec(ExecError::DeviceLaunch { .. })), "{error}");
         let options = InstantiateOptions::new().node_priorities().upload_on(&steps.stream);
         host(&graph, options).unwrap().run_blocking(&steps.stream).unwrap();
     });
@@ -342,7 +364,7 @@ fn one_executable_at_a_time(steps: &Steps) {
         .unwrap();
     let make = || graph.instantiate_with_fallback(Fallback::HostLoopAlways, InstantiateOptions::new());
     let exec = make().unwrap();
-    assert_eq!(make().unwrap_err(), Error::OneExecutable { of: "conditional nodes" });
+    assert_eq!(make().unwrap_err(), Error::Exec(ExecError::OneExecutable { of: "conditional nodes" }));
     drop(exec);
     let mut exec = make().unwrap();
     exec.run_blocking(&steps.stream).unwrap();
@@ -362,11 +384,14 @@ fn there_is_one_executable_at_a_time() {
                 .while_loop(cuda_graph::Test::nonzero(&number), |body| steps.round(body, number.as_slice()))
                 .unwrap();
             let by_host = steps.exec(&graph);
-            assert_eq!(graph.instantiate().unwrap_err(), Error::OneExecutable { of: "conditional nodes" });
+            assert_eq!(
+                graph.instantiate().unwrap_err(),
+                Error::Exec(ExecError::OneExecutable { of: "conditional nodes" })
+            );
             drop(by_host);
             let by_device = graph.instantiate().unwrap();
             let again = graph.instantiate_with_fallback(Fallback::HostLoopAlways, InstantiateOptions::new());
-            assert_eq!(again.unwrap_err(), Error::OneExecutable { of: "conditional nodes" });
+            assert_eq!(again.unwrap_err(), Error::Exec(ExecError::OneExecutable { of: "conditional nodes" }));
             drop(by_device);
         }
     });

@@ -1,6 +1,6 @@
 //! Random programs of nested loops, branches and child graphs.
 
-use cuda_graph::{Error, Fallback, Graph, InstantiateOptions, Node, Test};
+use cuda_graph::{ConditionError, Error, Fallback, Graph, InstantiateOptions, Node, NodeError, Test};
 use cuda_handles::Buffer;
 use cuda_tests::{alone, no_leaks, setup};
 
@@ -117,9 +117,11 @@ fn draw(
                 }
                 // In a body of two on a driver that mixes them up: the nodes go into the body
                 // itself.
-                Err(Error::ChildInTwoBodies { .. }) => {
+                Err(Error::Condition(ConditionError::ChildInTwoBodies { .. })) => {
                     let start = Some(Node::from(at.empty()?));
-                    draw(steps, graph, start.clone(), inner, cells)?.or(start).ok_or(Error::GraphRemoved)?
+                    draw(steps, graph, start.clone(), inner, cells)?
+                        .or(start)
+                        .ok_or(Error::Node(NodeError::GraphRemoved))?
                 }
                 Err(error) => return Err(error),
             },

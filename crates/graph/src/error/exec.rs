@@ -1,0 +1,37 @@
+//! Errors about executables.
+
+use crate::error::instantiate::InstantiateError;
+use crate::node_name::NodeName;
+use crate::wording::{At, Found};
+
+/// There is no executable of the graph, or it cannot be launched so.
+#[derive(Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ExecError {
+    /// The graph cannot be instantiated for launches by kernels.
+    #[error("the graph cannot be launched by kernels{}: {why}", At(node.as_deref()))]
+    DeviceLaunch {
+        /// The node that prevents it, by name.
+        node: Option<NodeName>,
+        /// The reason.
+        why: &'static str,
+    },
+    /// A graph that other code may have changed has a structure that drivers refuse to instantiate;
+    /// see [`Graph::check`](crate::Graph::check).
+    #[error("the graph cannot be instantiated: {}", Found(findings))]
+    Unsound {
+        /// The defects found.
+        findings: Vec<String>,
+    },
+    /// The driver could not instantiate the graph.
+    #[error(transparent)]
+    Instantiate(Box<InstantiateError>),
+    /// The graph allows one executable at a time, and there is one.
+    #[error("a graph with {of} has one executable at a time, and there is one; drop it first")]
+    OneExecutable {
+        /// The part of the graph that limits it.
+        of: &'static str,
+    },
+}
+
+shown!(ExecError);
