@@ -1,4 +1,5 @@
-//! Items for the crates above this one. No part of the public interface: they change without notice.
+//! Items for the crates above this one. No part of the public interface: they change without
+//! notice.
 //!
 //! The methods that go with these are hidden, and say so: [`Enqueue::keep_with`],
 //! [`Event::recording`], [`Event::set_in_graphs`], [`GraphHandle::tie`],

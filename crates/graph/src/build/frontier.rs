@@ -53,7 +53,7 @@ impl Graph {
     /// ```
     ///
     /// # Errors
-    /// [`NodeError::Foreign`](crate::NodeError::Foreign), if a node is in another graph; [`NodeError::Removed`](crate::NodeError::Removed), if a node was
+    /// [`NodeError::Foreign`], if a node is in another graph; [`NodeError::Removed`], if a node was
     /// removed.
     pub fn after<const N: usize>(&self, nodes: [&Node; N]) -> Result<Frontier<'_>> {
         self.after_all(nodes)
@@ -74,10 +74,10 @@ impl Graph {
     /// ```
     ///
     /// # Errors
-    /// - [`NodeError::Foreign`](crate::NodeError::Foreign), if a node is in another graph; [`NodeError::Removed`](crate::NodeError::Removed), if a node was
-    ///   removed.
-    /// - [`EdgeError::DuplicateEdge`](crate::EdgeError::DuplicateEdge), if a node is given with two kinds of edges.
-    /// - [`EdgeError::EdgeKind`](crate::EdgeError::EdgeKind), if a kind that only kernels can have is given with another node.
+    /// - [`NodeError::Foreign`], if a node is in another graph; [`NodeError::Removed`], if a node
+    ///   was removed.
+    /// - [`EdgeError::DuplicateEdge`], if a node is given with two kinds of edges.
+    /// - [`EdgeError::EdgeKind`], if a kind that only kernels can have is given with another node.
     pub fn after_all<'n, E: Into<(&'n Node, EdgeKind)>>(
         &self,
         nodes: impl IntoIterator<Item = E>,
@@ -111,13 +111,14 @@ impl Graph {
     /// that adds the node.
     ///
     /// # Errors
-    /// - [`NodeError::Foreign`](crate::NodeError::Foreign), if a node is in another graph; [`NodeError::Removed`](crate::NodeError::Removed), if a node was
-    ///   removed.
-    /// - [`EdgeError::NoEdge`](crate::EdgeError::NoEdge), if there is no such edge.
+    /// - [`NodeError::Foreign`], if a node is in another graph; [`NodeError::Removed`], if a node
+    ///   was removed.
+    /// - [`EdgeError::NoEdge`], if there is no such edge.
     /// - The driver's error.
     ///
-    /// Adding a node fails as for [`before`](Frontier::before), and with [`MemoryError::KeepsAll`](crate::MemoryError::KeepsAll) in a
-    /// graph with memory nodes, from which the driver removes no edges.
+    /// Adding a node fails as for [`before`](Frontier::before), and with
+    /// [`MemoryError::KeepsAll`](crate::MemoryError::KeepsAll) in a graph with memory nodes, from
+    /// which the driver removes no edges.
     #[doc(alias = "cudaGraphRemoveDependencies")]
     pub fn between(&self, from: &Node, to: &Node) -> Result<Frontier<'_>> {
         if self.edge_kind(from, to)?.is_none() {
@@ -178,7 +179,7 @@ impl<'n> From<&'n Node> for (&'n Node, EdgeKind) {
 impl Node {
     /// The frontier after this node: nodes added here wait for it.
     ///
-    /// If the node was removed, adding a node fails with [`NodeError::Removed`](crate::NodeError::Removed).
+    /// If the node was removed, adding a node fails with [`NodeError::Removed`].
     #[inline]
     pub fn then(&self) -> Frontier<'_> {
         let after = SmallVec::from_slice(&[(self.id(), EdgeKind::Full)]);
@@ -188,8 +189,8 @@ impl Node {
     /// The frontier after this node with a kind of edge, which says how far the new nodes wait for
     /// it.
     ///
-    /// Adding a node that cannot have such an edge fails with [`EdgeError::EdgeKind`](crate::EdgeError::EdgeKind). Kinds other than
-    /// [`EdgeKind::Full`] need CUDA 12.3.
+    /// Adding a node that cannot have such an edge fails with [`EdgeError::EdgeKind`]. Kinds other
+    /// than [`EdgeKind::Full`] need CUDA 12.3.
     pub fn then_with(&self, kind: EdgeKind) -> Frontier<'_> {
         let kind = kind.plain();
         let after = SmallVec::from_slice(&[(self.id(), kind)]);
@@ -220,12 +221,12 @@ impl<'g> Frontier<'g> {
     /// after queries among the nodes whose order is affected.
     ///
     /// # Errors
-    /// [`NodeError::Foreign`](crate::NodeError::Foreign), if a node is in another graph; [`NodeError::Removed`](crate::NodeError::Removed), if a node was
+    /// [`NodeError::Foreign`], if a node is in another graph; [`NodeError::Removed`], if a node was
     /// removed.
     ///
-    /// Adding a node fails with [`EdgeError::Cycle`](crate::EdgeError::Cycle) if the new edges close a cycle, and with
-    /// [`EdgeError::MovesBefore`](crate::EdgeError::MovesBefore) if a graph is to be moved into the node. After a failure the graph is
-    /// as it was; if undoing the add fails as well, it is [broken](Error::Broken).
+    /// Adding a node fails with [`EdgeError::Cycle`] if the new edges close a cycle, and with
+    /// [`EdgeError::MovesBefore`] if a graph is to be moved into the node. After a failure the
+    /// graph is as it was; if undoing the add fails as well, it is [broken](Error::Broken).
     #[doc(alias = "cuGraphAddDependencies")]
     #[doc(alias = "cudaGraphAddDependencies")]
     pub fn before<const N: usize>(self, nodes: [&Node; N]) -> Result<Self> {
@@ -236,9 +237,9 @@ impl<'g> Frontier<'g> {
     /// edge](EdgeKind) that says how far it waits for the new nodes.
     ///
     /// # Errors
-    /// As for [`before`](Self::before). Also [`EdgeError::DuplicateEdge`](crate::EdgeError::DuplicateEdge), if a node is given with two
-    /// kinds of edges, and [`EdgeError::EdgeKind`](crate::EdgeError::EdgeKind), if a kind that only kernels can have is given with
-    /// another node.
+    /// As for [`before`](Self::before). Also [`EdgeError::DuplicateEdge`], if a node is given with
+    /// two kinds of edges, and [`EdgeError::EdgeKind`], if a kind that only kernels can have is
+    /// given with another node.
     pub fn before_all<'n, E: Into<(&'n Node, EdgeKind)>>(
         mut self,
         nodes: impl IntoIterator<Item = E>,

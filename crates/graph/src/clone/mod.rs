@@ -32,10 +32,12 @@ impl Graph {
     /// graph and `cuGraphChildGraphNodeGetGraph` for each embedded graph (CUDA 10.0).
     ///
     /// # Errors
-    /// - [`MemoryError::HasMemory`](crate::MemoryError::HasMemory), if the graph has memory nodes, or nodes that use their memory.
-    /// - [`ConditionError::HasConditions`](crate::ConditionError::HasConditions), if the graph has conditions.
-    /// - [`EmbedError::HoldsChildren`](crate::EmbedError::HoldsChildren), if the graph is embedded in a node and has child graph nodes,
-    ///   and the driver does not clone such a graph.
+    /// - [`MemoryError::HasMemory`](crate::MemoryError::HasMemory), if the graph has memory nodes,
+    ///   or nodes that use their memory.
+    /// - [`ConditionError::HasConditions`](crate::ConditionError::HasConditions), if the graph has
+    ///   conditions.
+    /// - [`EmbedError::HoldsChildren`], if the graph is embedded in a node and has child graph
+    ///   nodes, and the driver does not clone such a graph.
     /// - [`Error::Handles`], if the driver reports another error.
     #[doc(alias = "cuGraphClone")]
     #[doc(alias = "cudaGraphClone")]
@@ -75,9 +77,9 @@ impl Graph {
     /// Makes no driver call.
     ///
     /// # Errors
-    /// - [`NodeError::Removed`](crate::NodeError::Removed), if `node` or its counterpart was removed.
-    /// - [`NodeError::NotCloned`](crate::NodeError::NotCloned), if this graph is not a clone of the graph of `node`, or `node` was
-    ///   added later.
+    /// - [`NodeError::Removed`], if `node` or its counterpart was removed.
+    /// - [`NodeError::NotCloned`], if this graph is not a clone of the graph of `node`, or `node`
+    ///   was added later.
     #[doc(alias = "cuGraphNodeFindInClone")]
     #[doc(alias = "cudaGraphNodeFindInClone")]
     pub fn find_clone_of(&self, node: &Node) -> Result<Node> {

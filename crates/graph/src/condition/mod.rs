@@ -29,8 +29,8 @@ use cuda_sys::Feature;
 /// ([`if_node`](crate::Frontier::if_node), [`while_node`](crate::Frontier::while_node) and others).
 ///
 /// A condition belongs to a root graph, its bodies, and the graphs embedded in it. In other graphs
-/// it is refused ([`ConditionError::ForeignCondition`](crate::ConditionError::ForeignCondition)). Kernels that decide about the node run before it;
-/// kernels in the body of a loop decide about the next round.
+/// it is refused ([`ConditionError::ForeignCondition`]). Kernels that decide about the node run
+/// before it; kernels in the body of a loop decide about the next round.
 ///
 /// The handle keeps the graph alive. Two handles are equal if they stand for the same condition.
 ///
@@ -70,8 +70,8 @@ impl Graph {
     /// default](Self::condition_with_default).
     ///
     /// The driver cannot destroy a condition, and instantiates no graph with a condition that no
-    /// node uses ([`ConditionError::UnusedCondition`](crate::ConditionError::UnusedCondition)). If all handles of an unused condition are dropped,
-    /// the next condition with the same default takes its place.
+    /// node uses ([`ConditionError::UnusedCondition`]). If all handles of an unused condition are
+    /// dropped, the next condition with the same default takes its place.
     ///
     /// Calls `cuGraphConditionalHandleCreate` (CUDA 12.3).
     ///

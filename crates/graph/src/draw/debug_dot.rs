@@ -112,7 +112,7 @@ impl Graph {
     /// up to it.
     ///
     /// # Errors
-    /// [`DrawError::PathWithNul`](crate::DrawError::PathWithNul): the path contains a NUL byte. The driver fails:
+    /// [`DrawError::PathWithNul`]: the path contains a NUL byte. The driver fails:
     /// `CUDA_ERROR_OPERATING_SYSTEM` if it cannot write the file.
     #[doc(alias = "cuGraphDebugDotPrint")]
     #[doc(alias = "cudaGraphDebugDotPrint")]

@@ -62,8 +62,8 @@ impl GraphGuard<'_> {
     /// the topological order.
     ///
     /// # Errors
-    /// [`EdgeError::EdgeKind`](crate::EdgeError::EdgeKind), [`EdgeError::Cycle`](crate::EdgeError::Cycle), or the driver's error. Nothing has changed then, or
-    /// the hierarchy is [broken](Error::Broken).
+    /// [`EdgeError::EdgeKind`], [`EdgeError::Cycle`], or the driver's error. Nothing has changed
+    /// then, or the hierarchy is [broken](Error::Broken).
     pub(crate) fn change(&mut self, remove: &[Link], add: &[Link]) -> Result<()> {
         add.iter().try_for_each(|link| self.ensure_possible(link))?;
         let labels = self.plan(remove, add)?;

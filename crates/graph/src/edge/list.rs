@@ -22,11 +22,11 @@ impl Graph {
     /// Calls `cuGraphAddDependencies` (CUDA 10.0).
     ///
     /// # Errors
-    /// - [`NodeError::Foreign`](crate::NodeError::Foreign), if a node is in another graph; [`NodeError::Removed`](crate::NodeError::Removed), if a node was
-    ///   removed.
-    /// - [`EdgeError::SelfEdge`](crate::EdgeError::SelfEdge), if both nodes are the same.
-    /// - [`EdgeError::DuplicateEdge`](crate::EdgeError::DuplicateEdge), if the edge exists.
-    /// - [`EdgeError::Cycle`](crate::EdgeError::Cycle), if the edge closes a cycle.
+    /// - [`NodeError::Foreign`](crate::NodeError::Foreign), if a node is in another graph;
+    ///   [`NodeError::Removed`](crate::NodeError::Removed), if a node was removed.
+    /// - [`EdgeError::SelfEdge`], if both nodes are the same.
+    /// - [`EdgeError::DuplicateEdge`], if the edge exists.
+    /// - [`EdgeError::Cycle`], if the edge closes a cycle.
     /// - The driver's error.
     ///
     /// The graph is unchanged then.
@@ -56,12 +56,13 @@ impl Graph {
     /// Calls `cuGraphAddDependencies` (CUDA 10.0; 12.3 for edges that are not full).
     ///
     /// # Errors
-    /// - [`NodeError::Foreign`](crate::NodeError::Foreign), if a node is in another graph; [`NodeError::Removed`](crate::NodeError::Removed), if a node was
-    ///   removed.
-    /// - [`EdgeError::SelfEdge`](crate::EdgeError::SelfEdge), if an edge leads from a node to itself.
-    /// - [`EdgeError::DuplicateEdge`](crate::EdgeError::DuplicateEdge), if an edge exists; [`EdgeError::EdgeTwice`](crate::EdgeError::EdgeTwice), if it is given twice.
-    /// - [`EdgeError::Cycle`](crate::EdgeError::Cycle), if the edges close a cycle.
-    /// - [`EdgeError::EdgeKind`](crate::EdgeError::EdgeKind), if a kind that only kernels can have is given with another node.
+    /// - [`NodeError::Foreign`](crate::NodeError::Foreign), if a node is in another graph;
+    ///   [`NodeError::Removed`](crate::NodeError::Removed), if a node was removed.
+    /// - [`EdgeError::SelfEdge`], if an edge leads from a node to itself.
+    /// - [`EdgeError::DuplicateEdge`], if an edge exists; [`EdgeError::EdgeTwice`], if it is given
+    ///   twice.
+    /// - [`EdgeError::Cycle`], if the edges close a cycle.
+    /// - [`EdgeError::EdgeKind`], if a kind that only kernels can have is given with another node.
     /// - The driver's error, also for a kind of edge that it is too old for.
     ///
     /// The graph is unchanged then, or [broken](Error::Broken).
@@ -84,10 +85,12 @@ impl Graph {
     /// Calls `cuGraphRemoveDependencies` (CUDA 10.0).
     ///
     /// # Errors
-    /// - [`NodeError::Foreign`](crate::NodeError::Foreign), if a node is in another graph; [`NodeError::Removed`](crate::NodeError::Removed), if a node was
-    ///   removed.
-    /// - [`EdgeError::NoEdge`](crate::EdgeError::NoEdge), if an edge does not exist; [`EdgeError::EdgeTwice`](crate::EdgeError::EdgeTwice), if it is given twice.
-    /// - [`MemoryError::KeepsAll`](crate::MemoryError::KeepsAll), if the graph has memory nodes: the driver removes no edges then.
+    /// - [`NodeError::Foreign`](crate::NodeError::Foreign), if a node is in another graph;
+    ///   [`NodeError::Removed`](crate::NodeError::Removed), if a node was removed.
+    /// - [`EdgeError::NoEdge`], if an edge does not exist; [`EdgeError::EdgeTwice`], if it is given
+    ///   twice.
+    /// - [`MemoryError::KeepsAll`](crate::MemoryError::KeepsAll), if the graph has memory nodes:
+    ///   the driver removes no edges then.
     /// - The driver's error.
     ///
     /// The graph is unchanged then, or [broken](Error::Broken).
@@ -113,8 +116,8 @@ impl Graph {
     /// that are not full) once each, after a query.
     ///
     /// # Errors
-    /// [`EdgeError::NoEdge`](crate::EdgeError::NoEdge), if there is no such edge; otherwise as for [`add_edges`](Self::add_edges)
-    /// and [`remove_edges`](Self::remove_edges).
+    /// [`EdgeError::NoEdge`], if there is no such edge; otherwise as for
+    /// [`add_edges`](Self::add_edges) and [`remove_edges`](Self::remove_edges).
     pub fn set_edge_kind(&self, from: &Node, to: &Node, kind: EdgeKind) -> Result<()> {
         self.ensure_own(from)?;
         self.ensure_own(to)?;

@@ -30,7 +30,7 @@ impl Node {
     /// that are not full).
     ///
     /// # Errors
-    /// [`EdgeError::EdgeTwice`](crate::EdgeError::EdgeTwice), if a node is given with two kinds of edges; otherwise as for
+    /// [`EdgeError::EdgeTwice`], if a node is given with two kinds of edges; otherwise as for
     /// [`Graph::add_edges`](crate::Graph::add_edges) and
     /// [`Graph::remove_edges`](crate::Graph::remove_edges). The graph is unchanged then, or
     /// [broken](Error::Broken). (If edges had to be removed and added again meanwhile, their order

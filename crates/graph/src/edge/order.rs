@@ -19,7 +19,7 @@ impl GraphGuard<'_> {
     /// The new labels after some edges are removed and others added.
     ///
     /// # Errors
-    /// [`EdgeError::Cycle`](crate::EdgeError::Cycle), if the new edges close a cycle.
+    /// [`EdgeError::Cycle`], if the new edges close a cycle.
     pub(crate) fn plan(&mut self, remove: &[Link], add: &[Link]) -> Result<Labels> {
         let pairs: Vec<_> = add.iter().map(|link| (link.from.index, link.to.index)).collect();
         self.admit(remove, &pairs).map(|(labels, _)| labels)

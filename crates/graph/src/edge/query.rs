@@ -37,7 +37,7 @@ impl Graph {
     /// Calls `cuGraphGetNodes` (CUDA 10.0).
     ///
     /// # Errors
-    /// The driver's error, or [`InteropError::UnknownNode`](crate::InteropError::UnknownNode), if other code added a node.
+    /// The driver's error, or [`InteropError::UnknownNode`], if other code added a node.
     #[doc(alias = "cuGraphGetNodes")]
     #[doc(alias = "cudaGraphGetNodes")]
     pub fn nodes(&self) -> Result<Vec<Node>> {
@@ -54,7 +54,7 @@ impl Graph {
     /// Calls `cuGraphGetEdges` (CUDA 10.0; 12.3 for edges that are not full).
     ///
     /// # Errors
-    /// The driver's error, or [`InteropError::UnknownNode`](crate::InteropError::UnknownNode), if other code added a node.
+    /// The driver's error, or [`InteropError::UnknownNode`], if other code added a node.
     #[doc(alias = "cuGraphGetEdges")]
     #[doc(alias = "cudaGraphGetEdges")]
     pub fn edges(&self) -> Result<Vec<Edge>> {
@@ -88,8 +88,9 @@ impl Graph {
     /// edges that are not full).
     ///
     /// # Errors
-    /// [`NodeError::Foreign`](crate::NodeError::Foreign), if a node is in another graph; [`NodeError::Removed`](crate::NodeError::Removed), if a node was
-    /// removed; or the driver's error.
+    /// [`NodeError::Foreign`](crate::NodeError::Foreign), if a node is in another graph;
+    /// [`NodeError::Removed`](crate::NodeError::Removed), if a node was removed; or the driver's
+    /// error.
     pub fn edge_kind(&self, from: &Node, to: &Node) -> Result<Option<EdgeKind>> {
         self.ensure_own(from)?;
         self.ensure_own(to)?;
@@ -105,7 +106,8 @@ impl Node {
     /// Calls `cuGraphNodeGetDependencies` (CUDA 10.0; 12.3 for edges that are not full).
     ///
     /// # Errors
-    /// [`NodeError::Removed`](crate::NodeError::Removed), if the node was removed; or the driver's error.
+    /// [`NodeError::Removed`](crate::NodeError::Removed), if the node was removed; or the driver's
+    /// error.
     #[doc(alias = "cuGraphNodeGetDependencies")]
     #[doc(alias = "cudaGraphNodeGetDependencies")]
     pub fn predecessors(&self) -> Result<Vec<Node>> {
@@ -118,7 +120,8 @@ impl Node {
     /// Calls `cuGraphNodeGetDependentNodes` (CUDA 10.0; 12.3 for edges that are not full).
     ///
     /// # Errors
-    /// [`NodeError::Removed`](crate::NodeError::Removed), if the node was removed; or the driver's error.
+    /// [`NodeError::Removed`](crate::NodeError::Removed), if the node was removed; or the driver's
+    /// error.
     #[doc(alias = "cuGraphNodeGetDependentNodes")]
     #[doc(alias = "cudaGraphNodeGetDependentNodes")]
     pub fn successors(&self) -> Result<Vec<Node>> {
@@ -131,7 +134,8 @@ impl Node {
     /// Calls `cuGraphNodeGetDependencies` (CUDA 10.0; 12.3 for edges that are not full).
     ///
     /// # Errors
-    /// [`NodeError::Removed`](crate::NodeError::Removed), if the node was removed; or the driver's error.
+    /// [`NodeError::Removed`](crate::NodeError::Removed), if the node was removed; or the driver's
+    /// error.
     #[doc(alias = "cuGraphNodeGetDependencies")]
     #[doc(alias = "cudaGraphNodeGetDependencies")]
     pub fn in_edges(&self) -> Result<Vec<Edge>> {
@@ -145,7 +149,8 @@ impl Node {
     /// Calls `cuGraphNodeGetDependentNodes` (CUDA 10.0; 12.3 for edges that are not full).
     ///
     /// # Errors
-    /// [`NodeError::Removed`](crate::NodeError::Removed), if the node was removed; or the driver's error.
+    /// [`NodeError::Removed`](crate::NodeError::Removed), if the node was removed; or the driver's
+    /// error.
     #[doc(alias = "cuGraphNodeGetDependentNodes")]
     #[doc(alias = "cudaGraphNodeGetDependentNodes")]
     pub fn out_edges(&self) -> Result<Vec<Edge>> {

@@ -26,13 +26,14 @@ impl Graph {
     /// Calls `cuGraphDestroyNode` (CUDA 10.0).
     ///
     /// # Errors
-    /// - [`NodeError::Foreign`](crate::NodeError::Foreign), if a node is in another graph; [`NodeError::Removed`](crate::NodeError::Removed), if a node was
-    ///   removed.
-    /// - [`MemoryError::KeepsAll`](crate::MemoryError::KeepsAll), if the graph has memory nodes: the driver removes no nodes then.
+    /// - [`NodeError::Foreign`], if a node is in another graph; [`NodeError::Removed`], if a node
+    ///   was removed.
+    /// - [`MemoryError::KeepsAll`](crate::MemoryError::KeepsAll), if the graph has memory nodes:
+    ///   the driver removes no nodes then.
     /// - The driver's error.
     ///
     /// The graph is unchanged then. If the driver fails after some nodes were removed, the error is
-    /// [`NodeError::RemovedSome`](crate::NodeError::RemovedSome), which names them.
+    /// [`NodeError::RemovedSome`], which names them.
     #[doc(alias = "cuGraphDestroyNode")]
     #[doc(alias = "cudaGraphDestroyNode")]
     pub fn remove_nodes(&self, nodes: &[&Node]) -> Result<()> {
@@ -77,8 +78,9 @@ impl Node {
     /// Calls `cuGraphDestroyNode` (CUDA 10.0).
     ///
     /// # Errors
-    /// [`NodeError::Removed`](crate::NodeError::Removed), if the node was removed before; [`MemoryError::KeepsAll`](crate::MemoryError::KeepsAll), if the graph has
-    /// memory nodes; or the driver's error.
+    /// [`NodeError::Removed`], if the node was removed before;
+    /// [`MemoryError::KeepsAll`](crate::MemoryError::KeepsAll), if the graph has memory nodes; or
+    /// the driver's error.
     #[doc(alias = "cuGraphDestroyNode")]
     #[doc(alias = "cudaGraphDestroyNode")]
     pub fn remove(&self) -> Result<()> {
@@ -97,10 +99,10 @@ impl Node {
     /// 10.0) once each, after queries of the edges of the node and of its successors.
     ///
     /// # Errors
-    /// [`NodeError::Removed`](crate::NodeError::Removed), if the node was removed before; [`MemoryError::KeepsAll`](crate::MemoryError::KeepsAll), if the graph has
-    /// memory nodes; or the driver's error. The graph is unchanged then, or
-    /// [broken](Error::Broken). (If edges had to be removed and added again meanwhile, their order
-    /// may differ.)
+    /// [`NodeError::Removed`], if the node was removed before;
+    /// [`MemoryError::KeepsAll`](crate::MemoryError::KeepsAll), if the graph has memory nodes; or
+    /// the driver's error. The graph is unchanged then, or [broken](Error::Broken). (If edges had
+    /// to be removed and added again meanwhile, their order may differ.)
     #[doc(alias = "cuGraphDestroyNode")]
     pub fn remove_bridging(&self) -> Result<()> {
         // The records leave the lock before they are dropped.

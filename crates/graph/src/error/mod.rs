@@ -437,8 +437,8 @@ mod tests {
             include_str!("node.rs"),
         ];
         let declared: usize = groups.iter().map(|source| source.matches("#[error(").count()).sum();
-        // Besides the groups there are `Broken` and `TooOld`. The messages of other crates' errors are
-        // checked there.
+        // Besides the groups there are `Broken` and `TooOld`. The messages of other crates' errors
+        // are checked there.
         assert_eq!(kinds.len(), declared + 2);
     }
 

@@ -20,9 +20,9 @@
 //!   where the driver does not permit the call, as inside a host function.
 //! - **With conditional nodes** (`ExecEnd::Deferred`): deferred, until one of the events below.
 //! - **With conditional nodes, of a graph that was lent or adopted** when it was instantiated
-//!   (`ExecEnd::WhenIdle`): in the drop if no stream of this library has work in the context, otherwise
-//!   by the reaper soon after none has. Other code may instantiate the graph next, and it knows of
-//!   no drain.
+//!   (`ExecEnd::WhenIdle`): in the drop if no stream of this library has work in the context,
+//!   otherwise by the reaper soon after none has. Other code may instantiate the graph next, and it
+//!   knows of no drain.
 //!
 //! A deferred destruction takes place at the first of these events:
 //!

@@ -54,18 +54,19 @@ impl Graph {
     /// Calls `cuGraphInstantiateWithParams` (CUDA 12.0) and the user object calls (CUDA 11.3).
     ///
     /// # Errors
-    /// - [`ExecError::OneExecutable`](crate::ExecError::OneExecutable): the graph can have one executable, and has it.
+    /// - [`ExecError::OneExecutable`]: the graph can have one executable, and has it.
     /// - [`StillRunning`](cuda_handles::Error::StillRunning): the previous executable was dropped,
     ///   and a stream, which the error names, still has work. Synchronise the stream, or
     ///   [drain](cuda_handles::reaper::drain).
-    /// - [`MemoryError::MemoryOrder`](crate::MemoryError::MemoryOrder): a node uses memory of the graph before its allocation or after its
-    ///   free.
-    /// - [`ConditionError::UnusedCondition`](crate::ConditionError::UnusedCondition): a condition has no node.
-    /// - [`LoopError::NeedsHost`](crate::LoopError::NeedsHost): the driver has no node for a loop or branch; see
-    ///   [`instantiate_with_fallback`](Self::instantiate_with_fallback).
-    /// - [`ExecError::Unsound`](crate::ExecError::Unsound): other code made a structure that no driver takes. The driver is not
-    ///   asked.
-    /// - [`ExecError::Instantiate`](crate::ExecError::Instantiate): the driver refuses the graph, with its reason, the node if it
+    /// - [`MemoryError::MemoryOrder`](crate::MemoryError::MemoryOrder): a node uses memory of the
+    ///   graph before its allocation or after its free.
+    /// - [`ConditionError::UnusedCondition`](crate::ConditionError::UnusedCondition): a condition
+    ///   has no node.
+    /// - [`LoopError::NeedsHost`](crate::LoopError::NeedsHost): the driver has no node for a loop
+    ///   or branch; see [`instantiate_with_fallback`](Self::instantiate_with_fallback).
+    /// - [`ExecError::Unsound`]: other code made a structure that no driver takes. The driver is
+    ///   not asked.
+    /// - [`ExecError::Instantiate`]: the driver refuses the graph, with its reason, the node if it
     ///   reports one, and what [`check`](Self::check) finds in the structure.
     /// - The driver fails to take the user object off the graph again. There is no executable then,
     ///   and what the nodes use now lives as long as the graph.
@@ -84,8 +85,8 @@ impl Graph {
     ///
     /// # Errors
     /// As [`instantiate`](Self::instantiate). The stream of the upload is of another context, or is
-    /// capturing. [`ExecError::DeviceLaunch`](crate::ExecError::DeviceLaunch): a node, which the error names, cannot be in a graph that
-    /// kernels launch.
+    /// capturing. [`ExecError::DeviceLaunch`]: a node, which the error names, cannot be in a graph
+    /// that kernels launch.
     #[doc(alias = "cuGraphInstantiateWithParams")]
     #[doc(alias = "cudaGraphInstantiateWithFlags")]
     #[doc(alias = "cudaGraphInstantiateWithParams")]

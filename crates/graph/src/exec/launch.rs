@@ -56,8 +56,8 @@ impl GraphExec {
     ///
     /// # Errors
     /// - `stream` is of another context, or is capturing.
-    /// - [`MemoryError::OutputInUse`](crate::MemoryError::OutputInUse): memory that the previous launch left is still in use; or it could
-    ///   not be freed, with the driver's reason.
+    /// - [`MemoryError::OutputInUse`](crate::MemoryError::OutputInUse): memory that the previous
+    ///   launch left is still in use; or it could not be freed, with the driver's reason.
     /// - The driver refuses the launch. If it does so for lack of memory for the graph's allocation
     ///   nodes (`CUDA_ERROR_OUT_OF_MEMORY`), it keeps what it had reserved for them, which may be
     ///   all memory of the device, until the process ends, whatever is dropped or

@@ -15,8 +15,8 @@ impl Node {
     ///
     /// # Errors
     /// [`NodeError::Removed`](crate::NodeError::Removed), if the node was removed;
-    /// [`NodeError::GraphMoved`](crate::NodeError::GraphMoved), if its graph was moved; or the driver's
-    /// error, where the driver is called. The owner is not kept then.
+    /// [`NodeError::GraphMoved`](crate::NodeError::GraphMoved), if its graph was moved; or the
+    /// driver's error, where the driver is called. The owner is not kept then.
     pub fn keep(&self, owner: impl Into<Owner>) -> Result<()> {
         // Declared before the guard, so that an owner that is not kept is dropped after the lock.
         let owner = owner.into();

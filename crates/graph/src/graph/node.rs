@@ -75,7 +75,7 @@ impl Node {
     /// for a node whose [kind](Self::kind) says everything.
     ///
     /// # Errors
-    /// [`NodeError::Removed`](crate::NodeError::Removed), if the node was removed.
+    /// [`NodeError::Removed`], if the node was removed.
     pub fn describe(&self) -> Result<String> {
         self.node_params().map(|node_params| node_params.summary())
     }

@@ -43,8 +43,8 @@ impl Graph {
     /// overlap with other calls on it or on a graph around it, including calls of this library.
     ///
     /// # Errors
-    /// [`NodeError::GraphRemoved`](crate::NodeError::GraphRemoved), if the graph has gone with the node that it was embedded in;
-    /// [`NodeError::GraphMoved`](crate::NodeError::GraphMoved), if it was moved; or the context is lost.
+    /// [`NodeError::GraphRemoved`], if the graph has gone with the node that it was embedded in;
+    /// [`NodeError::GraphMoved`], if it was moved; or the context is lost.
     #[doc(alias = "CUgraph")]
     #[doc(alias = "cudaGraph_t")]
     pub fn as_raw(&self) -> Result<CUgraph> {
@@ -83,8 +83,8 @@ impl Graph {
     /// `cuGraphRetainUserObject` (CUDA 11.3).
     ///
     /// # Errors
-    /// [`LoopError::NeedsHost`](crate::LoopError::NeedsHost), if the graph has a loop or branch for which the driver has no node; or
-    /// the driver's error. The graph is not lent then.
+    /// [`LoopError::NeedsHost`](crate::LoopError::NeedsHost), if the graph has a loop or branch for
+    /// which the driver has no node; or the driver's error. The graph is not lent then.
     #[doc(alias = "cuGraphRetainUserObject")]
     #[doc(alias = "cudaGraphRetainUserObject")]
     #[doc(alias = "cuUserObjectCreate")]
@@ -112,7 +112,8 @@ impl Graph {
     ///
     /// An adopted graph is a snapshot. Other code does not change the graph while a handle of it
     /// lives. If it is to change the graph, drop all handles first, and adopt the graph again
-    /// afterwards. A query that meets a node which was not read fails with [`InteropError::UnknownNode`](crate::InteropError::UnknownNode).
+    /// afterwards. A query that meets a node which was not read fails with
+    /// [`InteropError::UnknownNode`].
     ///
     /// Each node becomes a [`Node`] of its type if the driver describes it in full, and of the kind
     /// [`Other`](crate::NodeKind::Other) if not. Conditional nodes are described from CUDA 13.2 on.
@@ -127,8 +128,8 @@ impl Graph {
     /// A driver does not tell whether a graph is embedded in a node. Therefore adopt the outer
     /// graph first: then the result for the inner graph is the
     /// [embedded](crate::ChildGraphNode::embedded) graph. A graph that was adopted alone counts as
-    /// a root graph, and adopting the graph around it fails with [`InteropError::AdoptedAlone`](crate::InteropError::AdoptedAlone) until
-    /// every handle of the inner graph is dropped.
+    /// a root graph, and adopting the graph around it fails with [`InteropError::AdoptedAlone`]
+    /// until every handle of the inner graph is dropped.
     ///
     /// # Safety
     /// - `raw` is a live graph whose work belongs to `context`, and not a body of a conditional
@@ -144,7 +145,7 @@ impl Graph {
     ///
     /// # Errors
     /// [`WrongContext`](cuda_handles::WrongContext), if the graph is known here and of another
-    /// context; [`InteropError::AdoptedAlone`](crate::InteropError::AdoptedAlone); or the driver's error.
+    /// context; [`InteropError::AdoptedAlone`]; or the driver's error.
     #[doc(alias = "adopt")]
     pub unsafe fn from_raw(context: &Context, raw: CUgraph) -> Result<Self> {
         // SAFETY: as the caller promises.
@@ -178,9 +179,9 @@ impl Graph {
     ///   clones of it.
     ///
     /// # Errors
-    /// [`InteropError::KnownAlready`](crate::InteropError::KnownAlready), if a handle of the graph exists here; [`InteropError::AdoptedAlone`](crate::InteropError::AdoptedAlone), if a
-    /// graph embedded in it was adopted before; or the driver's error. The graph is not taken over
-    /// then.
+    /// [`InteropError::KnownAlready`], if a handle of the graph exists here;
+    /// [`InteropError::AdoptedAlone`], if a graph embedded in it was adopted before; or the
+    /// driver's error. The graph is not taken over then.
     #[doc(alias = "cuGraphDestroy")]
     #[doc(alias = "cudaGraphDestroy")]
     pub unsafe fn from_raw_owned(context: &Context, raw: CUgraph) -> Result<Self> {
@@ -272,8 +273,8 @@ impl Node {
     /// The driver's node, for calls that only read it; see [`Graph::as_raw`].
     ///
     /// # Errors
-    /// [`NodeError::Removed`](crate::NodeError::Removed), if the node was removed; [`NodeError::GraphMoved`](crate::NodeError::GraphMoved), if its graph was moved;
-    /// or the context is lost.
+    /// [`NodeError::Removed`], if the node was removed; [`NodeError::GraphMoved`], if its graph was
+    /// moved; or the context is lost.
     #[doc(alias = "CUgraphNode")]
     #[doc(alias = "cudaGraphNode_t")]
     pub fn as_raw(&self) -> Result<CUgraphNode> {

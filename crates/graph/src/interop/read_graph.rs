@@ -51,7 +51,7 @@ impl GraphGuard<'_> {
     /// The index of the record of a raw node of the graph.
     ///
     /// # Errors
-    /// [`InteropError::UnknownNode`](crate::InteropError::UnknownNode), if other code added the node after the graph was read.
+    /// [`InteropError::UnknownNode`], if other code added the node after the graph was read.
     #[inline]
     pub(crate) fn index(&mut self, raw: CUgraphNode) -> Result<Index> {
         self.index_in(self.subgraph(), raw)

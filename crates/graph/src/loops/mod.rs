@@ -72,11 +72,11 @@ impl Frontier<'_> {
     ///
     /// With an older driver the loop can be built all the same, as an empty node with a graph of
     /// its own (`cuGraphCreate`). The host can [run it](Graph::instantiate_with_fallback);
-    /// everything else refuses it ([`LoopError::NeedsHost`](crate::LoopError::NeedsHost)).
+    /// everything else refuses it ([`LoopError::NeedsHost`]).
     ///
     /// # Errors
     /// - The closure fails.
-    /// - [`LoopError::NothingToTest`](crate::LoopError::NothingToTest): the memory has no elements. Or it is of another context.
+    /// - [`LoopError::NothingToTest`]: the memory has no elements. Or it is of another context.
     /// - [`Error::TooOld`]: the driver lacks the node, and other code has the graph.
     /// - The frontier has edges other than full ones, or the closure has removed the loop.
     /// - The driver fails.
@@ -84,7 +84,8 @@ impl Frontier<'_> {
     /// Whatever fails, everything added here is removed again, also if the closure panics; what the
     /// closure has done elsewhere stays. The condition is kept for the next ready-made loop or
     /// branch of the graph, as the driver cannot destroy conditions. Until it is used, the graph
-    /// cannot be instantiated ([`ConditionError::UnusedCondition`](crate::ConditionError::UnusedCondition)).
+    /// cannot be instantiated
+    /// ([`ConditionError::UnusedCondition`](crate::ConditionError::UnusedCondition)).
     #[doc(alias = "cuGraphAddNode")]
     #[doc(alias = "CU_GRAPH_COND_TYPE_WHILE")]
     #[doc(alias = "cudaGraphCondTypeWhile")]
@@ -101,7 +102,7 @@ impl Frontier<'_> {
     /// see [`while_loop`](Self::while_loop). It suits a number that the body itself computes.
     ///
     /// # Errors
-    /// As for [`while_loop`](Self::while_loop). [`LoopError::NoRounds`](crate::LoopError::NoRounds): the limit is 0 rounds, but
+    /// As for [`while_loop`](Self::while_loop). [`LoopError::NoRounds`]: the limit is 0 rounds, but
     /// there is at least one.
     #[doc(alias = "cuGraphAddNode")]
     #[doc(alias = "CU_GRAPH_COND_TYPE_WHILE")]

@@ -233,7 +233,7 @@ impl<'m> Test<'m> {
 
     /// Repeats a loop while the test holds, but at most `rounds` times each time it is entered.
     /// With 0 there is no round; a [`do_while_loop`](crate::Frontier::do_while_loop), which has at
-    /// least one, refuses that ([`LoopError::NoRounds`](crate::LoopError::NoRounds)).
+    /// least one, refuses that ([`LoopError::NoRounds`]).
     pub fn limit(self, rounds: u64) -> Repeat<'m> {
         Repeat { test: self, limit: rounds }
     }

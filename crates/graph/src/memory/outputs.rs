@@ -58,9 +58,9 @@ impl<'e> Outputs<'e> {
     /// Takes the memory of an allocation node.
     ///
     /// # Errors
-    /// - [`MemoryError::NoOutput`](crate::MemoryError::NoOutput): the launch left no such memory. The graph frees it, or it is of
+    /// - [`MemoryError::NoOutput`]: the launch left no such memory. The graph frees it, or it is of
     ///   another graph.
-    /// - [`MemoryError::OutputTaken`](crate::MemoryError::OutputTaken): it was taken already.
+    /// - [`MemoryError::OutputTaken`]: it was taken already.
     pub fn take<T: Element>(&mut self, memory: &GraphBuffer<T>) -> Result<OutputBuffer<'e, T>> {
         let is_it = |output: &&mut (Arc<Allocation>, _)| Arc::ptr_eq(&output.0, memory.allocation());
         let address = memory.address();
@@ -102,7 +102,7 @@ impl fmt::Debug for Outputs<'_> {
 /// the executable can be launched again.
 ///
 /// A node of another graph, or a parameter holder, may keep the memory longer. The next launch is
-/// an error then ([`MemoryError::OutputInUse`](crate::MemoryError::OutputInUse)).
+/// an error then ([`MemoryError::OutputInUse`]).
 pub struct OutputBuffer<'e, T> {
     buffer: Buffer<T>,
     _exec: PhantomData<&'e ()>,

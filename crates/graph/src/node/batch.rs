@@ -29,7 +29,7 @@ impl BatchNode {
     /// The operations, in the order in which they run.
     ///
     /// # Errors
-    /// [`NodeError::Removed`](crate::NodeError::Removed), if the node was removed.
+    /// [`NodeError::Removed`], if the node was removed.
     #[doc(alias = "cuGraphBatchMemOpNodeGetParams")]
     #[doc(alias = "cudaGraphBatchMemOpNodeGetParams")]
     pub fn operations(&self) -> Result<Arc<[BatchOperation]>> {
@@ -45,8 +45,8 @@ impl BatchNode {
     /// Calls `cuGraphNodeSetParams` (CUDA 12.2).
     ///
     /// # Errors
-    /// [`NodeError::Removed`](crate::NodeError::Removed), if the node was removed, and the errors of [`Frontier::batch`]. The node
-    /// is then unchanged.
+    /// [`NodeError::Removed`], if the node was removed, and the errors of [`Frontier::batch`]. The
+    /// node is then unchanged.
     #[doc(alias = "cuGraphBatchMemOpNodeSetParams")]
     #[doc(alias = "cuGraphNodeSetParams")]
     pub fn set(&self, batch: &Batch) -> Result<()> {
@@ -79,10 +79,11 @@ impl Frontier<'_> {
     /// `cuDeviceGetAttribute` (CUDA 2.0).
     ///
     /// # Errors
-    /// - [`NodeError::NoElements`](crate::NodeError::NoElements), if the batch is empty.
+    /// - [`NodeError::NoElements`], if the batch is empty.
     /// - [`Error::Handles`], if [`Batch::check`] refuses the batch, or the driver reports an error.
-    /// - [`ConditionError::NotInBody`](crate::ConditionError::NotInBody), if the frontier lies in the body of a conditional node.
-    /// - [`NodeError::Removed`](crate::NodeError::Removed), if a node of the frontier was removed.
+    /// - [`ConditionError::NotInBody`](crate::ConditionError::NotInBody), if the frontier lies in
+    ///   the body of a conditional node.
+    /// - [`NodeError::Removed`], if a node of the frontier was removed.
     #[doc(alias = "cuGraphAddBatchMemOpNode")]
     #[doc(alias = "cuGraphAddNode")]
     #[doc(alias = "cuStreamBatchMemOp")]

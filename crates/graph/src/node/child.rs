@@ -38,13 +38,13 @@ impl ChildGraphNode {
     /// The graph that the node runs. Changes to it affect executables made afterwards.
     ///
     /// The embedded graph ends with its node: after the node was removed or [got another
-    /// graph](Self::set_graph), using it returns [`NodeError::GraphRemoved`](crate::NodeError::GraphRemoved). It cannot be
+    /// graph](Self::set_graph), using it returns [`NodeError::GraphRemoved`]. It cannot be
     /// instantiated, moved or embedded; a [clone](Graph::clone_graph) of it can.
     ///
     /// Makes no driver call.
     ///
     /// # Errors
-    /// [`NodeError::Removed`](crate::NodeError::Removed), if the node was removed.
+    /// [`NodeError::Removed`], if the node was removed.
     #[doc(alias = "cuGraphChildGraphNodeGetGraph")]
     #[doc(alias = "cudaGraphChildGraphNodeGetGraph")]
     pub fn embedded(&self) -> Result<Graph> {
@@ -63,9 +63,9 @@ impl ChildGraphNode {
     ///
     /// # Errors
     /// - The errors of [`Frontier::child`].
-    /// - [`EmbedError::ReplacesItself`](crate::EmbedError::ReplacesItself), if `graph` is the embedded graph or lies in it.
-    /// - [`MemoryError::KeepsAll`](crate::MemoryError::KeepsAll), if the graph of the node has memory nodes, or a graph moved into one
-    ///   of its nodes has.
+    /// - [`EmbedError::ReplacesItself`], if `graph` is the embedded graph or lies in it.
+    /// - [`MemoryError::KeepsAll`](crate::MemoryError::KeepsAll), if the graph of the node has
+    ///   memory nodes, or a graph moved into one of its nodes has.
     /// - [`Error::Broken`], if the driver does not list the nodes of the clone after the call.
     ///
     /// The node is unchanged, except after [`Error::Broken`].
@@ -131,8 +131,8 @@ impl Graph {
     /// The node that the graph is embedded in; `None` for a root graph. Makes no driver call.
     ///
     /// # Errors
-    /// - [`NodeError::GraphRemoved`](crate::NodeError::GraphRemoved), if the node was removed.
-    /// - [`NodeError::GraphMoved`](crate::NodeError::GraphMoved), if the root graph was moved into a node.
+    /// - [`NodeError::GraphRemoved`], if the node was removed.
+    /// - [`NodeError::GraphMoved`], if the root graph was moved into a node.
     pub fn parent(&self) -> Result<Option<Node>> {
         let guard = self.look()?;
         if self.subgraph().is_root() {
@@ -173,16 +173,19 @@ impl Frontier<'_> {
     /// each graph and `cuGraphChildGraphNodeGetGraph` for each embedded graph (CUDA 10.0).
     ///
     /// # Errors
-    /// - [`EmbedError::EmbedsItself`](crate::EmbedError::EmbedsItself), if the frontier lies in `graph` or in a graph embedded in it. The
-    ///   driver would crash.
-    /// - [`EmbedError::Embedded`](crate::EmbedError::Embedded), if `graph` is embedded in a node. Embed a [clone](Graph::clone_graph)
-    ///   of it.
-    /// - [`MemoryError::HasMemory`](crate::MemoryError::HasMemory), if `graph` has memory nodes, and [`ConditionError::HasConditions`](crate::ConditionError::HasConditions), if it has
+    /// - [`EmbedError::EmbedsItself`], if the frontier lies in `graph` or in a graph embedded in
+    ///   it. The driver would crash.
+    /// - [`EmbedError::Embedded`], if `graph` is embedded in a node. Embed a
+    ///   [clone](Graph::clone_graph) of it.
+    /// - [`MemoryError::HasMemory`](crate::MemoryError::HasMemory), if `graph` has memory nodes,
+    ///   and [`ConditionError::HasConditions`](crate::ConditionError::HasConditions), if it has
     ///   conditions.
-    /// - [`ConditionError::NotInBody`](crate::ConditionError::NotInBody), if the frontier lies in a body that cannot hold a node of `graph`.
-    /// - [`ConditionError::ChildInTwoBodies`](crate::ConditionError::ChildInTwoBodies), if the frontier lies in one of two bodies, and the driver
-    ///   (CUDA 12.8 or 12.9) mixes up child graphs there.
-    /// - [`NodeError::Removed`](crate::NodeError::Removed), if a node of the frontier was removed.
+    /// - [`ConditionError::NotInBody`](crate::ConditionError::NotInBody), if the frontier lies in a
+    ///   body that cannot hold a node of `graph`.
+    /// - [`ConditionError::ChildInTwoBodies`](crate::ConditionError::ChildInTwoBodies), if the
+    ///   frontier lies in one of two bodies, and the driver (CUDA 12.8 or 12.9) mixes up child
+    ///   graphs there.
+    /// - [`NodeError::Removed`], if a node of the frontier was removed.
     /// - [`Error::Handles`], if `graph` belongs to another context, or the driver reports an error.
     /// - [`Error::Broken`], if the driver reports an error and also fails to remove the node.
     ///
@@ -209,7 +212,7 @@ impl Frontier<'_> {
     /// graph](ChildGraphNode::embedded).
     ///
     /// Unlike a [clone](Self::child), `graph` may have memory nodes. Other handles of `graph`, of
-    /// its nodes and of its embedded graphs become invalid ([`NodeError::GraphMoved`](crate::NodeError::GraphMoved)).
+    /// its nodes and of its embedded graphs become invalid ([`NodeError::GraphMoved`]).
     /// [`find_clone_of`](Graph::find_clone_of) finds its nodes in the embedded graph. Existing
     /// executables of `graph` stay valid. The embedded graph cannot be moved or embedded again, but
     /// cloned.
@@ -217,15 +220,20 @@ impl Frontier<'_> {
     /// Calls `cuGraphAddNode` (CUDA 12.9).
     ///
     /// # Errors
-    /// - [`EmbedError::CannotMove`](crate::EmbedError::CannotMove), if the driver is older than CUDA 12.9.
-    /// - [`EmbedError::EmbedsItself`](crate::EmbedError::EmbedsItself), if the frontier lies in `graph` or in a graph embedded in it.
-    /// - [`EmbedError::Embedded`](crate::EmbedError::Embedded), if `graph` is embedded in a node.
-    /// - [`EmbedError::NotOwned`](crate::EmbedError::NotOwned), if `graph` belongs to other code.
-    /// - [`ExecError::OneExecutable`](crate::ExecError::OneExecutable), if `graph` has memory nodes and an executable.
-    /// - [`ConditionError::HasConditions`](crate::ConditionError::HasConditions), if `graph` has conditions.
-    /// - [`ConditionError::NotInBody`](crate::ConditionError::NotInBody), if the frontier lies in a body that cannot hold a node of `graph`.
-    /// - [`EdgeError::MovesBefore`](crate::EdgeError::MovesBefore), if the frontier lies before other nodes.
-    /// - [`NodeError::Removed`](crate::NodeError::Removed), if a node of the frontier was removed.
+    /// - [`EmbedError::CannotMove`], if the driver is older than CUDA 12.9.
+    /// - [`EmbedError::EmbedsItself`], if the frontier lies in `graph` or in a graph embedded in
+    ///   it.
+    /// - [`EmbedError::Embedded`], if `graph` is embedded in a node.
+    /// - [`EmbedError::NotOwned`], if `graph` belongs to other code.
+    /// - [`ExecError::OneExecutable`](crate::ExecError::OneExecutable), if `graph` has memory nodes
+    ///   and an executable.
+    /// - [`ConditionError::HasConditions`](crate::ConditionError::HasConditions), if `graph` has
+    ///   conditions.
+    /// - [`ConditionError::NotInBody`](crate::ConditionError::NotInBody), if the frontier lies in a
+    ///   body that cannot hold a node of `graph`.
+    /// - [`EdgeError::MovesBefore`](crate::EdgeError::MovesBefore), if the frontier lies before
+    ///   other nodes.
+    /// - [`NodeError::Removed`], if a node of the frontier was removed.
     /// - [`Error::Handles`], if `graph` belongs to another context, or the driver reports an error.
     ///
     /// `graph` is then unchanged, and lives on if there is another handle of it.

@@ -158,10 +158,10 @@ impl Frontier<'_> {
     ///
     /// # Errors
     /// - [`Error::TooOld`], if the driver is older.
-    /// - [`ConditionError::ForeignCondition`](crate::ConditionError::ForeignCondition), if the condition belongs to another graph.
-    /// - [`ConditionError::ConditionInUse`](crate::ConditionError::ConditionInUse), if another node uses the condition.
-    /// - [`LoopError::HostDecides`](crate::LoopError::HostDecides), if the frontier lies in the body of a loop or branch that the host
-    ///   runs.
+    /// - [`ConditionError::ForeignCondition`], if the condition belongs to another graph.
+    /// - [`ConditionError::ConditionInUse`], if another node uses the condition.
+    /// - [`LoopError::HostDecides`](crate::LoopError::HostDecides), if the frontier lies in the
+    ///   body of a loop or branch that the host runs.
     /// - [`NodeError::Removed`](crate::NodeError::Removed), if a node of the frontier was removed.
     /// - [`Error::Handles`], if the driver reports an error.
     #[doc(alias = "cuGraphAddNode")]
@@ -238,8 +238,8 @@ impl Frontier<'_> {
     /// Calls `cuGraphAddNode` with a conditional node (CUDA 12.8).
     ///
     /// # Errors
-    /// The errors of [`if_node`](Self::if_node), and [`ConditionError::Branches`](crate::ConditionError::Branches), if `branches` is not
-    /// between 1 and 1000.
+    /// The errors of [`if_node`](Self::if_node), and [`ConditionError::Branches`], if `branches` is
+    /// not between 1 and 1000.
     #[doc(alias = "cuGraphAddNode")]
     #[doc(alias = "CU_GRAPH_COND_TYPE_SWITCH")]
     #[doc(alias = "cudaGraphAddNode")]

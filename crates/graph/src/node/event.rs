@@ -112,8 +112,8 @@ impl Frontier<'_> {
     /// Calls `cuGraphAddNode` (CUDA 12.2).
     ///
     /// # Errors
-    /// - [`ConditionError::NotInBody`](crate::ConditionError::NotInBody), if the frontier lies in the body of a
-    ///   conditional node.
+    /// - [`ConditionError::NotInBody`](crate::ConditionError::NotInBody), if the frontier lies in
+    ///   the body of a conditional node.
     /// - [`NodeError::Removed`](crate::NodeError::Removed), if a node of the frontier was removed.
     /// - [`Error::Handles`](crate::Error::Handles), if the event belongs to another context, or the
     ///   driver reports an error.
@@ -134,8 +134,8 @@ impl Frontier<'_> {
     /// Calls `cuGraphAddNode` (CUDA 12.2).
     ///
     /// # Errors
-    /// - [`ConditionError::NotInBody`](crate::ConditionError::NotInBody), if the frontier lies in the body of a
-    ///   conditional node.
+    /// - [`ConditionError::NotInBody`](crate::ConditionError::NotInBody), if the frontier lies in
+    ///   the body of a conditional node.
     /// - [`NodeError::Removed`](crate::NodeError::Removed), if a node of the frontier was removed.
     /// - [`Error::Handles`](crate::Error::Handles), if the driver reports an error.
     #[doc(alias = "cuGraphAddEventWaitNode")]

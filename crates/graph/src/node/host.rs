@@ -233,8 +233,8 @@ impl Frontier<'_> {
     /// Calls `cuGraphAddNode` (CUDA 12.2).
     ///
     /// # Errors
-    /// - [`ConditionError::NotInBody`](crate::ConditionError::NotInBody), if the frontier lies in the body of a
-    ///   conditional node.
+    /// - [`ConditionError::NotInBody`](crate::ConditionError::NotInBody), if the frontier lies in
+    ///   the body of a conditional node.
     /// - [`NodeError::Removed`](crate::NodeError::Removed), if a node of the frontier was removed.
     /// - [`Error::Handles`](crate::Error::Handles), if the driver reports an error.
     #[doc(alias = "cuGraphAddHostNode")]
@@ -273,8 +273,8 @@ impl Frontier<'_> {
     /// Calls `cuGraphAddNode` (CUDA 12.2).
     ///
     /// # Errors
-    /// - [`ConditionError::NotInBody`](crate::ConditionError::NotInBody), if the frontier lies in the body of a
-    ///   conditional node.
+    /// - [`ConditionError::NotInBody`](crate::ConditionError::NotInBody), if the frontier lies in
+    ///   the body of a conditional node.
     /// - [`NodeError::Removed`](crate::NodeError::Removed), if a node of the frontier was removed.
     /// - [`Error::Handles`](crate::Error::Handles), if the memory belongs to another context or the
     ///   host cannot access it, or if the driver reports an error.

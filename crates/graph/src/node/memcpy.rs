@@ -39,7 +39,7 @@ impl MemcpyNode {
     /// The copy in bytes: addresses, extent and pitches, and the kind of memory on each side.
     ///
     /// # Errors
-    /// [`NodeError::Removed`](crate::NodeError::Removed), if the node was removed.
+    /// [`NodeError::Removed`], if the node was removed.
     #[doc(alias = "cuGraphMemcpyNodeGetParams")]
     #[doc(alias = "cudaGraphMemcpyNodeGetParams")]
     pub fn layout(&self) -> Result<CopyLayout> {
@@ -53,7 +53,7 @@ impl MemcpyNode {
     /// The source address.
     ///
     /// # Errors
-    /// [`NodeError::Removed`](crate::NodeError::Removed), if the node was removed.
+    /// [`NodeError::Removed`], if the node was removed.
     pub fn source(&self) -> Result<CUdeviceptr> {
         self.layout().map(|layout| layout.source.address)
     }
@@ -61,7 +61,7 @@ impl MemcpyNode {
     /// The destination address.
     ///
     /// # Errors
-    /// [`NodeError::Removed`](crate::NodeError::Removed), if the node was removed.
+    /// [`NodeError::Removed`], if the node was removed.
     pub fn destination(&self) -> Result<CUdeviceptr> {
         self.layout().map(|layout| layout.destination.address)
     }
@@ -69,7 +69,7 @@ impl MemcpyNode {
     /// The number of bytes that the node copies.
     ///
     /// # Errors
-    /// [`NodeError::Removed`](crate::NodeError::Removed), if the node was removed.
+    /// [`NodeError::Removed`], if the node was removed.
     pub fn bytes(&self) -> Result<usize> {
         self.layout().map(|layout| layout.bytes())
     }
@@ -82,8 +82,8 @@ impl MemcpyNode {
     /// Calls `cuGraphNodeSetParams` (CUDA 12.2).
     ///
     /// # Errors
-    /// [`NodeError::Removed`](crate::NodeError::Removed), if the node was removed, and the errors of [`Frontier::copy`]. The node
-    /// is then unchanged.
+    /// [`NodeError::Removed`], if the node was removed, and the errors of [`Frontier::copy`]. The
+    /// node is then unchanged.
     #[doc(alias = "cuGraphMemcpyNodeSetParams")]
     #[doc(alias = "cuGraphNodeSetParams")]
     #[doc(alias = "cudaGraphMemcpyNodeSetParams")]
@@ -104,8 +104,8 @@ impl MemcpyNode {
     /// Replaces the node's copy with a copy of a rectangle; see [`set`](Self::set).
     ///
     /// # Errors
-    /// [`NodeError::Removed`](crate::NodeError::Removed), if the node was removed, and the errors of [`Frontier::copy_2d`]. The
-    /// node is then unchanged.
+    /// [`NodeError::Removed`], if the node was removed, and the errors of [`Frontier::copy_2d`].
+    /// The node is then unchanged.
     #[doc(alias = "cuGraphMemcpyNodeSetParams")]
     #[doc(alias = "cuGraphNodeSetParams")]
     #[doc(alias = "cudaGraphMemcpyNodeSetParams")]
@@ -117,8 +117,8 @@ impl MemcpyNode {
     /// Replaces the node's copy with a copy of a box; see [`set`](Self::set).
     ///
     /// # Errors
-    /// [`NodeError::Removed`](crate::NodeError::Removed), if the node was removed, and the errors of [`Frontier::copy_3d`]. The
-    /// node is then unchanged.
+    /// [`NodeError::Removed`], if the node was removed, and the errors of [`Frontier::copy_3d`].
+    /// The node is then unchanged.
     #[doc(alias = "cuGraphMemcpyNodeSetParams")]
     #[doc(alias = "cuGraphNodeSetParams")]
     #[doc(alias = "cudaGraphMemcpyNodeSetParams")]
@@ -130,8 +130,8 @@ impl MemcpyNode {
     /// Replaces the node's copy with a copy between contexts; see [`set`](Self::set).
     ///
     /// # Errors
-    /// [`NodeError::Removed`](crate::NodeError::Removed), if the node was removed, and the errors of [`Frontier::copy_peer`]. The
-    /// node is then unchanged.
+    /// [`NodeError::Removed`], if the node was removed, and the errors of [`Frontier::copy_peer`].
+    /// The node is then unchanged.
     #[doc(alias = "cuGraphMemcpyNodeSetParams")]
     #[doc(alias = "cuGraphNodeSetParams")]
     #[doc(alias = "cudaGraphMemcpyNodeSetParams")]
@@ -151,8 +151,8 @@ impl MemcpyNode {
     /// As for [`Frontier::copy_raw`].
     ///
     /// # Errors
-    /// [`NodeError::Removed`](crate::NodeError::Removed), if the node was removed, and the errors of [`Frontier::copy_raw`]. The
-    /// node is then unchanged.
+    /// [`NodeError::Removed`], if the node was removed, and the errors of [`Frontier::copy_raw`].
+    /// The node is then unchanged.
     #[doc(alias = "cuGraphMemcpyNodeSetParams")]
     #[doc(alias = "cuGraphNodeSetParams")]
     #[doc(alias = "cudaGraphMemcpyNodeSetParams")]
@@ -209,14 +209,15 @@ impl Frontier<'_> {
     /// Calls `cuGraphAddNode` (CUDA 12.2).
     ///
     /// # Errors
-    /// - [`NodeError::NoElements`](crate::NodeError::NoElements), if there is nothing to copy.
+    /// - [`NodeError::NoElements`], if there is nothing to copy.
     /// - [`Error::Handles`], if the lengths differ ([`Length`](HandleError::Length)), the slices
     ///   overlap ([`Overlap`](HandleError::Overlap)), the memory belongs to another context
     ///   ([`WrongContext`](HandleError::WrongContext); see [`copy_peer`](Self::copy_peer)), or the
     ///   driver reports an error.
-    /// - [`MemoryError::ForeignMemory`](crate::MemoryError::ForeignMemory), if the memory belongs to an allocation node of another graph.
-    /// - [`MemoryError::FreedBefore`](crate::MemoryError::FreedBefore), if a free node for the memory exists.
-    /// - [`NodeError::Removed`](crate::NodeError::Removed), if a node of the frontier was removed.
+    /// - [`MemoryError::ForeignMemory`], if the memory belongs to an allocation node of another
+    ///   graph.
+    /// - [`MemoryError::FreedBefore`], if a free node for the memory exists.
+    /// - [`NodeError::Removed`], if a node of the frontier was removed.
     #[doc(alias = "cuGraphAddMemcpyNode")]
     #[doc(alias = "cuGraphAddNode")]
     #[doc(alias = "cudaGraphAddMemcpyNode")]
@@ -242,15 +243,16 @@ impl Frontier<'_> {
     /// Calls `cuGraphAddNode` (CUDA 12.2).
     ///
     /// # Errors
-    /// - [`NodeError::NoElements`](crate::NodeError::NoElements), if the rectangle is empty.
+    /// - [`NodeError::NoElements`], if the rectangle is empty.
     /// - [`Error::Handles`], if a pitch is less than the width ([`Pitch`](HandleError::Pitch)), the
     ///   rectangle does not lie in its slice ([`Bounds`](HandleError::Bounds)), source and
     ///   destination overlap ([`Overlap`](HandleError::Overlap)), the memory belongs to another
     ///   context ([`WrongContext`](HandleError::WrongContext)), or the driver reports an error. The
     ///   driver also limits the pitch (`CU_DEVICE_ATTRIBUTE_MAX_PITCH`).
-    /// - [`MemoryError::ForeignMemory`](crate::MemoryError::ForeignMemory), if the memory belongs to an allocation node of another graph.
-    /// - [`MemoryError::FreedBefore`](crate::MemoryError::FreedBefore), if a free node for the memory exists.
-    /// - [`NodeError::Removed`](crate::NodeError::Removed), if a node of the frontier was removed.
+    /// - [`MemoryError::ForeignMemory`], if the memory belongs to an allocation node of another
+    ///   graph.
+    /// - [`MemoryError::FreedBefore`], if a free node for the memory exists.
+    /// - [`NodeError::Removed`], if a node of the frontier was removed.
     #[doc(alias = "cuGraphAddMemcpyNode")]
     #[doc(alias = "cuGraphAddNode")]
     #[doc(alias = "cudaGraphAddMemcpyNode")]
@@ -293,14 +295,15 @@ impl Frontier<'_> {
     /// Calls `cuGraphAddNode` (CUDA 12.2).
     ///
     /// # Errors
-    /// - [`NodeError::NoElements`](crate::NodeError::NoElements), if there is nothing to copy.
+    /// - [`NodeError::NoElements`], if there is nothing to copy.
     /// - [`Error::Handles`], if the lengths differ ([`Length`](HandleError::Length)), neither side
     ///   belongs to the graph's context ([`WrongContext`](HandleError::WrongContext)), or the
     ///   driver reports an error.
-    /// - [`MemoryError::PoolOutOfReach`](crate::MemoryError::PoolOutOfReach), if the graph's device cannot access the pool.
-    /// - [`MemoryError::ForeignMemory`](crate::MemoryError::ForeignMemory), if the memory belongs to an allocation node of another graph.
-    /// - [`MemoryError::FreedBefore`](crate::MemoryError::FreedBefore), if a free node for the memory exists.
-    /// - [`NodeError::Removed`](crate::NodeError::Removed), if a node of the frontier was removed.
+    /// - [`MemoryError::PoolOutOfReach`], if the graph's device cannot access the pool.
+    /// - [`MemoryError::ForeignMemory`], if the memory belongs to an allocation node of another
+    ///   graph.
+    /// - [`MemoryError::FreedBefore`], if a free node for the memory exists.
+    /// - [`NodeError::Removed`], if a node of the frontier was removed.
     #[doc(alias = "cuMemcpyPeerAsync")]
     #[doc(alias = "cudaGraphAddMemcpyNode")]
     #[doc(alias = "cuGraphAddMemcpyNode")]
@@ -335,16 +338,16 @@ impl Frontier<'_> {
     ///   Other memory is valid when the node runs.
     ///
     /// # Errors
-    /// - [`NodeError::NoElements`](crate::NodeError::NoElements), if there is nothing to copy.
-    /// - [`NodeError::UnknownMemory`](crate::NodeError::UnknownMemory), if the driver knows no memory at an address, or the memory is
-    ///   pageable and not allowed to be.
-    /// - [`NodeError::PastEnd`](crate::NodeError::PastEnd), if the memory ends before the copy does.
+    /// - [`NodeError::NoElements`], if there is nothing to copy.
+    /// - [`NodeError::UnknownMemory`], if the driver knows no memory at an address, or the memory
+    ///   is pageable and not allowed to be.
+    /// - [`NodeError::PastEnd`], if the memory ends before the copy does.
     /// - [`Error::Handles`], if a pitch is less than the width or a layer has fewer rows than the
     ///   height ([`Pitch`](HandleError::Pitch)), source and destination overlap
     ///   ([`Overlap`](HandleError::Overlap)), or the driver reports an error.
-    /// - [`ConditionError::NotInBody`](crate::ConditionError::NotInBody), if the memory is pageable and the frontier lies in the body of a
-    ///   conditional node.
-    /// - [`NodeError::Removed`](crate::NodeError::Removed), if a node of the frontier was removed.
+    /// - [`ConditionError::NotInBody`](crate::ConditionError::NotInBody), if the memory is pageable
+    ///   and the frontier lies in the body of a conditional node.
+    /// - [`NodeError::Removed`], if a node of the frontier was removed.
     #[doc(alias = "cuGraphAddMemcpyNode")]
     #[doc(alias = "cuGraphAddNode")]
     #[doc(alias = "cudaGraphAddMemcpyNode")]

@@ -33,7 +33,7 @@ impl MemsetNode {
     /// The fill: address, value, element size, extent and pitch, and the kind of the memory.
     ///
     /// # Errors
-    /// [`NodeError::Removed`](crate::NodeError::Removed), if the node was removed.
+    /// [`NodeError::Removed`], if the node was removed.
     #[doc(alias = "cuGraphMemsetNodeGetParams")]
     #[doc(alias = "cudaGraphMemsetNodeGetParams")]
     pub fn layout(&self) -> Result<FillLayout> {
@@ -47,7 +47,7 @@ impl MemsetNode {
     /// The address of the first element.
     ///
     /// # Errors
-    /// [`NodeError::Removed`](crate::NodeError::Removed), if the node was removed.
+    /// [`NodeError::Removed`], if the node was removed.
     pub fn address(&self) -> Result<CUdeviceptr> {
         self.layout().map(|layout| layout.address)
     }
@@ -55,7 +55,7 @@ impl MemsetNode {
     /// The bits of the value, in the lowest bytes.
     ///
     /// # Errors
-    /// [`NodeError::Removed`](crate::NodeError::Removed), if the node was removed.
+    /// [`NodeError::Removed`], if the node was removed.
     pub fn value(&self) -> Result<u32> {
         self.layout().map(|layout| layout.value)
     }
@@ -63,7 +63,7 @@ impl MemsetNode {
     /// The size of an element in bytes: 1, 2 or 4.
     ///
     /// # Errors
-    /// [`NodeError::Removed`](crate::NodeError::Removed), if the node was removed.
+    /// [`NodeError::Removed`], if the node was removed.
     pub fn element_width(&self) -> Result<usize> {
         self.layout().map(|layout| usize::from(layout.element))
     }
@@ -71,7 +71,7 @@ impl MemsetNode {
     /// The number of elements, in all rows together.
     ///
     /// # Errors
-    /// [`NodeError::Removed`](crate::NodeError::Removed), if the node was removed.
+    /// [`NodeError::Removed`], if the node was removed.
     pub fn count(&self) -> Result<usize> {
         self.layout().map(|layout| layout.width * layout.height)
     }
@@ -82,8 +82,8 @@ impl MemsetNode {
     /// Calls `cuGraphNodeSetParams` (CUDA 12.2).
     ///
     /// # Errors
-    /// [`NodeError::Removed`](crate::NodeError::Removed), if the node was removed, and the errors of [`Frontier::fill`]. The node
-    /// is then unchanged.
+    /// [`NodeError::Removed`], if the node was removed, and the errors of [`Frontier::fill`]. The
+    /// node is then unchanged.
     #[doc(alias = "cuGraphMemsetNodeSetParams")]
     #[doc(alias = "cuGraphNodeSetParams")]
     #[doc(alias = "cudaGraphMemsetNodeSetParams")]
@@ -96,8 +96,8 @@ impl MemsetNode {
     /// Replaces the node's fill with the fill of a rectangle; see [`set`](Self::set).
     ///
     /// # Errors
-    /// [`NodeError::Removed`](crate::NodeError::Removed), if the node was removed, and the errors of [`Frontier::fill_2d`]. The
-    /// node is then unchanged.
+    /// [`NodeError::Removed`], if the node was removed, and the errors of [`Frontier::fill_2d`].
+    /// The node is then unchanged.
     #[doc(alias = "cuGraphMemsetNodeSetParams")]
     #[doc(alias = "cuGraphNodeSetParams")]
     #[doc(alias = "cudaGraphMemsetNodeSetParams")]
@@ -125,8 +125,8 @@ impl MemsetNode {
     /// As for [`Frontier::fill_raw`].
     ///
     /// # Errors
-    /// [`NodeError::Removed`](crate::NodeError::Removed), if the node was removed, and the errors of [`Frontier::fill_raw`]. The
-    /// node is then unchanged.
+    /// [`NodeError::Removed`], if the node was removed, and the errors of [`Frontier::fill_raw`].
+    /// The node is then unchanged.
     #[doc(alias = "cuGraphMemsetNodeSetParams")]
     #[doc(alias = "cuGraphNodeSetParams")]
     #[doc(alias = "cudaGraphMemsetNodeSetParams")]
@@ -138,8 +138,8 @@ impl MemsetNode {
     /// Replaces the node's fill: sets all bytes of `target` to zero; see [`set`](Self::set).
     ///
     /// # Errors
-    /// [`NodeError::Removed`](crate::NodeError::Removed), if the node was removed, and the errors of [`Frontier::clear`]. The node
-    /// is then unchanged.
+    /// [`NodeError::Removed`], if the node was removed, and the errors of [`Frontier::clear`]. The
+    /// node is then unchanged.
     #[doc(alias = "cuGraphMemsetNodeSetParams")]
     #[doc(alias = "cuGraphNodeSetParams")]
     #[doc(alias = "cudaGraphMemsetNodeSetParams")]
@@ -164,13 +164,15 @@ impl Frontier<'_> {
     /// Calls `cuGraphAddNode` (CUDA 12.2).
     ///
     /// # Errors
-    /// - [`NodeError::NoElements`](crate::NodeError::NoElements), if `target` is empty.
+    /// - [`NodeError::NoElements`], if `target` is empty.
     /// - [`Error::Handles`], if `target` is not aligned to the size of the value
     ///   ([`Unaligned`](cuda_handles::Error::Unaligned)), belongs to another context
     ///   ([`WrongContext`](cuda_handles::Error::WrongContext)), or the driver reports an error.
-    /// - [`MemoryError::ForeignMemory`](crate::MemoryError::ForeignMemory), if the memory belongs to an allocation node of another graph.
-    /// - [`MemoryError::FreedBefore`](crate::MemoryError::FreedBefore), if a free node for the memory exists.
-    /// - [`NodeError::Removed`](crate::NodeError::Removed), if a node of the frontier was removed.
+    /// - [`MemoryError::ForeignMemory`](crate::MemoryError::ForeignMemory), if the memory belongs
+    ///   to an allocation node of another graph.
+    /// - [`MemoryError::FreedBefore`](crate::MemoryError::FreedBefore), if a free node for the
+    ///   memory exists.
+    /// - [`NodeError::Removed`], if a node of the frontier was removed.
     ///
     /// A value of another size does not compile. [`cast`](cuda_handles::Slice::cast) the memory to
     /// smaller elements:
@@ -242,15 +244,15 @@ impl Frontier<'_> {
     /// of `fill` alive as long as it exists, and so does each executable made meanwhile.
     ///
     /// # Errors
-    /// - [`NodeError::NoElements`](crate::NodeError::NoElements), if there is nothing to fill.
-    /// - [`NodeError::UnknownMemory`](crate::NodeError::UnknownMemory), if the driver knows no memory at the address, or the memory is
-    ///   pageable.
-    /// - [`NodeError::PastEnd`](crate::NodeError::PastEnd), if the memory ends before the fill does.
+    /// - [`NodeError::NoElements`], if there is nothing to fill.
+    /// - [`NodeError::UnknownMemory`], if the driver knows no memory at the address, or the memory
+    ///   is pageable.
+    /// - [`NodeError::PastEnd`], if the memory ends before the fill does.
     /// - [`Error::Handles`], if the element size is not 1, 2 or 4
     ///   ([`FillSize`](cuda_handles::Error::FillSize)), an address is not aligned to it
     ///   ([`Unaligned`](cuda_handles::Error::Unaligned)), the pitch is less than the width
     ///   ([`Pitch`](cuda_handles::Error::Pitch)), or the driver reports an error.
-    /// - [`NodeError::Removed`](crate::NodeError::Removed), if a node of the frontier was removed.
+    /// - [`NodeError::Removed`], if a node of the frontier was removed.
     #[doc(alias = "cuGraphAddMemsetNode")]
     #[doc(alias = "cuGraphAddNode")]
     #[doc(alias = "cudaGraphAddMemsetNode")]

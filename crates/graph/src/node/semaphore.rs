@@ -43,7 +43,7 @@ impl SemaphoreSignalNode {
     /// value.
     ///
     /// # Errors
-    /// [`NodeError::Removed`](crate::NodeError::Removed), if the node was removed.
+    /// [`NodeError::Removed`], if the node was removed.
     #[doc(alias = "cuGraphExternalSemaphoresSignalNodeGetParams")]
     #[doc(alias = "cudaGraphExternalSemaphoresSignalNodeGetParams")]
     pub fn semaphores(&self) -> Result<Arc<[(ExternalSemaphore, u64)]>> {
@@ -59,7 +59,7 @@ impl SemaphoreSignalNode {
     /// Calls `cuGraphNodeSetParams` (CUDA 12.2).
     ///
     /// # Errors
-    /// [`NodeError::Removed`](crate::NodeError::Removed), if the node was removed, and the errors of [`Frontier::signal`]. The
+    /// [`NodeError::Removed`], if the node was removed, and the errors of [`Frontier::signal`]. The
     /// node is then unchanged.
     #[doc(alias = "cuGraphExternalSemaphoresSignalNodeSetParams")]
     #[doc(alias = "cuGraphNodeSetParams")]
@@ -78,7 +78,7 @@ impl SemaphoreWaitNode {
     /// value.
     ///
     /// # Errors
-    /// [`NodeError::Removed`](crate::NodeError::Removed), if the node was removed.
+    /// [`NodeError::Removed`], if the node was removed.
     #[doc(alias = "cuGraphExternalSemaphoresWaitNodeGetParams")]
     #[doc(alias = "cudaGraphExternalSemaphoresWaitNodeGetParams")]
     pub fn semaphores(&self) -> Result<Arc<[(ExternalSemaphore, u64)]>> {
@@ -93,7 +93,7 @@ impl SemaphoreWaitNode {
     /// Calls `cuGraphNodeSetParams` (CUDA 12.2).
     ///
     /// # Errors
-    /// [`NodeError::Removed`](crate::NodeError::Removed), if the node was removed, and the errors of
+    /// [`NodeError::Removed`], if the node was removed, and the errors of
     /// [`Frontier::wait_semaphores`]. The node is then unchanged.
     #[doc(alias = "cuGraphExternalSemaphoresWaitNodeSetParams")]
     #[doc(alias = "cuGraphNodeSetParams")]
@@ -114,9 +114,10 @@ impl Frontier<'_> {
     /// Calls `cuGraphAddNode` (CUDA 12.2).
     ///
     /// # Errors
-    /// - [`NodeError::NoElements`](crate::NodeError::NoElements), if there are no semaphores.
-    /// - [`ConditionError::NotInBody`](crate::ConditionError::NotInBody), if the frontier lies in the body of a conditional node.
-    /// - [`NodeError::Removed`](crate::NodeError::Removed), if a node of the frontier was removed.
+    /// - [`NodeError::NoElements`], if there are no semaphores.
+    /// - [`ConditionError::NotInBody`](crate::ConditionError::NotInBody), if the frontier lies in
+    ///   the body of a conditional node.
+    /// - [`NodeError::Removed`], if a node of the frontier was removed.
     /// - [`Error::Handles`], if a semaphore belongs to another context, or the driver reports an
     ///   error.
     #[doc(alias = "cuGraphAddExternalSemaphoresSignalNode")]
@@ -141,9 +142,10 @@ impl Frontier<'_> {
     /// Calls `cuGraphAddNode` (CUDA 12.2).
     ///
     /// # Errors
-    /// - [`NodeError::NoElements`](crate::NodeError::NoElements), if there are no semaphores.
-    /// - [`ConditionError::NotInBody`](crate::ConditionError::NotInBody), if the frontier lies in the body of a conditional node.
-    /// - [`NodeError::Removed`](crate::NodeError::Removed), if a node of the frontier was removed.
+    /// - [`NodeError::NoElements`], if there are no semaphores.
+    /// - [`ConditionError::NotInBody`](crate::ConditionError::NotInBody), if the frontier lies in
+    ///   the body of a conditional node.
+    /// - [`NodeError::Removed`], if a node of the frontier was removed.
     /// - [`Error::Handles`], if a semaphore belongs to another context, or the driver reports an
     ///   error.
     #[doc(alias = "cuGraphAddExternalSemaphoresWaitNode")]

@@ -55,8 +55,8 @@ impl Hierarchy {
     ///
     /// # Errors
     /// The context is lost, the process is a forked child, the hierarchy was
-    /// [moved](crate::NodeError::GraphMoved) or is [broken](Error::Broken), or the graph has gone with the
-    /// node that it was embedded in ([`NodeError::GraphRemoved`](crate::NodeError::GraphRemoved)).
+    /// [moved](crate::NodeError::GraphMoved) or is [broken](Error::Broken), or the graph has gone
+    /// with the node that it was embedded in ([`NodeError::GraphRemoved`]).
     pub(crate) fn enter(self: &Arc<Self>, subgraph: SubgraphId) -> Result<GraphGuard<'_>> {
         self.enter_here(subgraph)
     }
@@ -86,7 +86,7 @@ impl Hierarchy {
     ///
     /// # Errors
     /// The process is a forked child, where the thread that holds the lock may not exist; or the
-    /// root graph was moved ([`NodeError::GraphMoved`](crate::NodeError::GraphMoved)).
+    /// root graph was moved ([`NodeError::GraphMoved`]).
     pub(crate) fn look(self: &Arc<Self>, subgraph: SubgraphId) -> Result<GraphGuard<'_>> {
         match self.context().ensure_usable() {
             Err(error @ HandleError::Forked) => Err(error.into()),

@@ -82,7 +82,7 @@ pub(crate) enum ConditionSource {
 /// The condition handles among a kernel's arguments.
 pub(crate) type KernelHandles = SmallVec<[ConditionalHandle; 1]>;
 
-/// Semaphores, each with the value that is signaled or waited for.
+/// Semaphores, each with the value that is signalled or waited for.
 pub(crate) type Semaphores = Arc<[(ExternalSemaphore, u64)]>;
 
 /// The kinds of conditional nodes.

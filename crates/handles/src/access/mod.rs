@@ -1,10 +1,10 @@
 //! Stream access: many threads enqueue on a stream, or one lets it enter or leave a capture.
 //!
 //! A thread that enqueues has to know whether the driver will capture the call; if so, the capture
-//! has to keep what the call uses. The answer must not change between the question and the driver's answer. So
-//! enqueuing *reads* the stream's access, and a change of its capture *writes* it. Every launch
-//! reads; captures are rare. The protocol therefore spends everything on readers: a read costs two
-//! stores and one load, and no locked instruction.
+//! has to keep what the call uses. The answer must not change between the question and the driver's
+//! answer. So enqueuing *reads* the stream's access, and a change of its capture *writes* it. Every
+//! launch reads; captures are rare. The protocol therefore spends everything on readers: a read
+//! costs two stores and one load, and no locked instruction.
 //!
 //! # Fields
 //!

@@ -12,8 +12,8 @@ use crate::stream::Stream;
 
 impl Stream {
     /// The right to enqueue on this stream by a driver call of one's own, to be held over the call:
-    /// no capture of this library begins or ends here meanwhile. Hold one at a time on a thread, and
-    /// while it is held, make no other call of this library than [`Enqueue::is_captured`] and
+    /// no capture of this library begins or ends here meanwhile. Hold one at a time on a thread,
+    /// and while it is held, make no other call of this library than [`Enqueue::is_captured`] and
     /// [`Enqueue::keep`], since other threads may wait for exclusive access. They wait as long as
     /// calls are [patient](crate::patience) and then fail with [`Error::Busy`](crate::Error::Busy);
     /// if the guard is forgotten, all of them do.

@@ -36,7 +36,6 @@ ranks! {
     SetKernelsOfContext: "graph", "The kernels of such a library that were looked up.";
     RawHandleMap: "graph", "Raw graph handles to hierarchies. Only hierarchy roots are locked under it.";
     HierarchyRoot: "graph", "Which hierarchy a graph belongs to; taken under the raw handle map.";
-    LentLog: "graph", "What a lent graph has retained.";
     RemovedNames: "graph", "Names of removed nodes, for errors.";
     DeviceLimits: "graph", "Limits of devices, read once.";
     KeptForGood: "graph", "Owners that are kept to the end of the process.";
@@ -53,6 +52,7 @@ ranks! {
     StreamAccess: "handles", "Waiting for read access of a stream.";
     Clones: "handles", "Calls that make or destroy clones of graphs, over the driver call; an adopted graph retains user objects meanwhile.";
     UserObject: "handles", "The graphs that hold a user object; taken on a capturing stream, too.";
+    LentLog: "graph", "The owners that a lent graph retains; written while a node is added to it under `Clones`.";
     GraphCalls: "handles", "This crate's own calls on a graph, over the driver call.";
     PrimaryContexts: "handles", "The table of primary contexts. From here on: held for moments, over no driver call.";
     AllStreams: "handles", "The list of all streams.";

@@ -198,8 +198,8 @@ fn an_insertion_that_cannot_be_taken_back_breaks_the_graph() {
     let context = setup();
     no_leaks(|| {
         let code = CUresult::CUDA_ERROR_OUT_OF_MEMORY;
-        // Neither the edge to the second node nor the one in its place is added; or neither the node
-        // nor the edge in its place.
+        // Neither the edge to the second node nor the one in its place is added; or neither the
+        // node nor the edge in its place.
         for (call, nodes_then) in [(Call::cuGraphAddDependencies, 3), (Call::cuGraphAddNode, 2)] {
             let graph = Drawn::new(&context);
             let nodes = empties(&graph, 2);

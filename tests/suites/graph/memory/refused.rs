@@ -334,8 +334,8 @@ fn the_oldest_driver_has_memory_of_graphs() {
     });
 }
 
-/// The driver removes no node of a graph with memory nodes, so that attributes are refused before the
-/// node is there.
+/// The driver removes no node of a graph with memory nodes, so that attributes are refused before
+/// the node is there.
 #[test]
 fn a_refused_attribute_leaves_a_graph_with_memory_as_it_was() {
     traceless(|context, stream| {

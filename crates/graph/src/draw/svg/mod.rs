@@ -60,11 +60,11 @@ impl Graph {
     /// Calls `cuGraphGetNodes` and `cuGraphGetEdges` (CUDA 10.0).
     ///
     /// # Errors
-    /// [`DrawError::PictureTooLarge`](crate::DrawError::PictureTooLarge) for more than 20 000 boxes outside of frames, 40 000 edges, or 60
-    /// 000 crossings of rows by edges, in one graph of the hierarchy. The driver fails to list
-    /// nodes or edges.
+    /// [`DrawError::PictureTooLarge`] for more than 20 000 boxes outside of frames, 40 000 edges,
+    /// or 60 000 crossings of rows by edges, in one graph of the hierarchy. The driver fails to
+    /// list nodes or edges.
     #[doc(alias = "picture")]
-    #[doc(alias = "visualize")]
+    #[doc(alias = "visualise")]
     pub fn to_svg(&self) -> Result<String> {
         // The lock is released before the layout.
         let drawing = collect(&mut self.enter()?)?;

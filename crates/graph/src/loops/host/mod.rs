@@ -134,9 +134,10 @@ impl Graph {
     /// `cuGraphAddNode`, `cuGraphInstantiateWithParams` and `cuGraphDestroy` (CUDA 12.2).
     ///
     /// # Errors
-    /// As [`instantiate_with`](Self::instantiate_with). If the host decides: [`LoopError::NotOnHost`](crate::LoopError::NotOnHost)
-    /// for a node with a condition, a kernel that sets one, or a memory node;
-    /// [`ExecError::DeviceLaunch`](crate::ExecError::DeviceLaunch) for an executable that kernels launch.
+    /// As [`instantiate_with`](Self::instantiate_with). If the host decides:
+    /// [`LoopError::NotOnHost`](crate::LoopError::NotOnHost) for a node with a condition, a kernel
+    /// that sets one, or a memory node; [`ExecError::DeviceLaunch`] for an executable that kernels
+    /// launch.
     #[doc(alias = "cuGraphInstantiate")]
     #[doc(alias = "cudaGraphInstantiate")]
     pub fn instantiate_with_fallback(
@@ -213,8 +214,8 @@ impl HostLoopExec {
     /// # Errors
     /// - `stream` is of another context, or is capturing.
     /// - The call is made inside a host function.
-    /// - [`LoopError::HostLoop`](crate::LoopError::HostLoop): a step of a run failed where the host decides. The error names the
-    ///   loop and round; work enqueued before has run or is running.
+    /// - [`LoopError::HostLoop`](crate::LoopError::HostLoop): a step of a run failed where the host
+    ///   decides. The error names the loop and round; work enqueued before has run or is running.
     /// - The driver fails.
     #[doc(alias = "cuGraphLaunch")]
     #[doc(alias = "cudaGraphLaunch")]

@@ -325,7 +325,7 @@ impl KernelNode {
     /// Calls `cuGraphKernelNodeGetAttribute` (CUDA 11.0).
     ///
     /// # Errors
-    /// - [`NodeError::Removed`](crate::NodeError::Removed), if the node was removed.
+    /// - [`NodeError::Removed`], if the node was removed.
     /// - [`Error::Handles`], if the driver reports an error.
     #[doc(alias = "cuGraphKernelNodeGetAttribute")]
     #[doc(alias = "cudaGraphKernelNodeGetAttribute")]
@@ -360,11 +360,11 @@ impl KernelNode {
     /// Calls `cuGraphKernelNodeSetAttribute` (CUDA 11.0).
     ///
     /// # Errors
-    /// - [`NodeError::FixedAttribute`](crate::NodeError::FixedAttribute), if the attribute is the cluster size or cooperation.
-    /// - [`NodeError::AccessPolicyWindow`](crate::NodeError::AccessPolicyWindow), if the window is not valid or the device has no such
+    /// - [`NodeError::FixedAttribute`], if the attribute is the cluster size or cooperation.
+    /// - [`NodeError::AccessPolicyWindow`], if the window is not valid or the device has no such
     ///   windows.
     /// - [`Error::Launch`], if the kernel or the device does not allow the attribute.
-    /// - [`NodeError::Removed`](crate::NodeError::Removed), if the node was removed.
+    /// - [`NodeError::Removed`], if the node was removed.
     /// - [`Error::Handles`], if the driver reports an error.
     ///
     /// The node is then unchanged.
@@ -402,7 +402,7 @@ impl KernelNode {
     ///
     /// # Errors
     /// - [`Error::Launch`], if the kernel does not allow an attribute, with the sizes of this node.
-    /// - [`NodeError::Removed`](crate::NodeError::Removed), if one of the nodes was removed.
+    /// - [`NodeError::Removed`], if one of the nodes was removed.
     /// - [`Error::Handles`], if the driver reports an error.
     ///
     /// The node is then unchanged.

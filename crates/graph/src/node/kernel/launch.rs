@@ -285,9 +285,10 @@ impl Frontier<'_> {
     ///   the arguments.
     /// - [`Error::Handles`](crate::Error::Handles), if the kernel belongs to another context, or
     ///   the driver reports an error.
-    /// - [`MemoryError::ForeignMemory`](crate::MemoryError::ForeignMemory), if memory belongs to an allocation
-    ///   node of another graph, and [`ConditionError::ForeignCondition`](crate::ConditionError::ForeignCondition), if
-    ///   a condition belongs to another graph.
+    /// - [`MemoryError::ForeignMemory`](crate::MemoryError::ForeignMemory), if memory belongs to an
+    ///   allocation node of another graph, and
+    ///   [`ConditionError::ForeignCondition`](crate::ConditionError::ForeignCondition), if a
+    ///   condition belongs to another graph.
     /// - [`NodeError::Removed`](crate::NodeError::Removed), if a node of the frontier was removed.
     #[doc(alias = "cuGraphAddKernelNode")]
     #[doc(alias = "cuGraphAddNode")]
@@ -381,8 +382,8 @@ impl Frontier<'_> {
 }
 
 impl Frontier<'_> {
-    /// Adds the node to a scratch graph first: the driver may refuse an attribute after it added the
-    /// node, and does not remove nodes from a graph with memory nodes. Takes no lock.
+    /// Adds the node to a scratch graph first: the driver may refuse an attribute after it added
+    /// the node, and does not remove nodes from a graph with memory nodes. Takes no lock.
     fn rehearse(&self, attributes: &AttributeList, params: &mut CUgraphNodeParams) -> Result<()> {
         let context = self.graph().context();
         let scratch = GraphHandle::create(context)?;

@@ -38,7 +38,7 @@ impl AllocNode {
     ///
     /// # Errors
     /// - [`Error::Handles`], if its size is not a multiple of the size of `T`.
-    /// - [`NodeError::Removed`](crate::NodeError::Removed), if the node was removed.
+    /// - [`NodeError::Removed`], if the node was removed.
     pub fn memory<T: Element>(&self) -> Result<GraphBuffer<T>> {
         match self.node_params()? {
             NodeParams::Alloc { memory, .. } => Ok(GraphBuffer::of(&memory)?),
@@ -50,7 +50,7 @@ impl AllocNode {
     /// The address of the memory, which is the same at every launch.
     ///
     /// # Errors
-    /// [`NodeError::Removed`](crate::NodeError::Removed), if the node was removed.
+    /// [`NodeError::Removed`], if the node was removed.
     #[doc(alias = "cuGraphMemAllocNodeGetParams")]
     #[doc(alias = "cudaGraphMemAllocNodeGetParams")]
     pub fn address(&self) -> Result<CUdeviceptr> {
@@ -60,7 +60,7 @@ impl AllocNode {
     /// The size of the memory in bytes.
     ///
     /// # Errors
-    /// [`NodeError::Removed`](crate::NodeError::Removed), if the node was removed.
+    /// [`NodeError::Removed`], if the node was removed.
     #[doc(alias = "cuGraphMemAllocNodeGetParams")]
     #[doc(alias = "cudaGraphMemAllocNodeGetParams")]
     pub fn bytes(&self) -> Result<usize> {
@@ -70,7 +70,7 @@ impl AllocNode {
     /// The location of the memory and the devices that can access it.
     ///
     /// # Errors
-    /// [`NodeError::Removed`](crate::NodeError::Removed), if the node was removed.
+    /// [`NodeError::Removed`], if the node was removed.
     #[doc(alias = "cuGraphMemAllocNodeGetParams")]
     #[doc(alias = "cudaGraphMemAllocNodeGetParams")]
     pub fn options(&self) -> Result<AllocOptions> {
@@ -117,13 +117,13 @@ impl Frontier<'_> {
     /// (CUDA 3.2).
     ///
     /// # Errors
-    /// - [`NodeError::NoElements`](crate::NodeError::NoElements), if `len` is 0.
-    /// - [`MemoryError::LargerThanDevice`](crate::MemoryError::LargerThanDevice), if the device has less memory. A
+    /// - [`NodeError::NoElements`], if `len` is 0.
+    /// - [`MemoryError::LargerThanDevice`], if the device has less memory. A
     ///   [launch](crate::GraphExec::launch) reports whether the memory is free, and whether the
     ///   memory of all nodes fits together.
-    /// - [`MemoryError::MemoryEmbedded`](crate::MemoryError::MemoryEmbedded), if the graph is embedded in a node, and [`ConditionError::NotInBody`](crate::ConditionError::NotInBody),
-    ///   if it lies in a body.
-    /// - [`NodeError::Removed`](crate::NodeError::Removed), if a node of the frontier was removed.
+    /// - [`MemoryError::MemoryEmbedded`], if the graph is embedded in a node, and
+    ///   [`ConditionError::NotInBody`], if it lies in a body.
+    /// - [`NodeError::Removed`], if a node of the frontier was removed.
     /// - [`Error::Handles`], if `len` elements exceed the address space, or the driver reports an
     ///   error.
     #[doc(alias = "cuGraphAddMemAllocNode")]
@@ -143,7 +143,7 @@ impl Frontier<'_> {
     ///
     /// # Errors
     /// - The errors of [`alloc`](Self::alloc).
-    /// - [`MemoryError::NoMemoryThere`](crate::MemoryError::NoMemoryThere), if the driver does not allocate memory of graphs at the
+    /// - [`MemoryError::NoMemoryThere`], if the driver does not allocate memory of graphs at the
     ///   location.
     /// - [`Error::TooOld`], if the driver is too old for managed memory in graphs.
     #[doc(alias = "cuGraphAddMemAllocNode")]

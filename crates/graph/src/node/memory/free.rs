@@ -100,13 +100,14 @@ impl Frontier<'_> {
     /// Calls `cuGraphAddNode` (CUDA 12.2).
     ///
     /// # Errors
-    /// - [`MemoryError::ForeignMemory`](crate::MemoryError::ForeignMemory), if the memory belongs to another graph.
-    /// - [`MemoryError::FreedTwice`](crate::MemoryError::FreedTwice), if a free node for the memory exists.
-    /// - [`MemoryError::FreedTooLate`](crate::MemoryError::FreedTooLate), if an executable was made of the graph with the allocation node.
-    /// - [`MemoryError::FreeRefused`](crate::MemoryError::FreeRefused), if the driver refuses the node, as it does if other code made such
-    ///   an executable.
-    /// - [`MemoryError::MemoryEmbedded`](crate::MemoryError::MemoryEmbedded), if the graph is embedded in a node, and [`ConditionError::NotInBody`](crate::ConditionError::NotInBody),
-    ///   if it lies in a body.
+    /// - [`MemoryError::ForeignMemory`], if the memory belongs to another graph.
+    /// - [`MemoryError::FreedTwice`], if a free node for the memory exists.
+    /// - [`MemoryError::FreedTooLate`], if an executable was made of the graph with the allocation
+    ///   node.
+    /// - [`MemoryError::FreeRefused`], if the driver refuses the node, as it does if other code
+    ///   made such an executable.
+    /// - [`MemoryError::MemoryEmbedded`], if the graph is embedded in a node, and
+    ///   [`ConditionError::NotInBody`](crate::ConditionError::NotInBody), if it lies in a body.
     /// - [`NodeError::Removed`](crate::NodeError::Removed), if a node of the frontier was removed.
     /// - [`Error::Handles`], if the driver reports another error.
     #[doc(alias = "cuGraphAddMemFreeNode")]
