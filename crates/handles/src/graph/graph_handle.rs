@@ -251,8 +251,6 @@ pub enum ExecEnd {
 }
 
 #[doc(hidden)]
-#[allow(non_upper_case_globals)]
-
 /// The owner of an executable graph of the driver. Destroying one that is queued or running is
 /// allowed: it still runs.
 #[derive(Clone)]
