@@ -127,6 +127,49 @@ impl fmt::Display for Count {
     }
 }
 
+pub(crate) struct Path<'a>(pub(crate) &'a [String]);
+
+impl fmt::Display for Path<'_> {
+    /// Long cycles are shown by their ends.
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const SHOWN: usize = 12;
+        let left_out = self.0.len().saturating_sub(SHOWN);
+        let ends = SHOWN / 2;
+        for (index, node) in self.0.iter().enumerate() {
+            match index {
+                _ if left_out == 0 || index < ends || index >= ends + left_out => {
+                    write!(formatter, "`{}` -> ", Named(node))?;
+                }
+                _ if index == ends => write!(formatter, "{left_out} more -> ")?,
+                _ => {}
+            }
+        }
+        self.0.first().map_or(Ok(()), |first| write!(formatter, "`{}`", Named(first)))
+    }
+}
+
+pub(crate) struct Default(pub(crate) Option<u32>);
+
+impl fmt::Display for Default {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Some(value) => write!(formatter, "default {value}"),
+            None => formatter.write_str("without default"),
+        }
+    }
+}
+
+pub(crate) struct Setters<'a>(pub(crate) &'a [String]);
+
+impl fmt::Display for Setters<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            [] => Ok(()),
+            setters => write!(formatter, ", though set by {}", Names(setters)),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,9 +1,9 @@
 //! Errors about conditions and bodies.
 
 use crate::error::Error;
-use crate::error::{Default, Setters};
 use crate::node_name::NodeName;
 use crate::wording::A;
+use crate::wording::{Default, Setters};
 
 /// A condition or a body cannot be used as asked.
 #[derive(Clone, PartialEq, thiserror::Error)]

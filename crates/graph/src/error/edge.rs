@@ -1,9 +1,9 @@
 //! Errors about edges.
 
 use crate::edge_kind::EdgeKind;
-use crate::error::Path;
 use crate::node_name::NodeName;
 use crate::wording::A;
+use crate::wording::Path;
 
 /// Edges cannot be added, removed or changed as asked.
 #[derive(Clone, PartialEq, thiserror::Error)]

@@ -2,8 +2,7 @@
 
 use crate::alloc_options::AllocPlace;
 use crate::error::Error;
-use crate::error::Orders;
-use crate::error::memory_order::MemoryOrder;
+use crate::error::memory_order::{MemoryOrder, Orders};
 use crate::node_name::NodeName;
 use crate::wording::{A, Count, More};
 

@@ -56,3 +56,16 @@ impl fmt::Display for MemoryOrder {
         }
     }
 }
+
+pub(crate) struct Orders<'a>(pub(crate) &'a [MemoryOrder]);
+
+impl fmt::Display for Orders<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut separator = "";
+        for order in self.0 {
+            write!(formatter, "{separator}{order}")?;
+            separator = "; ";
+        }
+        Ok(())
+    }
+}

@@ -70,7 +70,7 @@ pub(super) fn take_kept(word: u64) -> Vec<Owner> {
 }
 
 /// Collects the owners of what a captured call uses; see
-/// [`Enqueue::keep_with`](super::Enqueue::keep_with).
+/// `Enqueue::keep_with`.
 #[derive(Debug)]
 pub struct Keeper<'k> {
     pub(super) owners: &'k mut Vec<Owner>,

@@ -36,7 +36,7 @@
 //! The driver waits for all work of the device when it destroys an executable with conditional
 //! nodes, unloads a library, or frees pinned memory, and the launches of every thread wait
 //! meanwhile. So none of this happens in a drop if it can be helped. A deferred executable
-//! ([`ExecEnd::Deferred`](crate::ExecEnd::Deferred)) is destroyed by the first of these:
+//! (`ExecEnd::Deferred`) is destroyed by the first of these:
 //!
 //! | when | if streams of the context have work |
 //! | --- | --- |
@@ -47,7 +47,7 @@
 //! [`StillRunning`]: crate::Error::StillRunning
 //!
 //! If other code knows the graph (it was lent or adopted), that code may instantiate it next. Its
-//! executables are destroyed [when idle](crate::ExecEnd::WhenIdle): in the drop if no stream of
+//! executables are destroyed when idle (`ExecEnd::WhenIdle`): in the drop if no stream of
 //! this library has work in the context, else by the reaper once none has, or by [`drain`]. The
 //! drop makes the call on a thread of its own and waits 100 ms at most for it, since work that this
 //! library does not know may hold it up.
