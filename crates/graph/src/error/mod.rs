@@ -36,7 +36,6 @@ pub use node::NodeError;
 
 use core::fmt;
 
-use crate::error::memory_order::MemoryOrder;
 use crate::wording::Named;
 
 /// The result of this crate's functions.

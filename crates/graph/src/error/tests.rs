@@ -6,6 +6,7 @@ use super::*;
 use crate::alloc_options::AllocPlace;
 use crate::edge_kind::EdgeKind;
 use crate::error::instantiate::InstantiateError;
+use crate::error::memory_order::MemoryOrder;
 use crate::node_kind::NodeKind;
 use crate::node_name::NodeName;
 
