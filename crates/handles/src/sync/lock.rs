@@ -18,7 +18,7 @@ pub struct Lock<T> {
 #[must_use]
 pub struct LockGuard<'l, T> {
     value: MutexGuard<'l, T>,
-    _held: Held,
+    _held: Option<Held>,
 }
 
 impl<T> Lock<T> {
@@ -49,7 +49,7 @@ impl<T> Lock<T> {
     pub fn lock(&self) -> LockGuard<'_, T> {
         self.rank().check();
         let value = self.mutex.lock().unwrap_or_else(PoisonError::into_inner);
-        LockGuard { value, _held: hold(self.rank()) }
+        LockGuard { value, _held: Some(hold(self.rank())) }
     }
 
     /// The value, unless another thread has it. Its order is not checked: nothing waits.
@@ -60,7 +60,17 @@ impl<T> Lock<T> {
             Err(TryLockError::Poisoned(value)) => value.into_inner(),
             Err(TryLockError::WouldBlock) => return None,
         };
-        Some(LockGuard { value, _held: hold(self.rank()) })
+        Some(LockGuard { value, _held: Some(hold(self.rank())) })
+    }
+
+    /// [`try_lock`](Self::try_lock) for a guard that stays out of the lock order.
+    pub fn try_lock_unranked(&self) -> Option<LockGuard<'_, T>> {
+        let value = match self.mutex.try_lock() {
+            Ok(value) => value,
+            Err(TryLockError::Poisoned(value)) => value.into_inner(),
+            Err(TryLockError::WouldBlock) => return None,
+        };
+        Some(LockGuard { value, _held: None })
     }
 
     /// The first try of a wait: [`try_lock`](Self::try_lock), with its order checked.
