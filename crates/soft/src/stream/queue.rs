@@ -64,7 +64,7 @@ impl std::fmt::Debug for Stream {
         formatter
             .debug_struct("Stream")
             .field("id", &self.id)
-            .field("manner", &self.kind)
+            .field("kind", &self.kind)
             .finish_non_exhaustive()
     }
 }
