@@ -1,4 +1,4 @@
-//! The queue of the reaper, and the first attempt, which mostly makes waiting unnecessary.
+//! Tries to destroy in the drop; queues for the reaper what the driver refuses.
 
 use core::any::Any;
 use std::sync::atomic::AtomicPtr;
@@ -53,7 +53,7 @@ static LAST_FAILED_DESTROY: Lock<Option<Instant>> = Lock::new(Rank::LastFailedDe
 static STARTER: OnceLock<fn() -> Option<Thread>> = OnceLock::new();
 static THREAD: OnceLock<Option<Thread>> = OnceLock::new();
 
-/// Says how the reaper's thread is started, when it comes to that.
+/// Sets the function that starts the reaper's thread when it is first needed.
 pub(crate) fn set_starter(starter: fn() -> Option<Thread>) {
     let _ = STARTER.set(starter);
 }
