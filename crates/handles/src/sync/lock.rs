@@ -1,5 +1,4 @@
-//! Locks with a rank. A thread that panics with a lock leaves the value as it is: a poisoned lock
-//! is taken like any other, here and nowhere else.
+//! Locks with a rank. Poisoning is ignored: a panic while the lock is held does not block others.
 
 use core::fmt;
 use core::ops::{Deref, DerefMut};
@@ -52,7 +51,7 @@ impl<T> Lock<T> {
         LockGuard { value, _held: Some(hold(self.rank())) }
     }
 
-    /// The value, unless another thread has it. Its order is not checked: nothing waits.
+    /// The value, unless another thread has it. The rank is not checked: nothing waits.
     #[inline]
     pub fn try_lock(&self) -> Option<LockGuard<'_, T>> {
         let value = match self.mutex.try_lock() {
@@ -73,7 +72,7 @@ impl<T> Lock<T> {
         Some(LockGuard { value, _held: None })
     }
 
-    /// The first try of a wait: [`try_lock`](Self::try_lock), with its order checked.
+    /// The first attempt of a wait: as [`try_lock`](Self::try_lock), but checks the rank.
     #[inline]
     pub fn try_in_order(&self) -> Option<LockGuard<'_, T>> {
         self.rank().check();
