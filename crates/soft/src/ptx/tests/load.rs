@@ -163,7 +163,7 @@ fn expressions_and_declarations_are_judged() {
         ("ld.global.u32 %r1, [%rd1+1.5];", "expected an integer"),
         ("add.f32 %r1, %r2+1, %r3;", "where the instruction takes integers"),
         (".reg .v2 .u32 v; mov.u32 v.z, 1;", "`v` has 2 elements, `.z` is none"),
-        (".reg .v2 .u32 v; add.u32 v, v, v;", "expected one of its elements"),
+        (".reg .v2 .u32 v; add.u32 v, v, v;", "expected a register or a number"),
         (".reg .v2 .u32 v; ld.global.u32 %r1, [v];", "`v` is not a variable"),
         (".reg .v4 .b64 v;", "at most 128 bits"),
         (".reg .v2 .pred v;", "no predicates"),
