@@ -22,6 +22,7 @@
 
 pub use crate::capture::Keeper;
 pub use crate::context::{lock_second_unless_inside, lock_unless_inside};
+pub use crate::destroy::clones::alone_in_order;
 pub use crate::graph::ExecEnd;
 pub use crate::host_function::{self, Callable};
 pub use crate::memory::{assert_value, graph_memory};

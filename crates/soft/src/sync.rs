@@ -15,8 +15,8 @@
 //!    work is awaited and `act` runs, which takes any lock below.
 //! 4. `CAPTURES` (`graph/capture/state.rs`).
 //! 5. `STORE` (`graph/model/store.rs`): never held while a destructor of the user runs.
-//! 6. `OPEN_CAPTURES`, `OBJECTS`, `RESERVED`, `NodeMemory::frees`, `ConditionValues`, `EVENTS`,
-//!    `Event::last`.
+//! 6. `OPEN_CAPTURES`, `OBJECTS`, `RESERVED_NODES`, `NodeMemory::frees`, `ConditionValues`,
+//!    `EVENTS`, `Event::last`.
 //! 7. `LIVES` (`graph/exec/lifetimes.rs`).
 //! 8. `LIBRARIES`, then `KERNELS`; `Library::modules`, then `MODULES`, `Module::functions`,
 //!    `FUNCTIONS`.

@@ -12,12 +12,12 @@
 //! An undo is tried once. If the driver refuses that as well, the hierarchy is marked
 //! [broken](crate::Error::Broken): it keeps alive what the node uses and refuses every later call.
 
-use cuda_handles::clones;
+use cuda_handles::internal::alone_in_order;
 use cuda_sys::{CUgraphChildGraphNodeOwnership, CUgraphNode, CUgraphNodeParams, CUgraphNodeType, Call};
 
 use crate::build::frontier::Frontier;
-use crate::edge::change::Link;
-use crate::edge::change::ensure_kinds;
+use crate::edge::change::{Link, ensure_kinds};
+use crate::edge::order::Labels;
 use crate::edge_kind::EdgeKind;
 use crate::error::{Broken, EdgeError, Error, Result};
 use crate::node_kind::NodeKind;
@@ -90,7 +90,7 @@ pub(crate) struct Before {
 /// The position prepared for a node that comes before others.
 #[derive(Debug, Default)]
 struct Position {
-    label: Option<u64>,
+    label: u64,
     /// The edge that was removed for the node.
     cut: Option<Link>,
 }
@@ -108,7 +108,7 @@ fn ensure_undoable(params: &CUgraphNodeParams) -> Result<()> {
 
 impl Frontier<'_> {
     /// Adds a node; see the [module](self). On failure the graph is as it was, or broken.
-    // Inlined since for most nodes all but one driver call and the commit is nothing.
+    // Inlined since for most nodes there is nothing to prepare and nothing to finish.
     #[inline(always)]
     pub(crate) fn insert<N: NewNode>(
         &self,
@@ -116,40 +116,74 @@ impl Frontier<'_> {
         mut new: N,
         params: &mut CUgraphNodeParams,
     ) -> Result<NodeId> {
-        let position = match self.prepare(guard, new.kind(), params) {
-            Ok(position) => position,
+        if let Some(before) = self.comes_before() {
+            return self.insert_before(before, guard, new, params);
+        }
+        guard.reserve(self.graph().subgraph());
+        let added = guard.retain_if_adopted().and_then(|()| self.call_add(guard, new.kind(), params));
+        let raw = match added {
+            Ok(raw) => raw,
             Err(error) => return Err(guard.abandon(new.into_owners(), error)),
         };
-        let raw = match self.call_add(guard, new.kind(), params) {
-            Ok(raw) => raw,
-            Err(error) => return Err(guard.undo_prepare(&position, new.into_owners(), error)),
-        };
-        let finished = new.finish(guard, raw, params).and_then(|found| {
-            self.comes_before().map_or(Ok(()), |before| guard.link_before(raw, before))?;
-            Ok(found)
-        });
-        match finished {
-            Ok(found) => Ok(new.commit(guard, AddedNode { raw, label: position.label }, found)),
-            Err(cause) => Err(guard.undo(raw, &position, new.into_owners(), cause)),
+        match new.finish(guard, raw, params) {
+            Ok(found) => Ok(new.commit(guard, raw.into(), found)),
+            Err(cause) => Err(guard.undo(raw, None, new.into_owners(), cause)),
         }
     }
 
-    #[inline]
+    /// [`insert`](Self::insert) for a node that comes before others.
+    #[cold]
+    #[inline(never)]
+    fn insert_before<N: NewNode>(
+        &self,
+        before: &Before,
+        guard: &mut GraphGuard<'_>,
+        mut new: N,
+        params: &mut CUgraphNodeParams,
+    ) -> Result<NodeId> {
+        let position = match self.prepare(before, guard, new.kind(), params) {
+            Ok(position) => position,
+            Err(error) => return Err(guard.abandon(new.into_owners(), error)),
+        };
+        let cut = position.cut;
+        let raw = match self.call_add(guard, new.kind(), params) {
+            Ok(raw) => raw,
+            Err(error) => return Err(guard.undo_prepare(cut, new.into_owners(), error)),
+        };
+        let finished = new.finish(guard, raw, params);
+        let finished = finished.and_then(|found| guard.link_before(raw, before).map(|()| found));
+        match finished {
+            Ok(found) => Ok(new.commit(guard, AddedNode { raw, label: Some(position.label) }, found)),
+            Err(cause) => Err(guard.undo(raw, cut, new.into_owners(), cause)),
+        }
+    }
+
+    /// Refuses a position that a node cannot have, before other nodes are added for its sake. Only
+    /// for graphs with memory nodes, from which the driver would not remove those again.
+    pub(crate) fn ensure_position(&self, guard: &mut GraphGuard<'_>, kind: NodeKind) -> Result<()> {
+        if !guard.has_memory_nodes() {
+            return Ok(());
+        }
+        for id in self.comes_after() {
+            guard.record(id).ok_or_else(|| guard.removed(id))?;
+        }
+        match self.comes_before() {
+            Some(before) => guard.plan_before(self.comes_after(), before, kind).map(drop),
+            None => Ok(()),
+        }
+    }
+
     fn prepare(
         &self,
+        before: &Before,
         guard: &mut GraphGuard<'_>,
         kind: NodeKind,
         params: &CUgraphNodeParams,
     ) -> Result<Position> {
         guard.reserve(self.graph().subgraph());
         guard.retain_if_adopted()?;
-        match self.comes_before() {
-            None => Ok(Position::default()),
-            Some(before) => {
-                ensure_undoable(params)?;
-                guard.prepare_before(self.comes_after(), before, kind)
-            }
-        }
+        ensure_undoable(params)?;
+        guard.prepare_before(self.comes_after(), before, kind)
     }
 }
 
@@ -163,6 +197,21 @@ impl GraphGuard<'_> {
         before: &Before,
         kind: NodeKind,
     ) -> Result<Position> {
+        let (labels, position) = self.plan_before(after, before, kind)?;
+        self.unlink(position.cut.as_slice())?;
+        // The labels also fit if the node is not added and the edge is put back.
+        self.relabel(labels);
+        Ok(position)
+    }
+
+    /// The position of a node that comes before others, with the labels that it needs. Changes
+    /// nothing.
+    fn plan_before(
+        &mut self,
+        after: impl Iterator<Item = NodeId>,
+        before: &Before,
+        kind: NodeKind,
+    ) -> Result<(Labels, Position)> {
         for &(id, edge) in &before.nodes {
             let record = self.record(id).ok_or_else(|| self.removed(id))?;
             if edge == EdgeKind::Full {
@@ -177,17 +226,17 @@ impl GraphGuard<'_> {
             Some((from, to)) => self.kind_of(from, to)?.map(|kind| Link { from, to, kind }),
             None => None,
         };
+        if let Some(cut) = &cut {
+            self.ensure_may_lose(cut.from, "edges")?;
+        }
         let (labels, label) = self.plan_new(after, before.nodes.iter().map(|(id, _)| *id), cut.as_slice())?;
-        self.unlink(cut.as_slice())?;
-        // The labels also fit if the node is not added and the edge is put back.
-        self.relabel(labels);
-        Ok(Position { label: Some(label), cut })
+        Ok((labels, Position { label, cut }))
     }
 
     /// Puts the removed edge back after the driver refused to add the node.
     #[cold]
-    fn undo_prepare(&mut self, position: &Position, owners: Owners, cause: Error) -> Error {
-        match self.link(position.cut.as_slice()) {
+    fn undo_prepare(&mut self, cut: Option<Link>, owners: Owners, cause: Error) -> Error {
+        match self.link(cut.as_slice()) {
             Ok(()) => self.abandon(owners, cause),
             Err(undo) => self.broken(cause, undo, owners),
         }
@@ -206,11 +255,11 @@ impl GraphGuard<'_> {
 
     /// Destroys a node that was just added and has no record.
     #[cold]
-    fn undo(&mut self, raw: CUgraphNode, position: &Position, owners: Owners, cause: Error) -> Error {
+    fn undo(&mut self, raw: CUgraphNode, cut: Option<Link>, owners: Owners, cause: Error) -> Error {
         // The edge first: until it is back, the node carries the order.
-        let undone = self.link(position.cut.as_slice()).and_then(|()| {
+        let undone = self.link(cut.as_slice()).and_then(|()| {
             let result = {
-                let _alone = clones::alone(self.context())?;
+                let _alone = alone_in_order(self.context())?;
                 // SAFETY: the node is live, and no record leads to it.
                 unsafe { self.driver().cuGraphDestroyNode(raw) }
             };

@@ -2,7 +2,8 @@
 
 pub(crate) mod snapshot;
 
-use cuda_handles::{GraphHandle, clones};
+use cuda_handles::GraphHandle;
+use cuda_handles::internal::alone_in_order;
 use cuda_sys::{CUresult, Call};
 
 use crate::error::{EmbedError, Error, NodeError, Result};
@@ -47,7 +48,7 @@ impl Graph {
         snapshot.ensure_without_memory()?;
         let mut raw = core::ptr::null_mut();
         let result = {
-            let _alone = clones::alone(self.context())?;
+            let _alone = alone_in_order(self.context())?;
             // SAFETY: the graph is live and locked, and the out pointer is valid.
             unsafe { guard.driver().cuGraphClone(&raw mut raw, guard.raw()) }
         };

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use cuda_handles::clones;
+use cuda_handles::internal::alone_in_order;
 use cuda_sys::Call;
 
 use super::change::Link;
@@ -167,7 +167,7 @@ impl GraphGuard<'_> {
         let raw = self.raw_of(id)?;
         self.ensure_may_lose(id, "nodes")?;
         let result = {
-            let _alone = clones::alone(self.context())?;
+            let _alone = alone_in_order(self.context())?;
             // SAFETY: the record says that the node is live and in this hierarchy, whose lock is
             // held. Nobody sees the state before the record is taken out.
             unsafe { self.driver().cuGraphDestroyNode(raw) }

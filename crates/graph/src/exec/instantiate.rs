@@ -38,8 +38,7 @@ impl Graph {
     /// ```
     ///
     /// The executable gets its own share of all owners, by one user object of the driver, of which
-    /// nothing stays on the graph. A graph that was [lent](Self::lend) or
-    /// [adopted](Self::from_raw) is first read again, for nodes that other code has added.
+    /// nothing stays on the graph.
     ///
     /// # One executable at a time
     ///

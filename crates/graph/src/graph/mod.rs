@@ -114,7 +114,7 @@ impl Graph {
 
     /// Whether a change of the hierarchy failed and could not be undone.
     pub(crate) fn is_broken(&self) -> bool {
-        self.look().is_ok_and(|guard| guard.ensure_usable().is_err())
+        self.hierarchy.ensure_whole().is_err()
     }
 
     /// The error of an operation that only a root graph has. If the embedded graph is gone, the

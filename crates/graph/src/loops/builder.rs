@@ -8,13 +8,12 @@ use super::handle::{Deciders, name_deciders};
 use crate::build::frontier::Frontier;
 use crate::condition::Condition;
 use crate::edge_kind::EdgeKind;
-use crate::error::{Error, LoopError, NodeError, Result};
+use crate::error::{Broken, Error, LoopError, NodeError, Result};
 use crate::graph::Graph;
 use crate::graph::node::Node;
 use crate::state::guard::GraphGuard;
 use crate::state::ids::NodeId;
 use crate::state::loop_control::{DecisionPoint, LoopControl, LoopDecision};
-use crate::state::owners::Owners;
 use crate::state::params::{ConditionalKind, NodeParams};
 
 /// Why filling a body failed.
@@ -58,6 +57,7 @@ impl<'g> ConditionalBuilder<'g> {
         at.ensure_full()?;
         let graph = at.graph();
         let replaced_edge = at.current_cut()?;
+        at.ensure_position(&mut graph.enter()?, kind.node_kind())?;
         let control = decider.control()?;
         let condition = if decider.is_for_host() { None } else { Some(graph.condition()?) };
         let first = decider.add(&at.without_before(), condition.as_ref(), point)?;
@@ -141,9 +141,10 @@ impl<'g> ConditionalBuilder<'g> {
 
     /// Breaks the graph: a loop without the kernel that decides about the next round would not end.
     fn broken(&self, cause: Error, undo: Error) -> Error {
-        match self.graph.look() {
-            Ok(mut guard) if guard.ensure_usable().is_ok() => guard.broken(cause, undo, Owners::new()),
-            _ => cause,
+        match self.graph.context().ensure_usable() {
+            // Without the lock, which may be why the undo failed.
+            Ok(()) => self.graph.hierarchy().mark_broken(Broken { cause, undo }),
+            Err(_) => cause,
         }
     }
 

@@ -1,7 +1,8 @@
 //! Child graph nodes: run a graph that is embedded in a node.
 
 use cuda_handles::WrongContext;
-use cuda_handles::clones::{self, Alone};
+use cuda_handles::clones::Alone;
+use cuda_handles::internal::alone_in_order;
 use cuda_sys::{
     CUgraph, CUgraphChildGraphNodeOwnership, CUgraphNode, CUgraphNodeParams, CUgraphNodeType, Call, Feature,
 };
@@ -89,7 +90,7 @@ impl ChildGraphNode {
         guards.ours.reserve_many(self.graph().subgraph(), snapshot.len());
         let mut params = params(guards.other_raw()?, CLONED);
         let result = {
-            let _alone = clones::alone(self.graph().context())?;
+            let _alone = alone_in_order(self.graph().context())?;
             // SAFETY: both graphs and the node are live, as their states say, and locked. Neither
             // graph lies in the other, and the parameters are complete.
             unsafe { guards.ours.driver().cuGraphNodeSetParams(raw, &raw mut params) }
@@ -202,7 +203,7 @@ impl Frontier<'_> {
         let mut params = params(guards.other_raw()?, CLONED);
         let subgraph = self.graph().subgraph();
         guards.ours.reserve_many(subgraph, snapshot.len() + 1);
-        let alone = Some(clones::alone(self.graph().context())?);
+        let alone = Some(alone_in_order(self.graph().context())?);
         let id = self.insert(&mut guards.ours, NewClone { subgraph, snapshot, alone }, &mut params)?;
         drop(guards);
         Ok(ChildGraphNode::wrap(Node::new(self.graph().clone(), id, NodeKind::ChildGraph)))
@@ -320,7 +321,7 @@ impl Frontier<'_> {
     fn insert_moved(&self, guard: &mut GraphGuard<'_>, params: &mut CUgraphNodeParams) -> Result<NodeId> {
         let node_params = NodeParams::Child { graph: SubgraphId::ROOT };
         let new = PlainNode { subgraph: self.graph().subgraph(), node_params, owners: Owners::new() };
-        let _alone = clones::alone(self.graph().context())?;
+        let _alone = alone_in_order(self.graph().context())?;
         self.insert(guard, new, params)
     }
 }

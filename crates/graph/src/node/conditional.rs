@@ -277,6 +277,9 @@ impl Frontier<'_> {
         guard.ensure_no_placeholder_around(self.graph().subgraph(), node_kind)?;
         guard.ensure_unused(condition)?;
         guard.reserve_many(self.graph().subgraph(), 2);
+        if setter.is_some() {
+            self.ensure_position(&mut guard, node_kind)?;
+        }
         let add = |setter| add_default(self.graph(), &mut guard, condition.number(), setter);
         let default = setter.map(add).transpose()?;
         let frontier = default.map_or_else(|| self.clone(), |id| self.clone().and_id(id));

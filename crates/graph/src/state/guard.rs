@@ -7,9 +7,10 @@ use cuda_handles::Context;
 use cuda_handles::internal::LockGuard;
 use cuda_sys::{CUgraph, CUgraphNode, CUresult, Call, Driver};
 
-use crate::error::{Error, NodeError, Result};
+use crate::error::{Broken, Error, NodeError, Result};
 use crate::state::hierarchy::Hierarchy;
 use crate::state::ids::SubgraphId;
+use crate::state::owners::Owners;
 use crate::state::{DeferredDrops, GraphState};
 
 /// A graph whose hierarchy is locked: the state of the hierarchy, and the driver's graph.
@@ -49,6 +50,25 @@ impl<'g> GraphGuard<'g> {
 }
 
 impl GraphGuard<'_> {
+    /// Refuses a hierarchy that was moved, and a broken one.
+    #[inline]
+    pub(crate) fn ensure_usable(&self) -> Result<()> {
+        if self.is_moved() {
+            return Err(Error::Node(NodeError::GraphMoved));
+        }
+        self.hierarchy.ensure_whole()
+    }
+
+    /// Marks the hierarchy as broken. It keeps the owners of the failed change, since the driver may
+    /// still use them.
+    #[cold]
+    pub(crate) fn mark_broken(&mut self, broken: Broken, owners: Owners) -> Error {
+        for owner in owners {
+            self.keep(SubgraphId::ROOT, &owner);
+        }
+        self.hierarchy.mark_broken(broken)
+    }
+
     /// The driver's graph; live if the lock was taken by [`Hierarchy::enter`].
     #[inline]
     pub(crate) fn raw(&self) -> CUgraph {

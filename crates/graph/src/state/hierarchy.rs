@@ -1,12 +1,12 @@
 //! The hierarchy: a root graph and all graphs embedded in its nodes, behind one lock.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use cuda_handles::internal::{lock_second_unless_inside, lock_unless_inside};
 use cuda_handles::{Context, Error as HandleError, GraphHandle};
 
-use crate::error::{Error, NodeError, Result};
+use crate::error::{Broken, Error, NodeError, Result};
 use crate::node_name::NodeName;
 use crate::state::guard::GraphGuard;
 use crate::state::ids::{NodeId, SubgraphId};
@@ -22,6 +22,9 @@ pub(crate) struct Hierarchy {
     removed: Arc<RemovedNames>,
     /// Identifies the hierarchy; never used twice.
     number: u64,
+    /// Set once a change failed and could not be undone. Outside of the lock, since the undo may
+    /// have failed because the lock could not be taken.
+    broken: OnceLock<Box<Broken>>,
 }
 
 impl Hierarchy {
@@ -29,7 +32,7 @@ impl Hierarchy {
         static NUMBERS: AtomicU64 = AtomicU64::new(0);
         let number = NUMBERS.fetch_add(1, Ordering::Relaxed);
         let removed = Arc::clone(&state.removed);
-        Arc::new(Self { handle, state: LastingState::new(state), removed, number })
+        Arc::new(Self { handle, state: LastingState::new(state), removed, number, broken: OnceLock::new() })
     }
 
     pub(crate) fn handle(&self) -> &GraphHandle {
@@ -44,6 +47,22 @@ impl Hierarchy {
     /// Identifies the hierarchy; never used twice.
     pub(crate) fn number(&self) -> u64 {
         self.number
+    }
+
+    /// Refuses a broken hierarchy.
+    #[inline]
+    pub(crate) fn ensure_whole(&self) -> Result<()> {
+        match self.broken.get() {
+            None => Ok(()),
+            Some(broken) => Err(Error::Broken(broken.clone())),
+        }
+    }
+
+    /// Marks the hierarchy as broken. Takes no lock. If it is broken already, the first reason
+    /// stays.
+    #[cold]
+    pub(crate) fn mark_broken(&self, broken: Broken) -> Error {
+        Error::Broken(self.broken.get_or_init(|| Box::new(broken)).clone())
     }
 
     /// The name of a removed node, if it is still remembered. Does not take the hierarchy's lock.

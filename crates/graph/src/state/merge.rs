@@ -137,7 +137,12 @@ impl GraphState {
 
     /// [`clear_records`](Self::clear_records) for the graphs in nodes.
     fn clear_embedded(&mut self, count: usize, renamed: &mut Renamed) {
-        for index in 0..count.min(self.subgraphs.slots.len()) {
+        let filled = count.min(self.subgraphs.slots.len());
+        // New places lie behind those of the other state, also where this one has fewer.
+        if self.subgraphs.slots.len() < count {
+            self.subgraphs.slots.resize_with(count, || None);
+        }
+        for index in 0..filled {
             let Some(mut graph) = self.subgraphs.slots.get_mut(index).and_then(Option::take) else {
                 continue;
             };

@@ -65,7 +65,6 @@ use std::sync::{Arc, Weak};
 use cuda_handles::Owner;
 use cuda_sys::CUgraphNode;
 
-use crate::error::{Broken, Error, NodeError, Result};
 use crate::state::conditions::ConditionTable;
 use crate::state::current_hierarchy::CurrentHierarchy;
 use crate::state::ids::{NodeId, SubgraphId};
@@ -113,7 +112,7 @@ pub(crate) struct GraphState {
     sharing: Sharing,
     /// Dropped once the lock is released.
     pub(crate) leaving: Option<Box<DeferredDrops>>,
-    status: Status,
+    is_moved: bool,
 }
 
 /// How graphs of a hierarchy are shared with other code.
@@ -130,17 +129,6 @@ struct Sharing {
     /// Nodes whose owners may have changed since the lock was taken; recorded only if a graph is
     /// lent.
     touched: Vec<Index>,
-}
-
-/// Whether the graphs of a hierarchy can be used.
-#[derive(Debug, Default)]
-enum Status {
-    #[default]
-    Usable,
-    /// The root graph was moved into a node of another hierarchy, together with the whole state.
-    Moved,
-    /// A change failed, and so did undoing it.
-    Broken(Box<Broken>),
 }
 
 impl GraphState {
@@ -205,7 +193,8 @@ impl GraphState {
     }
 
     /// [`insert`](Self::insert) for a node whose owners are in the store already.
-    #[inline]
+    // Inlined so that the record is built in its place.
+    #[inline(always)]
     pub(crate) fn insert_using(
         &mut self,
         within: SubgraphId,
@@ -299,34 +288,13 @@ impl GraphState {
 
     /// Takes the whole state out, since the root graph was moved into another hierarchy.
     pub(crate) fn move_out(&mut self) -> Self {
-        core::mem::replace(self, Self { status: Status::Moved, ..Self::default() })
+        core::mem::replace(self, Self { is_moved: true, ..Self::default() })
     }
 
     /// Whether the root graph was moved into another hierarchy.
     #[inline]
     pub(crate) fn is_moved(&self) -> bool {
-        matches!(self.status, Status::Moved)
-    }
-
-    /// Refuses moved and broken hierarchies.
-    #[inline]
-    pub(crate) fn ensure_usable(&self) -> Result<()> {
-        match &self.status {
-            Status::Usable => Ok(()),
-            Status::Moved => Err(Error::Node(NodeError::GraphMoved)),
-            Status::Broken(broken) => Err(Error::Broken(broken.clone())),
-        }
-    }
-
-    /// Marks the hierarchy as broken. It keeps the owners of the failed change, since the driver
-    /// may still use them.
-    #[cold]
-    pub(crate) fn mark_broken(&mut self, broken: Broken, owners: Owners) -> Error {
-        for owner in owners {
-            self.keep(SubgraphId::ROOT, &owner);
-        }
-        self.status = Status::Broken(Box::new(broken.clone()));
-        Error::Broken(Box::new(broken))
+        self.is_moved
     }
 }
 

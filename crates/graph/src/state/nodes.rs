@@ -65,7 +65,8 @@ impl NodeTable {
         }
     }
 
-    #[inline]
+    // Inlined so that the record is built in its place.
+    #[inline(always)]
     pub(super) fn insert(
         &mut self,
         within: SubgraphId,

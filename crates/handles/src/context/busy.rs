@@ -55,6 +55,20 @@ pub fn lock_unless_inside<'l, T>(
     }
 }
 
+/// As [`lock_unless_inside`], for a lock that users hold over code of theirs: it has no place in the
+/// order.
+#[inline]
+pub(crate) fn lock_unranked_unless_inside<'l, T>(
+    context: &Context,
+    what: &str,
+    lock: &'l Lock<T>,
+) -> Result<LockGuard<'l, T>> {
+    match lock.try_lock_unranked() {
+        Some(value) => Ok(value),
+        None => longer(context, || Busy::called(what), || lock.try_lock_unranked()),
+    }
+}
+
 /// As [`lock_unless_inside`], for a second lock of a rank: the caller takes the two in an order of
 /// its own, which is not checked.
 #[inline]

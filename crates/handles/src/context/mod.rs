@@ -11,6 +11,7 @@ mod profiler;
 mod same;
 mod scheduling;
 
+pub(crate) use busy::lock_unranked_unless_inside;
 pub(crate) use busy::{Busy, unless_inside};
 pub use busy::{lock_second_unless_inside, lock_unless_inside};
 pub use device::Device;

@@ -5,7 +5,7 @@
 //! same graph was made crashed the driver (seen: driver 580), though each graph was used by one
 //! thread at a time.
 
-use crate::context::{Context, lock_unless_inside};
+use crate::context::{Context, lock_unless_inside, lock_unranked_unless_inside};
 use crate::error::Result;
 use crate::sync::{Lock, LockGuard, Rank, for_a_moment, process};
 
@@ -15,7 +15,7 @@ static ALONE: Lock<()> = Lock::new(Rank::Clones, ());
 /// embedded one, removing nodes, destroying graphs. Code that makes such calls with raw handles
 /// beside this library takes it too.
 ///
-/// While it is held, this library takes only the locks behind it in the lock order. In a forked
+/// Calls of this library that need the lock are refused on the thread that holds it. In a forked
 /// child, where no such call can be made, it holds nothing and never waits.
 ///
 /// # Errors
@@ -24,9 +24,20 @@ static ALONE: Lock<()> = Lock::new(Rank::Clones, ());
 /// all the time, or a guard was forgotten.
 #[doc(alias = "cuGraphClone")]
 pub fn alone(context: &Context) -> Result<Alone> {
-    let what = "`clones::alone`";
-    let held = (!process::is_forked()).then(|| lock_unless_inside(context, what, &ALONE)).transpose()?;
-    Ok(Alone { _held: held })
+    let held = (!process::is_forked()).then(|| lock_unranked_unless_inside(context, WHAT, &ALONE));
+    Ok(Alone { _held: held.transpose()? })
+}
+
+const WHAT: &str = "`clones::alone`";
+
+/// [`alone`] for this library's own calls, whose order of locks is checked. A guard of the user's is
+/// in no order: the user may call anything while holding it, and is answered `Busy`.
+///
+/// # Errors
+/// As [`alone`].
+pub fn alone_in_order(context: &Context) -> Result<Alone> {
+    let held = (!process::is_forked()).then(|| lock_unless_inside(context, WHAT, &ALONE));
+    Ok(Alone { _held: held.transpose()? })
 }
 
 /// As [`alone`], for drops: `None` if another thread has the lock for more than a moment.
@@ -34,7 +45,7 @@ pub(crate) fn alone_soon() -> Option<Alone> {
     if process::is_forked() {
         return Some(Alone { _held: None });
     }
-    let held = ALONE.try_in_order().or_else(|| for_a_moment(|| ALONE.try_lock()))?;
+    let held = ALONE.try_lock().or_else(|| for_a_moment(|| ALONE.try_lock()))?;
     Some(Alone { _held: Some(held) })
 }
 

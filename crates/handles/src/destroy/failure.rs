@@ -8,13 +8,13 @@ use crate::sync::{Lock, Rank, outside, panics, process};
 
 static HOOK: Lock<Option<fn(&DropFailure)>> = Lock::new(Rank::DropHook, None);
 
-/// Something that went wrong as an owner was dropped.
+/// A failure in the drop of an owner.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct DropFailure {
     /// The action that failed, such as `freeing a buffer`.
     pub what: &'static str,
-    /// Why it did not.
+    /// The cause of the failure.
     pub cause: DropCause,
 }
 
@@ -22,7 +22,7 @@ pub struct DropFailure {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum DropCause {
-    /// The driver refused, and the object stays as it is.
+    /// The driver refused the call, and the object leaks.
     Refused(Error),
     /// The destructor of a value that was given to this library panicked with this message. Nothing
     /// else is affected.
@@ -47,11 +47,11 @@ impl core::error::Error for DropFailure {
     }
 }
 
-/// Gives failures of drops to `hook`, in place of the hook before. It runs on whatever thread
-/// dropped, the reaper's and the driver's included, also while that unwinds; a panic in it is
-/// caught and lost. It may use this library, but the reaper frees nothing while it runs, so it
-/// returns soon and waits for no other thread. Without a hook, failures are silent; with the
-/// feature `tracing` they are warnings of the target `cuda_handles::reaper`.
+/// Reports failures of drops to `hook`, which replaces the previous hook. The hook runs on the
+/// thread of the drop, including the reaper's and the driver's, also while that thread unwinds. A
+/// panic in the hook is caught and ignored. The hook may use this library, but the reaper frees
+/// nothing while it runs: return soon, and wait for no other thread. Without a hook, failures are
+/// silent; with the feature `tracing` they are warnings of the target `cuda_handles::reaper`.
 ///
 /// With or without a hook, Rust has reported the panic as any other (`std::panic::set_hook`).
 ///

@@ -1,4 +1,4 @@
-//! The queue of the reaper, and the first attempt, which mostly makes waiting unnecessary.
+//! Tries to destroy in the drop; queues for the reaper what the driver refuses.
 
 use core::any::Any;
 use std::sync::atomic::AtomicPtr;
@@ -48,30 +48,30 @@ pub(crate) static LIBRARIES: List<UnusedLibrary> = List::starting_with(AtomicPtr
 /// Executables whose end waits for all work of the device.
 pub(crate) static DEFERRED: List<Destruction> = List::starting_with(AtomicPtr::new(core::ptr::null_mut()));
 
-/// When the driver last failed to end something that may have destructors.
+/// When the driver last failed to destroy an object that may run destructors.
 static LAST_FAILED_DESTROY: Lock<Option<Instant>> = Lock::new(Rank::LastFailedDestroy, None);
 static STARTER: OnceLock<fn() -> Option<Thread>> = OnceLock::new();
 static THREAD: OnceLock<Option<Thread>> = OnceLock::new();
 
-/// Says how the reaper's thread is started, when it comes to that.
+/// Sets the function that starts the reaper's thread when it is first needed.
 pub(crate) fn set_starter(starter: fn() -> Option<Thread>) {
     let _ = STARTER.set(starter);
 }
 
-/// Starts the reaper's thread, if that has not happened; where there can be none, things wait for
+/// Starts the reaper's thread unless it runs already. Without a thread, everything waits for
 /// [`drain`](crate::reaper::drain).
 pub(crate) fn start() -> Option<&'static Thread> {
     let starter = STARTER.get()?;
     THREAD.get_or_init(starter).as_ref()
 }
 
-/// Does without the reaper's thread, for hosts that allow none: everything then waits for
-/// [`drain`](crate::reaper::drain), which such a host calls from time to time. Call it before the
-/// library is used; it returns whether there is no thread. Once the thread runs it is too late.
+/// Keeps the reaper's thread from starting, for hosts that allow no threads. Everything then waits
+/// for [`drain`](crate::reaper::drain), which the host has to call from time to time. Call this
+/// before the library is used. Returns whether there is no thread: false if it was started before.
 #[must_use]
 pub fn manual() -> bool {
-    // A thread that is not there may have been about to start the reaper's, which is not there
-    // either.
+    // Another thread of the parent may have been about to start the reaper's; a forked child has
+    // neither.
     process::is_forked() || THREAD.get_or_init(|| None).is_none()
 }
 
@@ -132,7 +132,7 @@ pub(crate) fn try_destroy(destruction: Destruction) -> Result<(), Destruction> {
     Ok(())
 }
 
-/// When the driver last failed to end something that may have destructors: they never run.
+/// When the driver last failed to destroy an object that may run destructors: they never run.
 pub(crate) fn last_failed_destroy() -> Option<Instant> {
     *LAST_FAILED_DESTROY.lock()
 }
@@ -184,7 +184,7 @@ pub(crate) fn push_payload(node: Box<Node<Arc<Payload>>>) {
     nudge();
 }
 
-/// Lets the reaper drop a value that may be anybody's.
+/// Lets the reaper drop a value whose destructor may be other code.
 pub(crate) fn drop_later(value: impl Send + 'static) {
     start();
     push_payload(Node::new(Arc::new(Payload::new(Box::new(value)))));

@@ -316,7 +316,7 @@ pub enum Error {
     },
     /// Host memory cannot become the host's own.
     #[error(
-        "somebody else has the memory: another handle, a graph or an executable; drop these first, and wait for the streams of the launches"
+        "another handle, a graph or an executable uses the memory; drop it first, and wait for the streams of its launches"
     )]
     StillShared,
     /// A user object was to be released by a graph that holds no reference from it.
@@ -352,7 +352,7 @@ pub enum Error {
         running: Box<str>,
     },
     /// A raw value belongs to no object of this library.
-    #[error("the raw value {raw:#x} is no {what} that this library knows")]
+    #[error("the raw value {raw:#x} is not a {what} that this library knows")]
     Unknown {
         /// The kind of object.
         what: &'static str,

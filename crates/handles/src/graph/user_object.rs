@@ -158,7 +158,7 @@ impl UserObject {
         let payload = Arc::clone(&self.payload);
         reclaim::expect_back(&payload, &self.context, runs.clone());
         match runs {
-            // Before the driver's reference goes, behind which its destructor may be faster.
+            // Release first: once the driver's reference is gone, its destructor may run before us.
             Some(_) if is_over => reclaim::release_here(payload),
             Some(runs) if deferred => return self.give_up_behind(runs),
             _ => {}

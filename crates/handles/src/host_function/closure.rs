@@ -7,7 +7,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock, Weak};
 
-use super::trouble;
+use super::panic;
 use super::viewable::{HostViews, InUse, Shown};
 use crate::context::{Context, on_loss};
 use crate::destroy;
@@ -219,9 +219,9 @@ fn find(number: usize) -> Option<Found> {
 fn run(name: &'static str, call: impl FnOnce() -> Outcome) {
     match catch_unwind(AssertUnwindSafe(call)) {
         Ok(Ok(())) => {}
-        Ok(Err(InUse)) => trouble::not_called(name),
+        Ok(Err(InUse)) => panic::not_called(name),
         Err(payload) => {
-            trouble::panicked(name, &*payload);
+            panic::panicked(name, &*payload);
             // While it unwound, the drop of the closure behind this would end the process.
             panics::contain(|| drop(payload));
         }

@@ -101,7 +101,7 @@ impl Stream {
     ///
     /// While the function runs, no other host code can view that memory. If other code views it
     /// when the function is due, the function is not called, and the hook of
-    /// [`set_panic_hook`](crate::set_panic_hook) is told. Work of the device that is not ordered
+    /// [`set_panic_hook`](crate::set_panic_hook) is called. Work of the device that is not ordered
     /// with the function may read and write the memory at the same time; see
     /// [`HostView`](crate::HostView).
     ///

@@ -5,9 +5,9 @@
 
 mod closure;
 mod launch;
-mod trouble;
+mod panic;
 mod viewable;
 
 pub use closure::{Callable, call};
-pub use trouble::{CallbackPanic, set_panic_hook};
+pub use panic::{CallbackPanic, set_panic_hook};
 pub use viewable::{HostViews, Viewable};

@@ -26,7 +26,7 @@ use crate::stream::Stream;
 /// stream.fill(&flags, 0)?;
 /// let mut batch = Batch::new();
 /// batch.wait(&flags, 0, Compare::AtLeast, 1)?.write(&flags, 1, 7)?;
-/// stream.batch(&batch)?; // goes on once somebody writes 1 to the first number
+/// stream.batch(&batch)?; // waits until other work writes 1 to the first number
 /// # Ok(()) }
 /// ```
 ///

@@ -45,9 +45,9 @@ pub struct Allocation {
     pub(super) state: AtomicU64,
     pub(super) belongs: Belongs,
     pub(super) backing: Backing,
-    /// The reaper's order to free it, made when it is first shared: the drop allocates nothing
-    /// then.
-    pub(super) order: OnceLock<Box<Node<PendingFree>>>,
+    /// The request to the reaper to free it, made when it is first shared, so that the drop
+    /// allocates nothing.
+    pub(super) free_request: OnceLock<Box<Node<PendingFree>>>,
 }
 
 /// Its home or its context. A home holds the context; holding the context as well would cost one
@@ -158,7 +158,7 @@ impl Allocation {
             state: AtomicU64::new(state),
             belongs,
             backing,
-            order: OnceLock::new(),
+            free_request: OnceLock::new(),
         }
     }
 
@@ -278,7 +278,7 @@ impl Allocation {
     /// must not be shared.
     pub(super) fn take_host_block(&mut self) -> Option<HostBlock> {
         // It may have been shared once.
-        drop(self.order.take());
+        drop(self.free_request.take());
         self.forget();
         self.backing.host_mut()?.block.take()
     }

@@ -91,7 +91,8 @@ impl Allocation {
         home.refuse_capture("freeing what a launch left").is_ok() && self.free_at_home(None)
     }
 
-    pub(super) fn order(&self) -> Box<Node<PendingFree>> {
+    /// The request that leaves the free to the reaper.
+    pub(super) fn new_free_request(&self) -> Box<Node<PendingFree>> {
         let pool = |pool: &MemPool| {
             pool.expect_fenced_frees();
             Arc::new(pool.clone()) as Arc<dyn FreedWith>
@@ -109,21 +110,21 @@ impl Allocation {
         Node::new(PendingFree { context: self.context().clone(), home, what })
     }
 
-    /// The free was called: the next launch may come.
+    /// The driver has the free: the next launch may follow.
     fn end_life(&mut self) {
-        // Before that, since it says when it goes that the reaper is through.
-        drop(self.order.take());
+        // Drop the request first: its drop reports that the reaper has finished.
+        drop(self.free_request.take());
         if let Backing::Output(memory) = &self.backing {
             memory.freed();
         }
     }
 
     fn free_later(&mut self) {
-        let order = self.order.take().unwrap_or_else(|| self.order());
+        let request = self.free_request.take().unwrap_or_else(|| self.new_free_request());
         if let Backing::Output(memory) = &self.backing {
             memory.queued();
         }
-        reclaim::push_free(order);
+        reclaim::push_free(request);
     }
 }
 

@@ -39,7 +39,7 @@ pub struct GraphSlice<'a, T>(Slice<'a, T>);
 /// Memory that a node of a graph can use: whatever a stream can use, and the graph's own,
 /// [`GraphBuffer`].
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is no memory that a node of a graph can use as elements of type `{T}`",
+    message = "`{Self}` is not memory that a node of a graph can use as elements of type `{T}`",
     label = "not memory for a node",
     note = "there are `&Buffer<T>`, `Slice<T>`, `&SharedHostBuffer<T>`, and memory of the graph itself: `&GraphBuffer<T>`, `GraphSlice<T>`"
 )]

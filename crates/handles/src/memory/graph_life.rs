@@ -106,7 +106,7 @@ impl GraphMemory {
     }
 }
 
-/// Goes with the reaper's order to free memory that a launch left.
+/// Part of the request to the reaper to free memory that a launch left.
 pub(crate) struct Freeing(pub(super) Arc<GraphMemory>);
 
 impl FreedWith for Freeing {

@@ -214,7 +214,7 @@ impl<T> SharedHostBuffer<T> {
     /// other work does not hold the memory up.
     ///
     /// Owners that were dropped and are idle do not count, such as an executable whose launches are
-    /// over. For them this waits some microseconds as a rule, and 100 milliseconds at most.
+    /// over. For them this usually waits some microseconds, and 100 milliseconds at most.
     ///
     /// ```no_run
     /// # fn main() -> cuda_handles::Result<()> {

@@ -8,7 +8,7 @@ use crate::reclaim;
 
 impl Context {
     /// The device's memory, (free, total) in bytes. Memory that was dropped and is idle is freed
-    /// first, for which this waits some microseconds as a rule and half a second at most. Memory
+    /// first, for which this usually waits some microseconds, and half a second at most. Memory
     /// freed by its home stream counts as free once that stream was waited for.
     ///
     /// Calls `cuMemGetInfo` (CUDA 3.2).

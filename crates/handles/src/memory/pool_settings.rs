@@ -65,7 +65,7 @@ impl MemPool {
     }
 
     /// How much memory it has. Memory that was dropped and is idle is freed first, for which this
-    /// waits some microseconds as a rule and half a second at most.
+    /// usually waits some microseconds, and half a second at most.
     ///
     /// Calls `cuMemPoolGetAttribute` (CUDA 11.3); four calls, so the numbers may be of different
     /// moments.

@@ -72,7 +72,7 @@ impl Allocation {
         memory.begin(stream.raw_stream());
         let once = Use(Some((memory, stream)));
         reclaim::join(stream.raw_stream());
-        self.order.get_or_init(|| self.order());
+        self.free_request.get_or_init(|| self.new_free_request());
         self.state.fetch_or(SHARED, Ordering::AcqRel);
         Ok(once)
     }
@@ -93,7 +93,7 @@ impl Allocation {
             None => {}
         }
         reclaim::join(stream.raw_stream());
-        self.order.get_or_init(|| self.order());
+        self.free_request.get_or_init(|| self.new_free_request());
         let settled = self.is_settled();
         if let Some(home) = self.home()
             && !settled

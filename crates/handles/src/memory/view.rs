@@ -109,7 +109,7 @@ impl<T: Element> HostView<T> {
     #[must_use]
     pub fn to_vec(&self) -> Vec<T> {
         let mut elements: Vec<T> = Vec::with_capacity(self.len);
-        // SAFETY: the vector has room for so many, and all are written before it is told.
+        // SAFETY: the vector has room for so many, and all are written before its length is set.
         unsafe {
             read(self.start.as_ptr().cast(), elements.as_mut_ptr().cast(), self.len * size_of::<T>());
             elements.set_len(self.len);

@@ -116,8 +116,8 @@ impl Kernel {
         KERNELS.find(&raw.addr()).map(Self).ok_or(Error::Unknown { what: "kernel", raw: raw.addr() })
     }
 
-    /// The kernel behind a raw handle. One that this library knows gives its whole owner; of any
-    /// other `library` is taken to be its library, and kept.
+    /// The kernel behind a raw handle. For a kernel that this library knows, this is its
+    /// existing owner. For any other kernel, `library` is taken as its library and kept.
     ///
     /// Calls `cuKernelGetLibrary` (CUDA 12.5), to check that; on older drivers it is not checked.
     ///

@@ -13,9 +13,9 @@ use crate::error::{Error, Result};
 use crate::sync::for_at_most;
 
 /// How long a caller that asks for the free memory waits for a free.
-const SEEING: Duration = Duration::from_millis(200);
+const FREES_LIMIT: Duration = Duration::from_millis(200);
 
-/// How long a marker may be in a stream that is idle otherwise.
+/// How long a marker may stay in a stream that is otherwise idle.
 const PASSING: Duration = Duration::from_millis(5);
 
 impl RawStream {
@@ -47,7 +47,7 @@ impl RawStream {
     /// a wait for the stream: other threads may enqueue meanwhile.
     pub(crate) fn settle_soon(&self) {
         const WHAT: &str = "asking whether memory is free";
-        if !self.is_idle_within(SEEING) || self.is_closed() {
+        if !self.is_idle_within(FREES_LIMIT) || self.is_closed() {
             return;
         }
         let event = point::new(&self.context, |event| {
@@ -57,7 +57,7 @@ impl RawStream {
         });
         let Ok(event) = event else { return };
         let is_reached = || point::is_reached(&self.context, event, WHAT).then_some(());
-        if for_at_most(SEEING, is_reached).is_some() {
+        if for_at_most(FREES_LIMIT, is_reached).is_some() {
             point::settle(&self.context, event);
         }
         destroy::destroy(&self.context, Object::Event(event));

@@ -34,13 +34,12 @@ pub(crate) struct Fences {
     postponed: Vec<PendingFree>,
     /// Frees behind fences that the host has not seen reached yet.
     held: Vec<Held>,
-    /// Owners of memory that nothing uses any more; only where destructors may run are they
-    /// dropped.
+    /// Owners of memory that nothing uses any more. They are dropped where destructors may run.
     owners: Vec<Kept>,
     /// Pools without handles whose memory is still being freed.
     pools: Pools,
-    /// Why the last frees that were postponed were.
-    trouble: Option<Error>,
+    /// The error that last postponed frees.
+    postpone_error: Option<Error>,
 }
 
 /// Memory that is released when an event in a lane was reached.
@@ -53,9 +52,9 @@ struct Held {
 }
 
 /// How long a caller that asks for the free memory waits for a lane.
-const SEEING: Duration = Duration::from_millis(200);
+const FREES_LIMIT: Duration = Duration::from_millis(200);
 
-/// How long a lane takes to come behind a fence over streams that are idle, as a rule.
+/// Typical time for a lane to pass a fence over idle streams.
 const PASSING: Duration = Duration::from_millis(5);
 
 impl Fences {
@@ -66,7 +65,7 @@ impl Fences {
             held: Vec::new(),
             owners: Vec::new(),
             pools: Pools::new(),
-            trouble: None,
+            postpone_error: None,
         }
     }
 
@@ -82,7 +81,7 @@ impl Fences {
         !self.owners.is_empty()
     }
 
-    /// Whether a fence is so new that it may be reached any moment.
+    /// Whether a fence is so new that it may be reached at any moment.
     pub(crate) fn has_young(&self) -> bool {
         self.held.iter().any(|held| held.since.elapsed() < PASSING)
     }
@@ -104,7 +103,7 @@ impl Fences {
     pub(crate) fn work(&mut self) -> usize {
         // Counted when they are dropped.
         self.owners.extend(destroy::try_attempts());
-        let mut done = close_late() + self.look();
+        let mut done = close_late() + self.release_reached();
         let mut frees = core::mem::take(&mut self.postponed);
         frees.extend(FREES.take());
         let members = members();
@@ -158,7 +157,7 @@ impl Fences {
         match ordered {
             Ok(lane) => self.free_all(context, frees, lane) + leave(closed),
             Err(error) => {
-                self.trouble = Some(error.clone());
+                self.postpone_error = Some(error.clone());
                 report_unless_expected("fencing memory that several streams used", error);
                 self.postponed.extend(frees);
                 0
@@ -206,7 +205,7 @@ impl Fences {
         // uses are before this point.
         let code = unsafe { free.context.driver().cuMemFreeAsync(address, lane) };
         if code == CUresult::CUDA_ERROR_NOT_PERMITTED {
-            self.trouble = Some(Error::Driver { call: Call::cuMemFreeAsync, code });
+            self.postpone_error = Some(Error::Driver { call: Call::cuMemFreeAsync, code });
             self.postponed.push(free.clone());
             return false;
         }
@@ -237,7 +236,7 @@ impl Fences {
     }
 
     /// Releases memory behind fences that were reached meanwhile.
-    fn look(&mut self) -> usize {
+    fn release_reached(&mut self) -> usize {
         let mut done = 0;
         for held in core::mem::take(&mut self.held) {
             if is_reached(&held.context, held.event, "asking whether host memory is free") {
@@ -274,7 +273,7 @@ impl Fences {
         let Some(lane) = self.lanes.iter_mut().find(with_frees) else { return };
         let Ok(event) = record_new(context, lane.stream.get()) else { return };
         let is_free = || is_reached(context, event, "asking whether memory is free").then_some(());
-        if for_at_most(SEEING, is_free).is_some() {
+        if for_at_most(FREES_LIMIT, is_free).is_some() {
             point::settle(context, event);
         }
         // No later caller waits again behind work that takes long.
@@ -311,13 +310,13 @@ impl Fences {
         Ok(stream)
     }
 
-    /// Why frees were postponed since it was last [forgotten](Self::forget_trouble).
-    pub(crate) fn trouble(&self) -> Result<()> {
-        self.trouble.clone().map_or(Ok(()), Err)
+    /// The error that postponed frees since it was last [cleared](Self::clear_postpone_error).
+    pub(crate) fn postpone_error(&self) -> Result<()> {
+        self.postpone_error.clone().map_or(Ok(()), Err)
     }
 
-    pub(crate) fn forget_trouble(&mut self) {
-        self.trouble = None;
+    pub(crate) fn clear_postpone_error(&mut self) {
+        self.postpone_error = None;
     }
 
     /// Makes a stream wait for all that was freed in the lane of its context. Refused while it is

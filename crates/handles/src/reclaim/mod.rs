@@ -12,7 +12,7 @@
 //! | streams whose gate was taken when their last handle went | `CLOSINGS` | drops | reaper, drain |
 //! | pools whose memory is being freed | `POOLS` | drops | reaper, drain |
 //! | attempts, such as ending a capture | `ATTEMPTS` | drops | reaper, drain |
-//! | deferred executables | `DEFERRED` | drops | drain, and whoever needs their memory or their graph |
+//! | deferred executables | `DEFERRED` | drops | drain, and calls that need their memory or their graph |
 //! | executables to be destroyed when idle | `UNTIL_IDLE` | drops | reaper, drain |
 //! | libraries, registered memory | `LIBRARIES`, `REGISTERED` | drops | drain |
 //! | cached host memory | `CACHE` | drops, reaper | allocations, drain |
@@ -35,9 +35,10 @@
 //!    was first shared. It takes no lock, so a destructor that the driver runs may do it.
 //! 2. Whatever waits is counted by [`pending`](reaper::pending) from before it is pushed until it
 //!    is done.
-//! 3. One thread at a time works: it holds the lock of [`Fences`](fences::Fences). It never waits
-//!    for work of the device with that lock held, and runs no destructor of other code.
-//! 4. Destructors of other code run on the dropping thread, or in a drain, without that lock.
+//! 3. One thread at a time works: it holds the lock of [`Fences`](fences::Fences). Except in a
+//!    drain, it never waits for work of the device with that lock held. It runs no destructor of
+//!    other code with that lock held.
+//! 4. Destructors of other code run on the dropping thread (`cuda-reaper-drop`), or in a drain.
 //! 5. A stream becomes a member of all fences before it first uses memory of another home, and
 //!    leaves after its last handle is gone and a lane has waited for its work.
 //! 6. A fence is built for all members or not at all: if one is capturing, the frees are postponed.
@@ -80,7 +81,7 @@ pub(crate) use worker::{
     order_after_frees, wait_for_frees,
 };
 
-/// Says how the reaper's thread is started, once a context exists.
+/// Sets the function that starts the reaper's thread, once a context exists.
 pub(crate) fn prepare() {
     crate::destroy::set_starter(worker::start);
 }

@@ -2,10 +2,10 @@
 //!
 //! 1. A drop does not wait for work of the device. There is one exception, in the table: an
 //!    executable that is destroyed when idle, for which its drop waits 100 ms at most.
-//! 2. A drop does not fail. A refusal of the driver is told to the [hook](set_hook), and the object
-//!    stays as it is.
+//! 2. A drop does not fail. If the driver refuses a call, the [hook](set_hook) is called and the
+//!    object leaks.
 //! 3. A panic in the destructor of a value that was given to this library ends there, on whatever
-//!    thread, also in a call that replaces or refuses the value; the hook is told. See
+//!    thread, also in a call that replaces or refuses the value; the hook is called. See
 //!    [`Kept`](crate::Kept). A panic of a value that the caller drops by a reference of its own is
 //!    the caller's.
 //! 4. A drop makes no driver call after its context was lost, in a forked child, and while the
@@ -40,9 +40,12 @@
 //!
 //! | when | if streams of the context have work |
 //! | --- | --- |
-//! | somebody calls [`drain`] | waits for it |
+//! | [`drain`] | the driver waits for it |
 //! | an allocation, an instantiation or a launch finds no memory | it stays, and the reaper destroys it once there is none |
-//! | its graph is instantiated again, lent, moved, or run by the host | waits a second at most, then the call fails with [`StillRunning`]; the reaper destroys it once there is none |
+//! | its graph is instantiated again, lent, or run by the host loop | waits a second at most; then the reaper destroys it once there is none |
+//!
+//! After that second, instantiating and the host loop fail with [`StillRunning`], and lending goes
+//! on. The table of `crates/graph/src/exec/destroy.rs` has the rules call by call.
 //!
 //! [`StillRunning`]: crate::Error::StillRunning
 //!

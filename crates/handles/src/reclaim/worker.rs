@@ -1,4 +1,4 @@
-//! The reaper's thread, and doing its work on another one.
+//! The work of the reaper, on its own threads and in drains.
 
 use std::sync::{Once, OnceLock, Weak};
 use std::thread::{self, Thread};
@@ -17,27 +17,28 @@ use crate::error::{Error, Result};
 use crate::raw_stream::{self, RawStream};
 use crate::sync::{Lock, LockGuard, Rank, for_at_most, patience, process};
 
-/// The state of the reaper. Whoever works holds it: the reaper's thread, or a thread that drains.
+/// The state of the reaper. The thread that works holds it: the reaper's, or one that drains.
 static FENCES: Lock<Fences> = Lock::new(Rank::Reaper, Fences::new());
 
-/// How long postponed work waits for its next attempt, at first and at most.
-const SOON: Duration = Duration::from_millis(5);
-const LATE: Duration = Duration::from_secs(1);
+/// How long postponed work waits for its next attempt: at first, and at most.
+const FIRST_RETRY: Duration = Duration::from_millis(5);
+const LONGEST_RETRY: Duration = Duration::from_secs(1);
 
 /// How long a caller waits for values that are about to be released.
-const CATCHING_UP: Duration = Duration::from_millis(100);
+const CATCH_UP_LIMIT: Duration = Duration::from_millis(100);
 
-/// The thread that runs destructors of other code.
+/// The dropping thread, which runs destructors of other code.
 static DROPPING: OnceLock<Thread> = OnceLock::new();
-/// The action of [`destroy_deferred`], for errors.
-const ENDING: &str = "the end of an executable graph with conditional nodes that was dropped";
 
-/// How long a deferred destruction waits for work of the device. The caller may be the one who has
-/// to end that work.
-const SHORTLY: Duration = Duration::from_secs(1);
+/// The action of [`destroy_deferred`], for errors.
+const DEFERRED_ACTION: &str = "the end of an executable graph with conditional nodes that was dropped";
+
+/// How long a caller waits for work of the device that delays a deferred destruction. The caller
+/// itself may have to end that work.
+const DEFERRED_LIMIT: Duration = Duration::from_secs(1);
 
 /// How long the end of the process waits for the reaper to leave the driver.
-const LEAVING: Duration = Duration::from_millis(500);
+const EXIT_LIMIT: Duration = Duration::from_millis(500);
 
 /// Does all pending work of the reaper, and waits for what the reaper's thread is doing in the
 /// driver, but not for a destructor that it is running. Returns how much this call did itself.
@@ -69,7 +70,7 @@ pub fn drain() -> usize {
     if is_working() || !process::is_running() || Context::any_is_usable() && in_host_function::is_inside() {
         return 0;
     }
-    as_worker(|| rounds(true))
+    as_worker(|| work_until_done(true))
 }
 
 /// The part of [`drain`] that frees memory in stream order and runs no destructors of other code;
@@ -79,18 +80,18 @@ pub(crate) fn free_pending() {
     if may_work()
         && let Ok(mut fences) = fences_patiently()
     {
-        as_worker(|| objects() + fences.work());
+        as_worker(|| destroy_objects() + fences.work());
     }
 }
 
 /// Lets idle values that were dropped be released, until `is_so` or none is about to be, for some
-/// milliseconds at most. Destructors of other code run on the reaper's thread, as always.
+/// milliseconds at most. Destructors of other code run on the dropping thread.
 pub(crate) fn catch_up(is_so: impl Fn() -> bool) {
     if !may_work() {
         return;
     }
     owed::hand_over();
-    for_at_most(CATCHING_UP, || {
+    for_at_most(CATCH_UP_LIMIT, || {
         let is_coming = as_worker(look_again);
         (is_so() || !is_coming).then_some(())
     });
@@ -100,10 +101,10 @@ pub(crate) fn catch_up(is_so: impl Fn() -> bool) {
 /// milliseconds at most.
 pub(crate) fn catch_up_frees(context: &Context) {
     if may_work()
-        && let Some(mut fences) = for_at_most(CATCHING_UP, || FENCES.try_in_order())
+        && let Some(mut fences) = for_at_most(CATCH_UP_LIMIT, || FENCES.try_in_order())
     {
         as_worker(|| {
-            objects();
+            destroy_objects();
             fences.work();
             fences.see_freed(context);
         });
@@ -115,7 +116,7 @@ pub(crate) fn catch_up_frees(context: &Context) {
 fn look_again() -> bool {
     let has_more = || !PAYLOADS.is_empty() || destructors_run() || owed::is_about_to_come();
     let waits = FENCES.try_in_order().is_none_or(|mut fences| {
-        objects();
+        destroy_objects();
         fences.work();
         fences.has_owners() || fences.has_young()
     }) || has_more();
@@ -127,13 +128,13 @@ fn look_again() -> bool {
 
 /// Destroys the deferred executables, if [`free_pending`] was not enough: they have memory, too.
 /// Returns whether there were some. Destroys none while work runs that the driver would wait for:
-/// the caller may be the one who has to end it.
+/// the caller itself may have to end it.
 pub(crate) fn destroy_all_deferred() -> bool {
     may_work() && destroy_deferred(|_| true).is_ok_and(|ended| ended > 0)
 }
 
-/// Destroys the executable that keeps this, if it waits for that. Work that ends [soon](SHORTLY) is
-/// waited for.
+/// Destroys the executable that keeps this, if it is deferred. Waits for work that ends within
+/// [a moment](DEFERRED_LIMIT).
 ///
 /// # Errors
 /// Work runs for which the driver would wait.
@@ -148,7 +149,7 @@ pub(crate) fn destroy_keeping(kept: &Weak<()>) -> Result<()> {
     as_worker(|| destroy::retry_all(&OBJECTS, end));
     drop(fences);
     let mut last = destroy_deferred(|destruction| destruction.keeps(kept));
-    let end = Instant::now() + SHORTLY.min(patience());
+    let end = Instant::now() + DEFERRED_LIMIT.min(patience());
     while matches!(last, Err(Error::StillRunning { .. })) && Instant::now() < end {
         thread::sleep(Duration::from_millis(1));
         last = destroy_deferred(|destruction| destruction.keeps(kept));
@@ -168,7 +169,7 @@ fn destroy_deferred(which: impl Fn(&Destruction) -> bool) -> Result<usize> {
         chosen.extend(wanted);
     }
     let is_idle = |destruction: &Destruction| {
-        let idle = raw_stream::ensure_idle(&destruction.context, ENDING);
+        let idle = raw_stream::ensure_idle(&destruction.context, DEFERRED_ACTION);
         idle.map_err(|error| busy = Some(error)).is_ok()
     };
     let (chosen, staying): (Vec<_>, Vec<_>) = chosen.into_iter().partition(is_idle);
@@ -185,19 +186,19 @@ fn destroy_deferred(which: impl Fn(&Destruction) -> bool) -> Result<usize> {
     }
 }
 
-/// [`free_pending`] for a caller that cannot go on before, outside of host functions: the reason
-/// why it is not `done` now.
+/// [`free_pending`] for a caller that cannot go on before `done`, outside of host functions. An
+/// error is the reason why it is not `done`.
 pub(crate) fn free_now(done: impl FnOnce() -> bool) -> Result<()> {
     if is_working() || !process::is_running() {
         return Ok(());
     }
     let mut fences = fences_patiently()?;
     as_worker(|| {
-        fences.forget_trouble();
-        objects();
+        fences.clear_postpone_error();
+        destroy_objects();
         fences.work();
         // With the lock: a moment later the reaper's thread may have tried again.
-        if done() { Ok(()) } else { fences.trouble() }
+        if done() { Ok(()) } else { fences.postpone_error() }
     })
 }
 
@@ -222,7 +223,7 @@ fn may_work() -> bool {
     !is_working() && process::is_running() && !in_host_function::is_inside()
 }
 
-/// Starts the thread.
+/// Starts the reaper's threads. Returns the one that works.
 pub(crate) fn start() -> Option<Thread> {
     static ONCE: Once = Once::new();
     // The driver is initialised by now, so this handler runs before the driver's own.
@@ -230,11 +231,11 @@ pub(crate) fn start() -> Option<Thread> {
         // SAFETY: the handler waits a bounded time and panics nowhere.
         unsafe { libc::atexit(stop) };
     });
-    let dropping = spawn("cuda-reaper-drop", drop_for_others);
+    let dropping = spawn("cuda-reaper-drop", run_dropping_thread);
     // If there can be only one thread, it does both.
     let thread = spawn("cuda-reaper", {
         let dropping = dropping.clone();
-        move || run(dropping.as_ref())
+        move || run_reaper_thread(dropping.as_ref())
     })?;
     let _ = DROPPING.set(dropping.unwrap_or_else(|| thread.clone()));
     Some(thread)
@@ -242,14 +243,14 @@ pub(crate) fn start() -> Option<Thread> {
 
 /// The reaper's thread. Destructors of other code run on `dropping`, so that a slow one keeps no
 /// memory from being freed.
-fn run(dropping: Option<&Thread>) {
-    let mut pause = SOON;
+fn run_reaper_thread(dropping: Option<&Thread>) {
+    let mut pause = FIRST_RETRY;
     while process::is_running() {
         let done = as_worker(|| match dropping {
-            None => rounds(false),
+            None => work_until_done(false),
             Some(dropping) => {
                 let mut fences = fences();
-                let done = objects() + idle::work() + fences.work();
+                let done = destroy_objects() + idle::work() + fences.work();
                 if fences.has_owners() || !PAYLOADS.is_empty() {
                     dropping.unpark();
                 }
@@ -259,19 +260,19 @@ fn run(dropping: Option<&Thread>) {
         let again = fences().has_postponed() || !(OBJECTS.is_empty() && idle::UNTIL_IDLE.is_empty());
         if again {
             thread::park_timeout(pause);
-            pause = if done == 0 { LATE.min(pause * 2) } else { SOON };
+            pause = if done == 0 { LONGEST_RETRY.min(pause * 2) } else { FIRST_RETRY };
         } else {
-            pause = SOON;
+            pause = FIRST_RETRY;
             thread::park();
         }
     }
 }
 
-fn drop_for_others() {
+fn run_dropping_thread() {
     while process::is_running() {
         let busy = Destroying::begin();
         let owners = fences().take_owners();
-        if as_worker(|| destructors(owners, busy)) == 0 {
+        if as_worker(|| run_destructors(owners, busy)) == 0 {
             thread::park();
         }
     }
@@ -292,10 +293,10 @@ fn fences_patiently() -> Result<LockGuard<'static, Fences>> {
 }
 
 /// Repeats rounds until one finds nothing to do: a drop in one may leave more.
-fn rounds(unload: bool) -> usize {
+fn work_until_done(unload: bool) -> usize {
     let mut total = 0;
     while process::is_running() {
-        let done = round(unload);
+        let done = work_once(unload);
         total += done;
         if done == 0 {
             break;
@@ -304,29 +305,29 @@ fn rounds(unload: bool) -> usize {
     total
 }
 
-/// First the driver's work, with the lock; then the destructors of other code, without it, so that
-/// a slow one holds up nothing.
-fn round(unload: bool) -> usize {
+/// Makes the driver's calls with the lock, then runs the destructors of other code without it, so
+/// that a slow one holds up nothing.
+fn work_once(unload: bool) -> usize {
     let mut fences = fences();
-    let done = objects() + fences.work();
+    let done = destroy_objects() + fences.work();
     // A drain also destroys the objects that wait for idle streams.
-    let done = done + if unload { stalling() } else { idle::work() };
+    let done = done + if unload { make_stalling_calls() } else { idle::work() };
     let busy = Destroying::begin();
     let owners = fences.take_owners();
     if unload {
         fences.end_lanes();
     }
     drop(fences);
-    done + destructors(owners, busy)
+    done + run_destructors(owners, busy)
 }
 
-fn destructors(owners: Vec<Kept>, _destroying: Destroying) -> usize {
-    let done = payloads() + drop_owners(owners);
+fn run_destructors(owners: Vec<Kept>, _destroying: Destroying) -> usize {
+    let done = release_payloads() + drop_owners(owners);
     owed::sweep();
     done
 }
 
-fn payloads() -> usize {
+fn release_payloads() -> usize {
     let released = PAYLOADS.take().map(|payload| {
         payload.release();
         destroy::one_done();
@@ -342,17 +343,17 @@ fn drop_owners(owners: Vec<Kept>) -> usize {
     dropped.count()
 }
 
-/// Nothing here waits for work of the device.
-fn objects() -> usize {
+/// Destroys what the driver destroys without waiting for work of the device.
+fn destroy_objects() -> usize {
     destroy_all(&OBJECTS)
 }
 
-/// The calls in which the driver waits for all work of the device.
-fn stalling() -> usize {
+/// Makes the calls in which the driver waits for all work of the device.
+fn make_stalling_calls() -> usize {
     staging::trim();
     destroy_all(&DEFERRED)
         + destroy_all(&idle::UNTIL_IDLE)
-        + libraries()
+        + unload_libraries()
         + host_cache::free_all()
         + host_cache::unregister_all()
 }
@@ -361,7 +362,7 @@ fn destroy_all(list: &List<Destruction>) -> usize {
     destroy::retry_all(list, destroy::try_destroy)
 }
 
-fn libraries() -> usize {
+fn unload_libraries() -> usize {
     destroy::retry_all(&LIBRARIES, unload)
 }
 
@@ -393,7 +394,7 @@ extern "C" fn stop() {
     if process::is_forked() || is_working() {
         return;
     }
-    let end = Instant::now() + LEAVING;
+    let end = Instant::now() + EXIT_LIMIT;
     while Instant::now() < end {
         match FENCES.try_lock() {
             Some(fences) if !destructors_run() => return core::mem::forget(fences),

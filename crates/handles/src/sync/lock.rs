@@ -1,5 +1,4 @@
-//! Locks with a rank. A thread that panics with a lock leaves the value as it is: a poisoned lock
-//! is taken like any other, here and nowhere else.
+//! Locks with a rank. Poisoning is ignored: a panic while the lock is held does not block others.
 
 use core::fmt;
 use core::ops::{Deref, DerefMut};
@@ -18,7 +17,7 @@ pub struct Lock<T> {
 #[must_use]
 pub struct LockGuard<'l, T> {
     value: MutexGuard<'l, T>,
-    _held: Held,
+    _held: Option<Held>,
 }
 
 impl<T> Lock<T> {
@@ -49,10 +48,10 @@ impl<T> Lock<T> {
     pub fn lock(&self) -> LockGuard<'_, T> {
         self.rank().check();
         let value = self.mutex.lock().unwrap_or_else(PoisonError::into_inner);
-        LockGuard { value, _held: hold(self.rank()) }
+        LockGuard { value, _held: Some(hold(self.rank())) }
     }
 
-    /// The value, unless another thread has it. Its order is not checked: nothing waits.
+    /// The value, unless another thread has it. The rank is not checked: nothing waits.
     #[inline]
     pub fn try_lock(&self) -> Option<LockGuard<'_, T>> {
         let value = match self.mutex.try_lock() {
@@ -60,10 +59,20 @@ impl<T> Lock<T> {
             Err(TryLockError::Poisoned(value)) => value.into_inner(),
             Err(TryLockError::WouldBlock) => return None,
         };
-        Some(LockGuard { value, _held: hold(self.rank()) })
+        Some(LockGuard { value, _held: Some(hold(self.rank())) })
     }
 
-    /// The first try of a wait: [`try_lock`](Self::try_lock), with its order checked.
+    /// [`try_lock`](Self::try_lock) for a guard that stays out of the lock order.
+    pub fn try_lock_unranked(&self) -> Option<LockGuard<'_, T>> {
+        let value = match self.mutex.try_lock() {
+            Ok(value) => value,
+            Err(TryLockError::Poisoned(value)) => value.into_inner(),
+            Err(TryLockError::WouldBlock) => return None,
+        };
+        Some(LockGuard { value, _held: None })
+    }
+
+    /// The first attempt of a wait: as [`try_lock`](Self::try_lock), but checks the rank.
     #[inline]
     pub fn try_in_order(&self) -> Option<LockGuard<'_, T>> {
         self.rank().check();

@@ -18,12 +18,12 @@ pub fn contain(run: impl FnOnce()) {
     core::mem::forget(caught);
 }
 
-/// The message of a panic, or a note that its payload is no text.
+/// The message of a panic, or a note that its payload is not text.
 #[must_use]
 pub fn message(payload: &(dyn Any + Send)) -> Box<str> {
     let text = payload.downcast_ref::<&str>().copied();
     text.or_else(|| payload.downcast_ref::<String>().map(String::as_str))
-        .unwrap_or("with a value that is no text")
+        .unwrap_or("with a value that is not text")
         .into()
 }
 
@@ -53,7 +53,7 @@ mod tests {
     fn what_a_panic_said() {
         assert_eq!(&*message(&"text"), "text");
         assert_eq!(&*message(&String::from("string")), "string");
-        assert_eq!(&*message(&1), "with a value that is no text");
+        assert_eq!(&*message(&1), "with a value that is not text");
     }
 
     #[test]

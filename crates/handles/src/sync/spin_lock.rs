@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use super::rank::{Held, Rank, hold};
 use super::wait::patiently;
 
-/// A value behind such a lock. A panic with the lock leaves the value as it is.
+/// A value behind such a lock. A panic while the lock is held does not block others.
 pub(crate) struct SpinLock<T> {
     #[cfg(debug_assertions)]
     rank: Rank,

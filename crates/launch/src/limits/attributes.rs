@@ -180,7 +180,7 @@ impl Check<'_> {
         match cluster {
             None => Err(self.refused(WHAT, "there must be a cluster to fall back on".to_owned())),
             Some(cluster) if preferred.product() == 0 || !divides(cluster, preferred) => {
-                Err(self.refused(WHAT, format!("{preferred} is no multiple of the cluster {cluster}")))
+                Err(self.refused(WHAT, format!("{preferred} is not a multiple of the cluster {cluster}")))
             }
             Some(_) => self.fits_as_cluster(WHAT, preferred),
         }

@@ -96,9 +96,7 @@ fn raising_shared(kernel: &Kernel, asked: u64, limit: u64) -> String {
     const HOW: &str = "`Kernel::set_max_dynamic_shared_bytes`";
     match default.saturating_sub(own) {
         usual if limit < usual => {
-            format!(
-                "somebody has lowered it from the usual {usual}; whoever has the kernel can raise it to up to {most} by {HOW}"
-            )
+            format!("it was lowered from the default {usual}; {HOW} raises it to up to {most}")
         }
         _ => format!("{HOW} raises it, for this kernel on this device to up to {most}"),
     }

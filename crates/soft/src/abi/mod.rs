@@ -15,9 +15,9 @@
 //!    written here it answers `CUDA_ERROR_NOT_SUPPORTED`.
 //! 2. Define it with `entries!` in the file of its chapter and name it in that file's `add`. The
 //!    `add` of a new file is called in `ENTRIES` (`proc_address.rs`).
-//! 3. If a caller cannot do without its out parameters, give the null driver (`null/`) an entry,
-//!    too.
-//! 4. Test it in `tests/driver/`, which runs on a GPU as well.
+//! 3. If callers need its out parameters, give the null driver (`null/`) an entry, too.
+//! 4. Test it in `tests/suites/driver` of the workspace, which also runs on a GPU. Behaviour of the
+//!    software driver alone is tested in `tests/driver/` of this crate.
 
 #[macro_use]
 mod gate;

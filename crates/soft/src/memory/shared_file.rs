@@ -222,8 +222,8 @@ pub(crate) struct Mapping {
     len: usize,
 }
 
-// SAFETY: the bytes are shared between processes anyway; whoever accesses them does so by atomics,
-// or under the rules of the interface.
+// SAFETY: the bytes are shared between processes anyway. Every access is atomic, or follows the
+// rules of the interface.
 unsafe impl Send for Mapping {}
 // SAFETY: as above.
 unsafe impl Sync for Mapping {}

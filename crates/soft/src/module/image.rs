@@ -35,7 +35,7 @@ fn text_of(image: &[u8]) -> Result<&str, RejectedImage> {
     if image.starts_with(b"\x7fELF") || image.starts_with(&[0x50, 0xED, 0x55, 0xBA]) {
         return Err(refusal(NO_BINARY_FOR_GPU, "the software driver runs PTX, not machine code"));
     }
-    core::str::from_utf8(image).map_err(|_| refusal(INVALID_IMAGE, "the image is no text"))
+    core::str::from_utf8(image).map_err(|_| refusal(INVALID_IMAGE, "the image is not text"))
 }
 
 /// Checks that this driver and its devices can run what the text targets. This comes first, since

@@ -142,7 +142,7 @@ impl<'t> Lexer<'t> {
             _ => {
                 let shown = self.text.get(start..).and_then(|rest| rest.chars().next());
                 self.at += shown.map_or(1, char::len_utf8);
-                Err(format!("{:?} is no character of PTX", shown.unwrap_or('?')))
+                Err(format!("{:?} is not a character of PTX", shown.unwrap_or('?')))
             }
         }
     }

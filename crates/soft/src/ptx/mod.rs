@@ -4,7 +4,7 @@
 //! ```text
 //! text ── lex ──► tokens ── parse ──► syntax ── lower ──► code (in an image) ── exec ──► memory
 //!                                                 │                              │
-//!                                       opcodes.rs: opcode ──► file      interpret.rs: one match
+//!                                   opcodes.rs: opcode ──► function      interpret.rs: one match
 //! ```
 //!
 //! - `lex`, `parse`: the text as [`syntax`], names unresolved. Errors carry their line.
@@ -14,21 +14,22 @@
 //! - `exec`: a block runs on one host thread; its threads are coroutines that yield at barriers.
 //! - `math`: the arithmetic of each instruction as a function over registers.
 //!
-//! `types`, `error`, `memory`, `special`, `windows` and `math` import nothing of the others.
+//! `types`, `error`, `memory`, `special`, `windows` and `math` import none of the other modules.
 //!
 //! # To add an instruction
 //!
 //! The parser accepts any opcode with any modifiers, so it does not change.
 //!
-//! 1. `lower/opcodes.rs`: the opcode in the table, with the function that lowers it.
+//! 1. `lower/opcodes.rs`: add the opcode to the table, with the function that lowers it. An opcode
+//!    that is not in the table is unsupported.
 //! 2. `lower/…`: that function takes the modifiers and operands from its `InstructionReader` and
 //!    emits code. Modifiers that it does not take are refused as unsupported.
 //! 3. If it computes registers from registers: a function in `math/`, emitted as `Inst::Unary`,
 //!    `Binary`, `Ternary` or `Quaternary`. Nothing else changes.
 //! 4. Otherwise a variant of `Inst` in `code.rs`; the compiler then names the place in
 //!    `exec/interpret.rs` that executes it.
-//! 5. A line in `tests/data/instructions.txt`, for which `instructions.py` records what a GPU
-//!    computes.
+//! 5. `tests/data/instructions.py`: add each form to its list. The script generates
+//!    `instructions.txt`, and records on a GPU what the instructions compute.
 
 mod code;
 mod error;

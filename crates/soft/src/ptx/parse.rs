@@ -113,12 +113,12 @@ fn alias<'t>(cursor: &mut Cursor<'_, 't>) -> Parsed<Alias<'t>> {
 fn version(cursor: &mut Cursor<'_, '_>) -> Parsed<(u32, u32)> {
     let line = cursor.line();
     let Some(Kind::Number(text)) = cursor.next() else {
-        return Err(PtxError::new(line, "`.version` wants a number such as 8.0"));
+        return Err(PtxError::new(line, "`.version` takes a number such as 8.0"));
     };
     let (major, minor) = text.split_once('.').unwrap_or((text, "0"));
     match (major.parse(), minor.parse()) {
         (Ok(major), Ok(minor)) => Ok((major, minor)),
-        _ => Err(PtxError::new(line, format!("`.version {text}` is no version"))),
+        _ => Err(PtxError::new(line, format!("`.version {text}` is not a version"))),
     }
 }
 
@@ -331,7 +331,7 @@ fn parameter<'t>(cursor: &mut Cursor<'_, 't>) -> Parsed<Parameter<'t>> {
     let name = cursor.word()?;
     let elements = variable::dimensions(cursor)?;
     if is_register && elements.is_some() {
-        return Err(PtxError::new(line, format!("parameter `{name}`: a register is no array")));
+        return Err(PtxError::new(line, format!("parameter `{name}`: a register cannot be an array")));
     }
     let size = match elements {
         None => Some(u64::from(ty.bytes())),

@@ -16,7 +16,7 @@ pub(crate) struct Callback {
     pub(crate) data: *mut c_void,
 }
 
-// SAFETY: whoever hands the pair to the driver allows it to be called on a driver thread; the
+// SAFETY: a caller that hands the pair to the driver allows it to be called on a driver thread; the
 // pointer is only passed on.
 unsafe impl Send for Callback {}
 // SAFETY: as above; nothing is read through a shared reference.

@@ -32,7 +32,7 @@ impl std::fmt::Debug for MemOp {
 
 /// An operation, parsed.
 #[derive(Debug, Clone, Copy)]
-enum Act {
+enum ParsedOp {
     Wait { address: u64, value: u64, wide: bool, how: u32 },
     Write { address: u64, value: u64, wide: bool },
     Reduce { address: u64, value: u64, wide: bool, how: CUstreamAtomicReductionOpType },
@@ -44,10 +44,10 @@ type T = CUstreamBatchMemOpType;
 impl MemOp {
     pub(crate) fn new(raw: &CUstreamBatchMemOpParams) -> Answer<Self> {
         let own = Self(*raw);
-        match own.act()? {
-            Act::Wait { address, wide, .. }
-            | Act::Write { address, wide, .. }
-            | Act::Reduce { address, wide, .. }
+        match own.parse()? {
+            ParsedOp::Wait { address, wide, .. }
+            | ParsedOp::Write { address, wide, .. }
+            | ParsedOp::Reduce { address, wide, .. }
                 if !address.is_multiple_of(if wide { 8 } else { 4 }) =>
             {
                 Err(INVALID_VALUE)
@@ -84,7 +84,7 @@ impl MemOp {
     }
 
     /// Parses the parameters. Unknown operations and flags are invalid values.
-    fn act(&self) -> Answer<Act> {
+    fn parse(&self) -> Answer<ParsedOp> {
         let raw = &self.0;
         // SAFETY (of all blocks): the operation says which form the parameters have, and all bytes
         // of them were given.
@@ -101,7 +101,7 @@ impl MemOp {
                 if params.flags & FLUSH != 0 {
                     return Err(NOT_SUPPORTED);
                 }
-                Ok(Act::Wait { address: params.address, value, wide, how: params.flags })
+                Ok(ParsedOp::Wait { address: params.address, value, wide, how: params.flags })
             }
             kind @ (T::CU_STREAM_MEM_OP_WRITE_VALUE_32 | T::CU_STREAM_MEM_OP_WRITE_VALUE_64) => {
                 let wide = kind == T::CU_STREAM_MEM_OP_WRITE_VALUE_64;
@@ -112,11 +112,11 @@ impl MemOp {
                 if params.flags != 0 {
                     return Err(INVALID_VALUE);
                 }
-                Ok(Act::Write { address: params.address, value, wide })
+                Ok(ParsedOp::Write { address: params.address, value, wide })
             }
             T::CU_STREAM_MEM_OP_FLUSH_REMOTE_WRITES => Err(NOT_SUPPORTED),
             // SAFETY: as above.
-            T::CU_STREAM_MEM_OP_BARRIER if unsafe { raw.memoryBarrier.flags } <= 1 => Ok(Act::Barrier),
+            T::CU_STREAM_MEM_OP_BARRIER if unsafe { raw.memoryBarrier.flags } <= 1 => Ok(ParsedOp::Barrier),
             T::CU_STREAM_MEM_OP_ATOMIC_REDUCTION if driver::version() >= Version::new(13, 1) => {
                 // SAFETY: as above.
                 let params = unsafe { raw.atomicReduction };
@@ -132,7 +132,7 @@ impl MemOp {
                     | CUstreamAtomicReductionOpType::CU_STREAM_ATOMIC_REDUCTION_OP_ADD => {}
                     _ => return Err(INVALID_VALUE),
                 }
-                Ok(Act::Reduce { address: params.address, value, wide, how: params.reductionOp })
+                Ok(ParsedOp::Reduce { address: params.address, value, wide, how: params.reductionOp })
             }
             _ => Err(INVALID_VALUE),
         }
@@ -140,18 +140,18 @@ impl MemOp {
 
     /// Executes the operation; false for a wait whose value is not there yet.
     fn try_run(&self) -> Result<bool, Loss> {
-        let (done, verb) = match self.act() {
-            Ok(Act::Wait { address, value, wide, how }) => {
+        let (done, verb) = match self.parse() {
+            Ok(ParsedOp::Wait { address, value, wide, how }) => {
                 let found = with_word(address, wide, false, |word| word.load());
                 (found.map(|found| is_met(found, value, wide, how)), "waits for")
             }
-            Ok(Act::Write { address, value, wide }) => {
+            Ok(ParsedOp::Write { address, value, wide }) => {
                 (with_word(address, wide, true, |word| word.store(value)).map(|()| true), "writes")
             }
-            Ok(Act::Reduce { address, value, wide, how }) => {
+            Ok(ParsedOp::Reduce { address, value, wide, how }) => {
                 (with_word(address, wide, true, |word| word.reduce(value, how)).map(|()| true), "changes")
             }
-            Ok(Act::Barrier) => {
+            Ok(ParsedOp::Barrier) => {
                 fence(Ordering::SeqCst);
                 (Ok(true), "")
             }
@@ -178,9 +178,9 @@ fn value(given: u64, wide: bool) -> u64 {
 /// at the launch.
 pub(crate) fn ensure_reachable(ops: &[MemOp]) -> Answer {
     let refused = |op: &MemOp| {
-        let (Ok(Act::Wait { address, .. })
-        | Ok(Act::Write { address, .. })
-        | Ok(Act::Reduce { address, .. })) = op.act()
+        let (Ok(ParsedOp::Wait { address, .. })
+        | Ok(ParsedOp::Write { address, .. })
+        | Ok(ParsedOp::Reduce { address, .. })) = op.parse()
         else {
             return false;
         };

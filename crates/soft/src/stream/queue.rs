@@ -64,7 +64,7 @@ impl std::fmt::Debug for Stream {
         formatter
             .debug_struct("Stream")
             .field("id", &self.id)
-            .field("manner", &self.kind)
+            .field("kind", &self.kind)
             .finish_non_exhaustive()
     }
 }
@@ -291,7 +291,7 @@ impl Stream {
     }
 
     /// Enqueues a marker. `shows` publishes that the stream has reached it, under the lock of the
-    /// queue: whoever sees one of the two sees the other.
+    /// queue: a thread that sees one of the two sees the other.
     pub(crate) fn push_marker(self: &Arc<Self>, shows: impl FnOnce() + Send + 'static) -> Ticket {
         self.add(true, Box::new(|| Ok(())), Some(Box::new(shows)))
     }

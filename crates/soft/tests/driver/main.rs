@@ -1,4 +1,5 @@
-//! The raw calls of the driver, against results observed on a real one.
+//! Raw calls of the software driver alone, against results observed on a GPU. Raw calls
+//! that are tested on both are in `tests/suites/driver`.
 #![allow(missing_docs, clippy::undocumented_unsafe_blocks, clippy::unwrap_used, clippy::manual_dangling_ptr)]
 
 mod attributes;

@@ -284,3 +284,38 @@ fn raw_values_of_removed_graphs_do_not_stand_for_graphs_around() {
         drop(outer);
     });
 }
+
+/// The graph around has more graphs in its nodes than the large one that is moved into it.
+#[test]
+fn graphs_in_nodes_are_kept_apart_however_many_there_are_around() {
+    let context = setup();
+    needs!(MovedGraphs);
+    no_leaks(|| {
+        for around in [0, 1, 2, 3, 6] {
+            let (of_graph, of_child) = (std::sync::Arc::new(()), std::sync::Arc::new(()));
+            let small = context.graph().unwrap();
+            small.root().empty().unwrap();
+            let outer = context.graph().unwrap();
+            for _ in 0..around {
+                outer.root().child(&small).unwrap();
+            }
+            let (large, nodes) = chain(&context, 100, "large");
+            large.keep(Owner::other(of_graph.clone()));
+            let [child] = large.children().unwrap().try_into().unwrap();
+            child.embedded().unwrap().keep(Owner::other(of_child.clone()));
+            let node = outer.root().child_moved(large).unwrap();
+            let embedded = node.embedded().unwrap();
+            assert_chain(&embedded, 100, "large");
+            assert_eq!(outer.children().unwrap().len(), around + 1);
+            for child in outer.children().unwrap().iter().take(around) {
+                assert_eq!(child.embedded().unwrap().len(), Ok(1));
+            }
+            let counts =
+                || (std::sync::Arc::strong_count(&of_graph), std::sync::Arc::strong_count(&of_child));
+            assert_eq!(counts(), (2, 2), "{around} around");
+            drop((nodes, embedded, child));
+            node.remove().unwrap();
+            assert_eq!(counts(), (1, 1), "{around} around");
+        }
+    });
+}

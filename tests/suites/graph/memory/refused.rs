@@ -531,3 +531,25 @@ fn a_loop_whose_closure_fails_breaks_a_graph_with_memory() {
         }
     });
 }
+
+/// A loop or a branch takes several nodes, of which the driver would remove none again.
+#[test]
+fn a_position_that_a_branch_cannot_have_breaks_no_graph_with_memory() {
+    traceless(|context, stream| {
+        needs!(Conditionals);
+        let graph = context.graph().unwrap();
+        let number = stream.zeros::<u32>(1).unwrap();
+        let (first, memory) = graph.root().alloc::<u32>(N).unwrap();
+        let last = first.then().fill(&memory, 5).unwrap();
+        let test = || cuda_graph::Test::nonzero(&number);
+        let branch = |frontier: &cuda_graph::Frontier<'_>| {
+            frontier.if_then(test(), |_| Ok::<_, Error>(())).map(drop).unwrap_err()
+        };
+        let error = branch(&graph.between(&first, &last).unwrap());
+        assert_eq!(error, Error::Memory(MemoryError::KeepsAll { what: "edges" }));
+        let error = branch(&last.then().before([&*first]).unwrap());
+        assert!(matches!(error, Error::Edge(cuda_graph::EdgeError::Cycle { .. })), "{error}");
+        assert_eq!(graph.len(), Ok(2));
+        last.then().if_then(test(), |_| Ok::<_, Error>(())).unwrap();
+    });
+}

@@ -193,7 +193,7 @@ fn a_panic_is_reported_and_the_graph_goes_on() {
     assert_eq!(seen(&count), 2, "the graph goes on");
     let panics = PANICS.lock().unwrap();
     let messages: Vec<&str> = panics.iter().map(|panic| &*panic.message).collect();
-    assert_eq!(messages[..3], ["plain", "formatted 1", "with a value that is no text"]);
+    assert_eq!(messages[..3], ["plain", "formatted 1", "with a value that is not text"]);
     assert_eq!(messages[..3], messages[3..]);
     let text = panics[0].to_string();
     assert!(text.contains("a_panic_is_reported") && text.ends_with("panicked: plain"), "{text}");

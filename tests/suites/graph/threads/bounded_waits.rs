@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use cuda_graph::{ContextExt, Error, Graph};
+use cuda_graph::{ContextExt, Error, Graph, LoopError, Test};
 use cuda_handles::{Error as HandleError, Owner, clones, reaper, set_patience};
 use cuda_sys::Call;
-use cuda_tests::{SOON, alone, ends_soon, hold, no_leaks, setup, until};
+use cuda_tests::{SOON, alone, ends_soon, hold, needs, no_leaks, setup, until};
 
 #[track_caller]
 fn is_busy<T>(outcome: Result<T, Error>, name: &str) {
@@ -69,4 +69,52 @@ fn a_forgotten_lock_of_clones_holds_up_no_graph_for_ever() {
         reaper::drain();
     });
     assert!(reaper::pending() >= 2, "the reaper tries again");
+}
+
+/// A user may call anything while holding the guard. It is in no order of locks.
+#[test]
+fn the_thread_that_keeps_clones_off_is_answered() {
+    let context = setup();
+    set_patience(Duration::from_millis(100));
+    no_leaks(|| {
+        let (graph, dropped) = (context.graph().unwrap(), context.graph().unwrap());
+        let node = graph.root().empty().unwrap();
+        let guard = clones::alone(&context).unwrap();
+        assert_eq!(graph.len(), Ok(1));
+        is_busy(graph.clone_graph(), "`clones::alone`");
+        is_busy(node.remove(), "`clones::alone`");
+        let error = clones::alone(&context).map(drop).unwrap_err();
+        assert!(matches!(error, HandleError::Busy { .. }), "{error}");
+        drop(dropped);
+        drop(guard);
+        node.remove().unwrap();
+        assert!(until(SOON, || reaper::pending() == 0));
+    });
+}
+
+/// A loop that could not be removed, since the graph was in use, would have no end.
+#[test]
+fn a_loop_that_cannot_be_removed_in_time_breaks_its_graph() {
+    let context = setup();
+    needs!(Conditionals);
+    set_patience(Duration::from_millis(100));
+    no_leaks(|| {
+        let stream = context.stream().unwrap();
+        let number = stream.zeros::<u32>(1).unwrap();
+        let graph = context.graph().unwrap();
+        let mut using = None;
+        let built = graph.root().while_loop(Test::nonzero(&number), |_| {
+            let (held, graph) = (hold(Call::cuGraphInstantiateWithParams), graph.clone());
+            let first = thread::spawn(move || graph.edges().and_then(|_| graph.instantiate()));
+            assert!(until(SOON, || held.has_arrived()));
+            using = Some((held, first));
+            Err::<(), _>(Error::Loop(LoopError::NotFilled))
+        });
+        let error = built.map(drop).unwrap_err();
+        assert!(matches!(error, Error::Broken(_)), "{error}");
+        let (held, first) = using.unwrap();
+        drop(held);
+        drop(first.join().unwrap());
+        assert_eq!(graph.instantiate().map(drop).unwrap_err(), error);
+    });
 }

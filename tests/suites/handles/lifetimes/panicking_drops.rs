@@ -210,7 +210,7 @@ fn panics_that_carry_panics_are_told_once() {
     assert_eq!(DROPPED.load(Ordering::SeqCst), 5);
     let told = TOLD.lock().unwrap();
     assert_eq!(told.len(), 1);
-    assert!(told[0].to_string().ends_with("panicked: with a value that is no text"), "{}", told[0]);
+    assert!(told[0].to_string().ends_with("panicked: with a value that is not text"), "{}", told[0]);
 }
 
 /// A capture of other code keeps owners by user objects.

@@ -123,7 +123,7 @@ fn a_panic_is_told_and_the_stream_goes_on() {
     assert_eq!((seen(&calls), has_gone(&weak)), (1, true));
     let told = told();
     let messages: Vec<_> = told.iter().map(|panic| (&*panic.message, panic.was_called)).collect();
-    assert_eq!(messages, [("plain", true), ("formatted 1", true), ("with a value that is no text", true)]);
+    assert_eq!(messages, [("plain", true), ("formatted 1", true), ("with a value that is not text", true)]);
     let text = told[0].to_string();
     assert!(text.contains("a_panic_is_told") && text.ends_with("panicked: plain"), "{text}");
 }

@@ -174,7 +174,7 @@ fn other_attributes_are_checked() {
         let text = refused(&context, plain.preferred_cluster(2));
         assert!(text.contains("a cluster to fall back on"), "{text}");
         let text = refused(&context, plain.cluster(4).preferred_cluster(6));
-        assert!(text.contains("(6, 1, 1) is no multiple of the cluster (4, 1, 1)"), "{text}");
+        assert!(text.contains("(6, 1, 1) is not a multiple of the cluster (4, 1, 1)"), "{text}");
         let (empty, stream) = (kernel(&context, "empty"), context.stream().unwrap());
         launch(&empty, &stream, plain.cluster(2).preferred_cluster(4)).unwrap();
         stream.synchronize_blocking().unwrap();

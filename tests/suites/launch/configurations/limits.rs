@@ -102,9 +102,8 @@ fn shared_memory_over_a_limit_says_who_raises_it_and_how_far() {
     }
     empty.set_max_dynamic_shared_bytes(100).unwrap();
     let text = refused(101);
-    let lowered = format!(
-        "the limit is 100; somebody has lowered it from the usual {usual}; whoever has the kernel can raise it to up to {most} by {HOW}"
-    );
+    let lowered =
+        format!("the limit is 100; it was lowered from the default {usual}; {HOW} raises it to up to {most}");
     assert!(text.ends_with(&lowered), "{text}");
     empty.set_max_dynamic_shared_bytes(101).unwrap();
     launch(101);

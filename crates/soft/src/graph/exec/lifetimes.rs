@@ -122,7 +122,7 @@ pub(super) fn announce(lives: &mut BTreeMap<u64, Life>, start: u64, stream: u64)
 impl Freeing {
     /// Executes the free; `node` is the free node, or 0 for the call that `how` names.
     pub(crate) fn carry_out(&self, node: u64, how: &str) {
-        // Set first, so that whoever sees the memory gone can trim it.
+        // Set first, so that a thread that sees the memory gone can trim it.
         self.over.set();
         self.end_life(node, how);
         self.done.reach();

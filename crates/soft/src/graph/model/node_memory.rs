@@ -33,10 +33,10 @@ pub(crate) struct NodeMemory {
 }
 
 /// By address, the newest last.
-static RESERVED: Mutex<BTreeMap<u64, Vec<Weak<NodeMemory>>>> = Mutex::new(BTreeMap::new());
+static RESERVED_NODES: Mutex<BTreeMap<u64, Vec<Weak<NodeMemory>>>> = Mutex::new(BTreeMap::new());
 
 fn reserved() -> MutexGuard<'static, BTreeMap<u64, Vec<Weak<NodeMemory>>>> {
-    lock(&RESERVED)
+    lock(&RESERVED_NODES)
 }
 
 impl Drop for NodeMemory {

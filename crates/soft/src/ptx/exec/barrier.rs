@@ -30,7 +30,7 @@ impl BarrierWait {
         if let Some(count) = count
             && (count == 0 || count % 32 != 0)
         {
-            let detail = format!("a barrier cannot wait for {count} threads: whole warps are wanted");
+            let detail = format!("a barrier cannot wait for {count} threads: expected whole warps");
             return Err(ThreadFault::new(FaultKind::IllegalInstruction, detail));
         }
         let id = if op == BarrierOp::Cluster { CLUSTER_BARRIER } else { id };

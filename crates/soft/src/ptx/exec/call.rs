@@ -54,7 +54,7 @@ impl Worker<'_> {
         if offset.is_multiple_of(FUNCTION_STEP) && index < self.grid.program.functions.len() as u64 {
             return Ok(index as u32);
         }
-        let detail = format!("{address:#x} is called, which is no function");
+        let detail = format!("{address:#x} is called, which is not a function");
         Err(ThreadFault::new(FaultKind::InvalidProgramCounter, detail))
     }
 

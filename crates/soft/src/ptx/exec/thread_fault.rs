@@ -40,7 +40,7 @@ impl ThreadFault {
 
     #[cold]
     pub(super) fn misaligned(address: u64, bytes: u32, write: bool) -> Box<ThreadFault> {
-        let detail = format!("the address is no multiple of {bytes}");
+        let detail = format!("the address is not a multiple of {bytes}");
         Box::new(ThreadFault {
             kind: FaultKind::MisalignedAddress,
             access: Some((address, bytes, write)),

@@ -24,7 +24,7 @@ impl<'t> Body<'_, 't> {
     pub(super) fn symbol_address(&mut self, name: &'t str, addend: i64, ty: Type) -> Lowered<Reg> {
         if !matches!(ty.bits(), 32 | 64) {
             return Err(format!(
-                "`{name}` is no register, and its address does not fit into {} bits",
+                "`{name}` is not a register, and its address does not fit into {} bits",
                 ty.bits()
             )
             .into());
@@ -72,7 +72,7 @@ impl<'t> Body<'_, 't> {
     /// An operand in brackets, for an access of `bytes` in `space`.
     pub(super) fn address(&mut self, operand: &Operand<'t>, space: Space, bytes: u32) -> Lowered<Address> {
         let Operand::Address { base, offset } = operand else {
-            return Err("an address in brackets is wanted".to_owned().into());
+            return Err("expected an address in brackets".to_owned().into());
         };
         let Some(name) = *base else {
             let base = self.constant(*offset as u64);
@@ -147,7 +147,7 @@ impl<'t> Body<'_, 't> {
             }
             Some(Name::Shared(index)) => Some(Symbol::Shared(index)),
             Some(Name::Global(index)) => Some(Symbol::Global(index)),
-            Some(_) => return Err(format!("`{name}` is no variable").into()),
+            Some(_) => return Err(format!("`{name}` is not a variable").into()),
             None => self.symbols.get(name),
         };
         let base = match (symbol, space) {
@@ -159,7 +159,7 @@ impl<'t> Body<'_, 't> {
                 self.global_address(index, offset)
             }
             (Some(Symbol::Global(_) | Symbol::Shared(_)), _) => return Err(wrong()),
-            (Some(_), _) => return Err(format!("`{name}` is no variable").into()),
+            (Some(_), _) => return Err(format!("`{name}` is not a variable").into()),
             (None, _) => return Err(format!("`{name}` is not declared").into()),
         };
         Ok(Address { base, offset: 0, space })

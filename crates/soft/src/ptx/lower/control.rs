@@ -9,56 +9,57 @@ use crate::ptx::code::{BarrierOp, CallSite, Formal, Inst, Intrinsic, NONE, Place
 use crate::ptx::syntax::{Instruction, Operand};
 use crate::ptx::types::Type;
 
-pub(super) fn instruction<'t>(
-    body: &mut Body<'_, 't>,
-    reader: &mut InstructionReader<'_, 't>,
-) -> Lowered<()> {
-    match reader.opcode() {
-        "bra" => {
-            reader.flag("uni");
-            let [to] = reader.operands()?;
-            let to = label(body, to)?;
-            body.jump(Inst::Jump { to });
-            Ok(())
-        }
-        "brx" => switch(body, reader),
-        "call" => call(body, reader),
-        "ret" => {
-            reader.flag("uni");
-            plain(body, reader, Inst::Return)
-        }
-        "exit" => plain(body, reader, Inst::Exit),
-        "trap" | "brkpt" => plain(body, reader, Inst::Trap),
-        "nanosleep" => {
-            reader.ty()?;
-            let [duration] = reader.operands()?;
-            body.source(duration, Type::U32)?;
-            body.emit(Inst::Pause);
-            Ok(())
-        }
-        "pmevent" => reader.finish(),
-        "bar" | "barrier" => barrier(body, reader),
-        "shfl" => shuffle(body, reader),
-        "vote" => vote(body, reader),
-        "match" => matching(body, reader),
-        "redux" => reduce(body, reader),
-        "activemask" => {
-            reader.ty()?;
-            let [d] = reader.operands()?;
-            let d = body.dest(d, Type::B32)?;
-            warp(body, WarpOp::ActiveMask, d, NONE, [NONE; 3], NONE);
-            Ok(())
-        }
-        "elect" => {
-            reader.flag("sync");
-            let [d, mask] = reader.operands()?;
-            let (d, p) = pair(body, d)?;
-            let mask = body.source(mask, Type::B32)?;
-            warp(body, WarpOp::Elect, d, p, [NONE; 3], mask);
-            Ok(())
-        }
-        _ => Err(LowerError::Unsupported),
-    }
+/// `bra`. [`branch_target`] reads one with a guard.
+pub(super) fn branch<'t>(body: &mut Body<'_, 't>, reader: &mut InstructionReader<'_, 't>) -> Lowered<()> {
+    reader.flag("uni");
+    let [to] = reader.operands()?;
+    let to = label(body, to)?;
+    body.jump(Inst::Jump { to });
+    Ok(())
+}
+
+pub(super) fn ret<'t>(body: &mut Body<'_, 't>, reader: &mut InstructionReader<'_, 't>) -> Lowered<()> {
+    reader.flag("uni");
+    plain(body, reader, Inst::Return)
+}
+
+pub(super) fn exit<'t>(body: &mut Body<'_, 't>, reader: &mut InstructionReader<'_, 't>) -> Lowered<()> {
+    plain(body, reader, Inst::Exit)
+}
+
+/// `trap` and `brkpt`.
+pub(super) fn trap<'t>(body: &mut Body<'_, 't>, reader: &mut InstructionReader<'_, 't>) -> Lowered<()> {
+    plain(body, reader, Inst::Trap)
+}
+
+pub(super) fn nanosleep<'t>(body: &mut Body<'_, 't>, reader: &mut InstructionReader<'_, 't>) -> Lowered<()> {
+    reader.ty()?;
+    let [duration] = reader.operands()?;
+    body.source(duration, Type::U32)?;
+    body.emit(Inst::Pause);
+    Ok(())
+}
+
+/// `pmevent`, which has no effect here.
+pub(super) fn pmevent(reader: &InstructionReader<'_, '_>) -> Lowered<()> {
+    reader.finish()
+}
+
+pub(super) fn activemask<'t>(body: &mut Body<'_, 't>, reader: &mut InstructionReader<'_, 't>) -> Lowered<()> {
+    reader.ty()?;
+    let [d] = reader.operands()?;
+    let d = body.dest(d, Type::B32)?;
+    warp(body, WarpOp::ActiveMask, d, NONE, [NONE; 3], NONE);
+    Ok(())
+}
+
+pub(super) fn elect<'t>(body: &mut Body<'_, 't>, reader: &mut InstructionReader<'_, 't>) -> Lowered<()> {
+    reader.flag("sync");
+    let [d, mask] = reader.operands()?;
+    let (d, p) = pair(body, d)?;
+    let mask = body.source(mask, Type::B32)?;
+    warp(body, WarpOp::Elect, d, p, [NONE; 3], mask);
+    Ok(())
 }
 
 fn plain<'t>(body: &mut Body<'_, 't>, reader: &InstructionReader<'_, 't>, inst: Inst) -> Lowered<()> {
@@ -74,7 +75,7 @@ fn warp(body: &mut Body<'_, '_>, op: WarpOp, d: Reg, p: Reg, [a, b, c]: [Reg; 3]
 fn label<'t>(body: &mut Body<'_, 't>, operand: &Operand<'t>) -> Lowered<u32> {
     match operand {
         Operand::Name(name) => body.label(name),
-        _ => Err("a label is wanted".to_owned().into()),
+        _ => Err("expected a label".to_owned().into()),
     }
 }
 
@@ -86,7 +87,8 @@ pub(super) fn branch_target<'t>(body: &mut Body<'_, 't>, instruction: &Instructi
     label(body, to)
 }
 
-fn switch<'t>(body: &mut Body<'_, 't>, reader: &mut InstructionReader<'_, 't>) -> Lowered<()> {
+/// `brx.idx`.
+pub(super) fn switch<'t>(body: &mut Body<'_, 't>, reader: &mut InstructionReader<'_, 't>) -> Lowered<()> {
     if !reader.flag("idx") {
         return Err(LowerError::Unsupported);
     }
@@ -96,9 +98,9 @@ fn switch<'t>(body: &mut Body<'_, 't>, reader: &mut InstructionReader<'_, 't>) -
     let targets = match targets {
         Operand::Name(name) => match body.scopes.find(name) {
             Some(Name::Targets(labels)) => labels.clone(),
-            _ => return Err(format!("`{name}` is no list of branch targets").into()),
+            _ => return Err(format!("`{name}` is not a list of branch targets").into()),
         },
-        _ => return Err("a list of branch targets is wanted".to_owned().into()),
+        _ => return Err("expected a list of branch targets".to_owned().into()),
     };
     let list = body.function.lists.len();
     body.switches.extend(list..list + targets.len());
@@ -109,7 +111,7 @@ fn switch<'t>(body: &mut Body<'_, 't>, reader: &mut InstructionReader<'_, 't>) -
 }
 
 /// `call (results), function, (arguments), prototype;`
-fn call<'t>(body: &mut Body<'_, 't>, reader: &mut InstructionReader<'_, 't>) -> Lowered<()> {
+pub(super) fn call<'t>(body: &mut Body<'_, 't>, reader: &mut InstructionReader<'_, 't>) -> Lowered<()> {
     reader.flag("uni");
     let mut operands = reader.all_operands()?;
     let mut results: &[Operand<'t>] = &[];
@@ -117,7 +119,7 @@ fn call<'t>(body: &mut Body<'_, 't>, reader: &mut InstructionReader<'_, 't>) -> 
         (results, operands) = (group, rest);
     }
     let [Operand::Name(name), rest @ ..] = operands else {
-        return Err("the name of a function is wanted".to_owned().into());
+        return Err("expected the name of a function".to_owned().into());
     };
     let arguments: &[Operand<'t>] = match rest {
         [Operand::Group(group), ..] => group,
@@ -156,7 +158,7 @@ fn call<'t>(body: &mut Body<'_, 't>, reader: &mut InstructionReader<'_, 't>) -> 
             Target::Intrinsic(intrinsic)
         }
         Some(Symbol::Unresolved) => return Err(unresolved(name)),
-        _ => return Err(format!("`{name}` is no function").into()),
+        _ => return Err(format!("`{name}` is not a function").into()),
     };
     let site = body.function.calls.len() as u32;
     body.function.calls.push(CallSite { target, args, returns });
@@ -205,7 +207,8 @@ fn check_call(
     Ok(())
 }
 
-fn barrier<'t>(body: &mut Body<'_, 't>, reader: &mut InstructionReader<'_, 't>) -> Lowered<()> {
+/// `bar` and `barrier`.
+pub(super) fn barrier<'t>(body: &mut Body<'_, 't>, reader: &mut InstructionReader<'_, 't>) -> Lowered<()> {
     if reader.flag("warp") {
         reader.flag("sync");
         let [mask] = reader.operands()?;
@@ -226,12 +229,12 @@ fn barrier<'t>(body: &mut Body<'_, 't>, reader: &mut InstructionReader<'_, 't>) 
     let (id, count) = match reader.all_operands()? {
         [id] => (id, None),
         [id, count] => (id, Some(count)),
-        _ => return Err("a barrier and perhaps a number of threads are wanted".to_owned().into()),
+        _ => return Err("expected a barrier and at most a number of threads".to_owned().into()),
     };
     let id = body.source(id, Type::U32)?;
     let count = match count {
         Some(count) => body.source(count, Type::U32)?,
-        None if op == BarrierOp::Arrive => return Err("a number of threads is wanted".to_owned().into()),
+        None if op == BarrierOp::Arrive => return Err("expected a number of threads".to_owned().into()),
         None => NONE,
     };
     body.emit(Inst::Barrier { op, d: NONE, id, count, a: NONE });
@@ -262,7 +265,7 @@ fn reducing_barrier<'t>(body: &mut Body<'_, 't>, reader: &mut InstructionReader<
     let (d, id, count, a) = match reader.all_operands()? {
         [d, id, a] => (d, id, None, a),
         [d, id, count, a] => (d, id, Some(count), a),
-        _ => return Err("3 or 4 operands are wanted".to_owned().into()),
+        _ => return Err("expected 3 or 4 operands".to_owned().into()),
     };
     let id = body.source(id, Type::U32)?;
     let count = match count {
@@ -283,7 +286,8 @@ fn pair<'t>(body: &mut Body<'_, 't>, operand: &Operand<'t>) -> Lowered<(Reg, Reg
     }
 }
 
-fn shuffle<'t>(body: &mut Body<'_, 't>, reader: &mut InstructionReader<'_, 't>) -> Lowered<()> {
+/// `shfl`.
+pub(super) fn shuffle<'t>(body: &mut Body<'_, 't>, reader: &mut InstructionReader<'_, 't>) -> Lowered<()> {
     const MODES: &[(&str, WarpOp)] = &[
         ("up", WarpOp::ShuffleUp),
         ("down", WarpOp::ShuffleDown),
@@ -309,7 +313,7 @@ fn shuffle<'t>(body: &mut Body<'_, 't>, reader: &mut InstructionReader<'_, 't>) 
     Ok(())
 }
 
-fn vote<'t>(body: &mut Body<'_, 't>, reader: &mut InstructionReader<'_, 't>) -> Lowered<()> {
+pub(super) fn vote<'t>(body: &mut Body<'_, 't>, reader: &mut InstructionReader<'_, 't>) -> Lowered<()> {
     const MODES: &[(&str, WarpOp)] = &[
         ("all", WarpOp::VoteAll),
         ("any", WarpOp::VoteAny),
@@ -335,7 +339,8 @@ fn vote<'t>(body: &mut Body<'_, 't>, reader: &mut InstructionReader<'_, 't>) -> 
     Ok(())
 }
 
-fn matching<'t>(body: &mut Body<'_, 't>, reader: &mut InstructionReader<'_, 't>) -> Lowered<()> {
+/// `match`.
+pub(super) fn matching<'t>(body: &mut Body<'_, 't>, reader: &mut InstructionReader<'_, 't>) -> Lowered<()> {
     let all = reader.one_of(&[("all", true), ("any", false)]).ok_or(LowerError::Unsupported)?;
     reader.flag("sync");
     let ty = reader.ty()?;
@@ -353,7 +358,8 @@ fn matching<'t>(body: &mut Body<'_, 't>, reader: &mut InstructionReader<'_, 't>)
     Ok(())
 }
 
-fn reduce<'t>(body: &mut Body<'_, 't>, reader: &mut InstructionReader<'_, 't>) -> Lowered<()> {
+/// `redux`.
+pub(super) fn reduce<'t>(body: &mut Body<'_, 't>, reader: &mut InstructionReader<'_, 't>) -> Lowered<()> {
     reader.flag("sync");
     const NAMES: &[(&str, &str)] =
         &[("add", "add"), ("min", "min"), ("max", "max"), ("and", "and"), ("or", "or"), ("xor", "xor")];

@@ -57,10 +57,10 @@ fn each_element<'t>(
         (Operand::Vector(dests), Operand::Name(name)) if Special::parse(name, Some("x")).is_some() => {
             (dests, ["x", "y", "z", "w"].map(|member| Operand::Member(name, member)).to_vec())
         }
-        _ => return Err(format!("two vectors of {lanes} are wanted").into()),
+        _ => return Err(format!("expected two vectors of {lanes}").into()),
     };
     if dests.len() != lanes || sources.len() != lanes {
-        return Err(format!("two vectors of {lanes} are wanted").into());
+        return Err(format!("expected two vectors of {lanes}").into());
     }
     // A source may be an earlier destination, so all are read before anything is written.
     let mut values = Vec::new();
@@ -236,7 +236,7 @@ pub(super) fn setp<'t>(body: &mut Body<'_, 't>, reader: &mut InstructionReader<'
     };
     let (Some(q), f) = (q, how.f) else {
         if how.is_packed {
-            return Err("two destinations are wanted for a packed comparison".to_owned().into());
+            return Err("expected two destinations for a packed comparison".to_owned().into());
         }
         match how.combine.zip(c) {
             None => body.emit(Inst::Binary { f: how.f, d: p, a, b }),

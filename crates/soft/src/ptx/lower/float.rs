@@ -122,7 +122,7 @@ fn apply<'t>(
     };
     let [d, sources @ ..] = operands else { return Err("operands are missing".to_owned().into()) };
     if sources.len() != count {
-        let words = format!("{} operands are wanted, {} were found", count + 1, operands.len());
+        let words = format!("expected {} operands, found {}", count + 1, operands.len());
         return Err(words.into());
     }
     let sources = sources.iter().map(|source| body.source(source, ty)).collect::<Lowered<Vec<Reg>>>()?;

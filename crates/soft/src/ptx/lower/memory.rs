@@ -57,7 +57,7 @@ fn skip_policy<'t>(body: &mut Body<'_, 't>, reader: &mut InstructionReader<'_, '
     }
     match reader.take_last_operand() {
         Some(policy) => body.source(policy, Type::B64).map(drop),
-        None => Err("a cache policy is wanted".to_owned().into()),
+        None => Err("expected a cache policy".to_owned().into()),
     }
 }
 
@@ -71,7 +71,7 @@ pub(super) fn create_policy<'t>(
     if reader.ty()? != Type::B64 {
         return Err(LowerError::Unsupported);
     }
-    let [d, ..] = reader.all_operands()? else { return Err("a register is wanted".to_owned().into()) };
+    let [d, ..] = reader.all_operands()? else { return Err("expected a register".to_owned().into()) };
     let (a, d) = (body.constant(0), body.dest(d, Type::B64)?);
     body.emit(Inst::Move { d, a });
     Ok(())
@@ -111,10 +111,8 @@ fn registers<'t>(
             body.function.lists.extend(parts);
             Ok(at)
         }
-        Operand::Vector(parts) => {
-            Err(format!("{count} elements are wanted, {} were found", parts.len()).into())
-        }
-        _ if count > 1 => Err(format!("a vector of {count} is wanted").into()),
+        Operand::Vector(parts) => Err(format!("expected {count} elements, found {}", parts.len()).into()),
+        _ if count > 1 => Err(format!("expected a vector of {count}").into()),
         other => each(body, other),
     }
 }

@@ -1,7 +1,7 @@
-//! Which file lowers which opcode.
+//! The table of opcodes: the function that lowers each of them. Every other opcode is unsupported.
 
 use super::body::Body;
-use super::reader::{InstructionReader, Lowered};
+use super::reader::{InstructionReader, LowerError, Lowered};
 use super::{control, convert, data, float, integer, memory};
 use crate::ptx::syntax::Instruction;
 use crate::ptx::types::Type;
@@ -41,7 +41,22 @@ impl<'t> Body<'_, 't> {
             "createpolicy" => memory::create_policy(self, reader),
             "membar" | "fence" => memory::fence(self, reader),
             "prefetch" | "prefetchu" | "discard" | "applypriority" | "griddepcontrol" => memory::hint(reader),
-            _ => control::instruction(self, reader),
+            "bra" => control::branch(self, reader),
+            "brx" => control::switch(self, reader),
+            "call" => control::call(self, reader),
+            "ret" => control::ret(self, reader),
+            "exit" => control::exit(self, reader),
+            "trap" | "brkpt" => control::trap(self, reader),
+            "nanosleep" => control::nanosleep(self, reader),
+            "pmevent" => control::pmevent(reader),
+            "bar" | "barrier" => control::barrier(self, reader),
+            "shfl" => control::shuffle(self, reader),
+            "vote" => control::vote(self, reader),
+            "match" => control::matching(self, reader),
+            "redux" => control::reduce(self, reader),
+            "activemask" => control::activemask(self, reader),
+            "elect" => control::elect(self, reader),
+            _ => Err(LowerError::Unsupported),
         }
     }
 }

@@ -35,9 +35,9 @@ impl<'t> Body<'_, 't> {
                 Ok((ty, self.fresh()))
             }
             Some(Name::Vector { .. }) => {
-                Err(format!("`{name}` is a vector, one of its elements is wanted: `{name}.x`").into())
+                Err(format!("`{name}` is a vector, expected one of its elements: `{name}.x`").into())
             }
-            Some(_) => Err(format!("`{name}` is a variable, a register is wanted").into()),
+            Some(_) => Err(format!("`{name}` is a variable, expected a register").into()),
             None => Err(format!("register `{name}` is not declared").into()),
         }
     }
@@ -151,7 +151,10 @@ impl<'t> Body<'_, 't> {
     /// A register with a number added.
     fn register_plus(&mut self, name: &str, a: Reg, offset: i64, ty: Type) -> Lowered<Reg> {
         if !ty.is_integer() {
-            return Err(format!("a number can be added to `{name}` where integers are wanted").into());
+            return Err(format!(
+                "a number can only be added to `{name}` where the instruction takes integers"
+            )
+            .into());
         }
         let (d, b) = (self.fresh(), self.constant(offset as u64));
         let add = match ty.bits() {
@@ -185,11 +188,11 @@ impl<'t> Body<'_, 't> {
                     if let Some(element) = self.fitting_element(name, member, ty, is_wide) {
                         return element;
                     }
-                    Err(format!("`{name}.{member}` is no register that the software driver knows").into())
+                    Err(format!("`{name}.{member}` is not a register that the software driver knows").into())
                 }
             },
             Operand::Offset(name, offset) => self.symbol_address(name, *offset, ty),
-            _ => Err("a register or a number is wanted here".to_owned().into()),
+            _ => Err("expected a register or a number".to_owned().into()),
         }
     }
 
@@ -211,7 +214,7 @@ impl<'t> Body<'_, 't> {
         // the widths must agree.
         let narrows = ty.bits() == 16 && which.is_place();
         if ty.bits() < width && !narrows {
-            return Err(format!("`{name}` has {width} bits, the instruction wants {}", ty.bits()).into());
+            return Err(format!("`{name}` has {width} bits, the instruction takes {}", ty.bits()).into());
         }
         self.emit(Inst::Special { d, which });
         if narrows {
@@ -233,5 +236,5 @@ fn mismatch(name: &str, found: Type, wanted: Type) -> LowerError {
         Type::Pred => "a predicate".to_owned(),
         _ => format!("{} bits", ty.bits()),
     };
-    LowerError::Wrong(format!("`{name}` is {}, the instruction wants {}", width(found), width(wanted)))
+    LowerError::Wrong(format!("`{name}` is {}, the instruction takes {}", width(found), width(wanted)))
 }

@@ -103,7 +103,7 @@ impl<'i, 't> InstructionReader<'i, 't> {
         self.finish()?;
         let all: Vec<&Operand<'t>> = self.operands.iter().collect();
         let found = all.len();
-        all.try_into().map_err(|_| LowerError::Wrong(format!("{N} operands are wanted, {found} were found")))
+        all.try_into().map_err(|_| LowerError::Wrong(format!("expected {N} operands, found {found}")))
     }
 
     /// [`InstructionReader::finish`], then all operands.

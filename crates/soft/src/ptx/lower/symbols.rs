@@ -113,7 +113,7 @@ impl<'t> Symbols<'t> {
                 return self.insert(alias.name, symbol);
             }
             (Some(Symbol::Function(_)), Some(_)) => format!("`{}` is defined twice", alias.name),
-            _ => format!("`{}` is no function that is defined here", alias.of),
+            _ => format!("`{}` is not a function that is defined here", alias.of),
         };
         errors.push(PtxError::new(alias.line, message));
     }

@@ -108,7 +108,7 @@ fn registers<'t>(cursor: &mut Cursor<'_, 't>, all: &mut Vec<Statement<'t>>) -> P
     }
     let ty: Type = match cursor.next() {
         Some(Kind::Dotted(name)) => variable::fundamental(name, line)?,
-        _ => return Err(PtxError::new(line, "`.reg` wants a type")),
+        _ => return Err(PtxError::new(line, "`.reg` takes a type")),
     };
     if lanes > 1 && (ty == Type::Pred || ty.bits() * u32::from(lanes) > 128) {
         return Err(PtxError::new(line, "a vector register has at most 128 bits, and no predicates"));

@@ -32,7 +32,7 @@ pub(super) fn integer(cursor: &mut Cursor<'_, '_>) -> Parsed<i64> {
     let line = cursor.line();
     match expression(cursor)? {
         Literal::Int(value) => Ok(value as i64),
-        _ => Err(PtxError::new(line, "an integer is wanted here")),
+        _ => Err(PtxError::new(line, "expected an integer")),
     }
 }
 
@@ -114,7 +114,7 @@ fn unary(cursor: &mut Cursor<'_, '_>, depth: u32) -> Parsed<Literal> {
             (b'-', Literal::F64(bits)) => Literal::F64(bits ^ (1 << 63)),
             (b'~', Literal::Int(value)) => Literal::Int(!value),
             (b'!', Literal::Int(value)) => Literal::Int(u64::from(value == 0)),
-            _ => return Err(PtxError::new(line, "an integer is wanted here")),
+            _ => return Err(PtxError::new(line, "expected an integer")),
         };
     }
     Ok(value)
@@ -199,7 +199,7 @@ fn apply_to_floats(operator: &str, a: f64, b: f64) -> Result<Literal, String> {
         ">=" => return Ok(truth(a >= b)),
         "&&" => return Ok(truth(a != 0.0 && b != 0.0)),
         "||" => return Ok(truth(a != 0.0 || b != 0.0)),
-        _ => return Err(format!("`{operator}` wants integers")),
+        _ => return Err(format!("`{operator}` takes integers")),
     };
     Ok(Literal::F64(value.to_bits()))
 }

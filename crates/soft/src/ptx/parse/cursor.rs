@@ -71,7 +71,7 @@ impl<'a, 't> Cursor<'a, 't> {
         let line = self.line();
         match self.number()? {
             Literal::Int(value) => Ok(value),
-            _ => Err(PtxError::new(line, "an integer is wanted here")),
+            _ => Err(PtxError::new(line, "expected an integer")),
         }
     }
 
@@ -80,19 +80,19 @@ impl<'a, 't> Cursor<'a, 't> {
         let line = self.line();
         let Some(Kind::Number(text)) = self.peek() else { return Err(self.unexpected("a number")) };
         self.bump();
-        number(text).ok_or_else(|| PtxError::new(line, format!("`{text}` is no number of PTX")))
+        number(text).ok_or_else(|| PtxError::new(line, format!("`{text}` is not a number of PTX")))
     }
 
     /// Describes the next token, for errors.
     pub(super) fn unexpected(&self, wanted: &str) -> PtxError {
         let found = match self.peek() {
-            None => "the text ends".into(),
-            Some(Kind::Word(text) | Kind::Number(text)) => format!("`{text}` was found"),
-            Some(Kind::Dotted(text)) => format!("`.{text}` was found"),
-            Some(Kind::Text(_)) => "a string was found".into(),
-            Some(Kind::Mark(mark)) => format!("`{}` was found", char::from(mark)),
+            None => "the end of the text".into(),
+            Some(Kind::Word(text) | Kind::Number(text)) => format!("`{text}`"),
+            Some(Kind::Dotted(text)) => format!("`.{text}`"),
+            Some(Kind::Text(_)) => "a string".into(),
+            Some(Kind::Mark(mark)) => format!("`{}`", char::from(mark)),
         };
-        PtxError::new(self.line(), format!("{wanted} is wanted, {found}"))
+        PtxError::new(self.line(), format!("expected {wanted}, found {found}"))
     }
 
     /// Skips past the next `mark`.

@@ -15,7 +15,7 @@ const MOST_DIMENSIONS: usize = 16;
 /// `.global .align 8 .b8 a[16] = {...}, b;`
 pub(super) fn declarations<'t>(cursor: &mut Cursor<'_, 't>, linkage: Linkage) -> Parsed<Vec<Variable<'t>>> {
     let line = cursor.line();
-    let space = state_space(cursor).ok_or_else(|| PtxError::new(line, "a state space is wanted"))?;
+    let space = state_space(cursor).ok_or_else(|| PtxError::new(line, "expected a state space"))?;
     let mut align = None;
     let mut elements = 1_u64;
     let mut is_managed = false;
@@ -103,7 +103,7 @@ pub(super) fn alignment(cursor: &mut Cursor<'_, '_>) -> Parsed<u64> {
     if align.is_power_of_two() && align <= 1 << 16 {
         Ok(align)
     } else {
-        Err(PtxError::new(line, format!("{align} is no alignment: a power of two is wanted")))
+        Err(PtxError::new(line, format!("alignment {align} is not a power of two up to 65536")))
     }
 }
 

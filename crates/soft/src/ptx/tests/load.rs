@@ -56,27 +56,27 @@ fn all_errors_are_found() {
     let body = "foo %r1;\nadd.u32 %r1, %r2;\nadd.u32 %r1, %x, 1;\nbra NOWHERE;\nadd.u64 %rd1, %rd1, %r1;\nset.lt %r1;";
     let found = errors(&kernel(body));
     assert_eq!(found.iter().map(|error| error.line).collect::<Vec<_>>(), [6, 7, 8, 9, 10, 11]);
-    assert!(found[1].message.contains("3 operands are wanted, 2 were found"), "{}", found[1]);
+    assert!(found[1].message.contains("expected 3 operands, found 2"), "{}", found[1]);
     assert!(found[2].message.contains("`%x`"), "{}", found[2]);
     assert!(found[3].message.contains("there is no label `NOWHERE`"), "{}", found[3]);
-    assert!(found[4].message.contains("`%r1` is 32 bits, the instruction wants 64 bits"), "{}", found[4]);
+    assert!(found[4].message.contains("`%r1` is 32 bits, the instruction takes 64 bits"), "{}", found[4]);
 }
 
 #[test]
 fn operands_are_checked() {
     assert!(error("add.u32 %r1, %r9, 1;").contains("`%r9` is not declared"));
     assert!(error("add.u32 %r01, %r1, 1;").contains("`%r01` is not declared"));
-    assert!(error("@%r1 bra L;\nL:").contains("`%r1` is 32 bits, the instruction wants a predicate"));
+    assert!(error("@%r1 bra L;\nL:").contains("`%r1` is 32 bits, the instruction takes a predicate"));
     assert!(error("selp.b32 %r1, %r2, %p1, %p2;").contains("a predicate"));
     assert!(error("ld.param.u64 %rd1, [n];").contains("outside"));
     assert!(error("ld.param.u32 %r1, [n+4];").contains("outside"));
     assert!(error("ld.global.u32 %r1, [n];").contains("another space"));
     assert!(error("st.param.u32 [n], %r1;").contains("cannot be written"));
-    assert!(error("ld.global.v2.u32 {%r1}, [%rd1];").contains("2 elements are wanted, 1 were found"));
+    assert!(error("ld.global.v2.u32 {%r1}, [%rd1];").contains("expected 2 elements, found 1"));
     assert!(error("mov.b64 {%r1, %h1}, %rd1;").contains("`%h1` is 16 bits"));
     assert!(error(".reg .b32 %r<8>;").contains("defined twice"));
     assert!(error("L: L:").contains("label `L` is defined twice"));
-    assert!(error("call missing, (%r1);").contains("`missing` is no function"));
+    assert!(error("call missing, (%r1);").contains("`missing` is not a function"));
     assert!(error("add.u32 %r1, %r2, $;").contains("`$` is not declared"));
 }
 
@@ -157,14 +157,14 @@ fn expressions_and_declarations_are_judged() {
     let mut other = Vec::new();
     for (line, words) in [
         ("mov.u32 %r1, 1/0;", "divides by zero"),
-        ("mov.u32 %r1, 1.0 << 2;", "`<<` wants integers"),
-        ("mov.u32 %r1, (1;", "`)` is wanted"),
+        ("mov.u32 %r1, 1.0 << 2;", "`<<` takes integers"),
+        ("mov.u32 %r1, (1;", "expected `)`"),
         (nested.as_str(), "too deep"),
-        ("ld.global.u32 %r1, [%rd1+1.5];", "an integer is wanted"),
-        ("add.f32 %r1, %r2+1, %r3;", "where integers are wanted"),
+        ("ld.global.u32 %r1, [%rd1+1.5];", "expected an integer"),
+        ("add.f32 %r1, %r2+1, %r3;", "where the instruction takes integers"),
         (".reg .v2 .u32 v; mov.u32 v.z, 1;", "`v` has 2 elements, `.z` is none"),
-        (".reg .v2 .u32 v; add.u32 v, v, v;", "is wanted"),
-        (".reg .v2 .u32 v; ld.global.u32 %r1, [v];", "`v` is no variable"),
+        (".reg .v2 .u32 v; add.u32 v, v, v;", "expected one of its elements"),
+        (".reg .v2 .u32 v; ld.global.u32 %r1, [v];", "`v` is not a variable"),
         (".reg .v4 .b64 v;", "at most 128 bits"),
         (".reg .v2 .pred v;", "no predicates"),
         (".shared .b8 x[];", "`x` has no size"),
@@ -176,9 +176,9 @@ fn expressions_and_declarations_are_judged() {
         (".global .u64 x = nothing;", "`nothing` has no address"),
         (".global .u8 x = 0x1FF(x);", "one byte of ones"),
         (".global .u32 x = 0xFF(x);", "an element of 1 byte"),
-        ("mov.v2.u32 %r1, %r2;", "two vectors of 2 are wanted"),
-        ("mov.v2.u32 {%r1, %r2}, {%r1};", "two vectors of 2 are wanted"),
-        ("ld.global.L2::cache_hint.u32 %r1, [%rd1];", "wanted"),
+        ("mov.v2.u32 %r1, %r2;", "expected two vectors of 2"),
+        ("mov.v2.u32 {%r1, %r2}, {%r1};", "expected two vectors of 2"),
+        ("ld.global.L2::cache_hint.u32 %r1, [%rd1];", "expected"),
     ] {
         let found = errors(&kernel(line)).remove(0).message;
         if !found.contains(words) {
@@ -186,14 +186,14 @@ fn expressions_and_declarations_are_judged() {
         }
     }
     for (text, words) in [
-        (".alias f, g;", "`g` is no function"),
-        (".func g(); .alias f, g;", "`g` is no function"),
+        (".alias f, g;", "`g` is not a function"),
+        (".func g(); .alias f, g;", "`g` is not a function"),
         (".func f() { ret; } .func g() { ret; } .alias f, g;", "`f` is defined twice"),
         (".entry k(.param .b8 a[]) { ret; }", "has no size"),
         (".entry k(.reg .u32 a) { ret; }", "has to be `.param`"),
         (".entry k(.param .pred a) { ret; }", "no predicate"),
         (".entry (.param .u32 r) k() { ret; }", "a kernel returns nothing"),
-        (".func f(.reg .u32 a[3]) { ret; }", "a register is no array"),
+        (".func f(.reg .u32 a[3]) { ret; }", "a register cannot be an array"),
     ] {
         let found = errors(&format!("{HEAD}{text}")).remove(0).message;
         if !found.contains(words) {

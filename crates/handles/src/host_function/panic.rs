@@ -1,4 +1,4 @@
-//! The hook for functions that panicked or were not called.
+//! Panics of host functions, and the hook that reports them.
 
 use core::any::Any;
 use core::fmt;
@@ -13,7 +13,7 @@ static HOOK: Lock<Option<fn(&CallbackPanic)>> = Lock::new(Rank::CallbackHook, No
 pub struct CallbackPanic {
     /// The name of the function that contains the closure.
     pub callback: &'static str,
-    /// The message of the panic, or a note that its payload is no text. If the closure was not
+    /// The message of the panic, or a note that its payload is not text. If the closure was not
     /// called, the reason.
     pub message: String,
     /// Whether the closure was called. A closure with memory
@@ -47,21 +47,21 @@ pub fn set_panic_hook(hook: fn(&CallbackPanic)) {
     *HOOK.lock() = Some(hook);
 }
 
-/// Tells the hook of a panic.
+/// Reports a panic to the hook.
 pub(super) fn panicked(callback: &'static str, payload: &(dyn Any + Send)) {
     report(CallbackPanic { callback, message: panics::message(payload).into(), was_called: true });
 }
 
-/// Tells the hook of a closure that was not called.
+/// Reports a closure that was not called to the hook.
 pub(super) fn not_called(callback: &'static str) {
-    let message = "somebody else has a view of memory that it was given".to_owned();
+    let message = "other code has a view of memory that it was given".to_owned();
     report(CallbackPanic { callback, message, was_called: false });
 }
 
-fn report(trouble: CallbackPanic) {
+fn report(panic: CallbackPanic) {
     let hook = *HOOK.lock();
     if let Some(hook) = hook {
-        panics::contain(|| outside(|| hook(&trouble)));
+        panics::contain(|| outside(|| hook(&panic)));
     }
 }
 
