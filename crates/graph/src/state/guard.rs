@@ -59,8 +59,8 @@ impl GraphGuard<'_> {
         self.hierarchy.ensure_whole()
     }
 
-    /// Marks the hierarchy as broken. It keeps the owners of the failed change, since the driver may
-    /// still use them.
+    /// Marks the hierarchy as broken. It keeps the owners of the failed change, since the driver
+    /// may still use them.
     #[cold]
     pub(crate) fn mark_broken(&mut self, broken: Broken, owners: Owners) -> Error {
         for owner in owners {
