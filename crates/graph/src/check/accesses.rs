@@ -52,7 +52,11 @@ impl<'t> AccessCollector<'t, '_> {
             }
             NodeParams::Memset(layout) => self.push(Region::of_fill(layout), Access::Write, "target", false),
             NodeParams::Batch(operations) => {
-                operations.iter().for_each(|operation| self.operation(operation))
+                let before = self.accesses.len();
+                if !operations.iter().all(|operation| self.operation(operation)) {
+                    self.forget_from(before);
+                    return Ok(Some(Opaqueness::Foreign));
+                }
             }
             NodeParams::Host(_) => return Ok(Some(Opaqueness::Host)),
             NodeParams::Other { kind } => return Ok(opaqueness_of(NodeKind::of(*kind))),
@@ -135,8 +139,7 @@ impl<'t> AccessCollector<'t, '_> {
             let is_known = known.is_none_or(|(known, _)| start == Some(known))
                 && start.is_some_and(|start| self.argument(start, bytes, parameter, name));
             if !is_known {
-                self.accesses.truncate(before);
-                self.found.retain(|(access, _)| *access < before);
+                self.forget_from(before);
                 return Ok(Some(Opaqueness::Changed));
             }
         }
@@ -170,16 +173,26 @@ impl<'t> AccessCollector<'t, '_> {
         true
     }
 
-    fn operation(&mut self, operation: &BatchOperation) {
+    /// Adds the access of an operation. Returns false if the operation is unknown here.
+    fn operation(&mut self, operation: &BatchOperation) -> bool {
         let (address, wide, access) = match *operation {
             BatchOperation::Write { address, wide, .. } => (address, wide, Access::Write),
             BatchOperation::Wait { address, wide, .. } => (address, wide, Access::Read),
-            _ => return,
+            BatchOperation::Barrier { .. } | BatchOperation::Flush => return true,
+            // The enum is of another crate and `#[non_exhaustive]`.
+            _ => return false,
         };
         self.push(Region::linear(address, if wide { 8 } else { 4 }), access, "number", false);
         if let Some(access) = self.accesses.last_mut() {
             access.synchronizes = true;
         }
+        true
+    }
+
+    /// Removes the accesses from this number on.
+    fn forget_from(&mut self, first: usize) {
+        self.accesses.truncate(first);
+        self.found.retain(|(access, _)| *access < first);
     }
 
     fn push(&mut self, region: Region, access: Access, role: &'static str, is_argument: bool) {

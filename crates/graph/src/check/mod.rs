@@ -47,7 +47,7 @@
 //! | --- | --- | --- |
 //! | `Before` | ordered, whatever kernels do | fine |
 //! | `IfWaitedFor` | ordered if the kernels on the path wait | a note |
-//! | `Exclusive` | in different bodies of a conditional node, of which one runs | fine |
+//! | `Exclusive` | only one of them runs (bodies of a conditional node), or one holds the other | fine |
 //! | `Concurrent` | no order | a data race (an error) |
 //!
 //! **Graphs in graphs.** What is in a child graph or body belongs to the node that holds it. Two
@@ -125,16 +125,16 @@ impl Graph {
     /// between its first element and its last. Untyped kernels, host functions and most nodes of
     /// other code are listed as [opaque](Report::opaque).
     ///
-    /// # What counts as ordered
+    /// # Which nodes are ordered
     ///
     /// - A path of full edges orders two nodes.
     /// - An edge that does not wait for the end of a kernel
     ///   ([`EdgeKind::Programmatic`](crate::EdgeKind::Programmatic) and the like) orders it only if
-    ///   the second kernel waits, which is not visible from outside. Races that hang on such a wait
-    ///   are notes.
+    ///   the second kernel waits, which is not visible from outside. Races that depend on such a
+    ///   wait are reported as notes.
     /// - [`EdgeKind::LaunchOrder`](crate::EdgeKind::LaunchOrder) does not order its nodes.
-    /// - What ends before a kernel starts also ends before those kernels start that edges of either
-    ///   kind lead to from there.
+    /// - A node that ends before a kernel starts also ends before every kernel starts that is
+    ///   reached from it by edges of these two kinds.
     /// - The contents of a child graph or body count for its node when compared with nodes outside.
     ///   Different bodies of one conditional node are not compared, since one of them runs.
     ///

@@ -88,7 +88,8 @@ pub enum Opaqueness {
     Changed,
     /// A host function.
     Host,
-    /// A node of other code about which the driver reports too little.
+    /// A node of other code about which the driver reports too little, or a batch with an operation
+    /// that the check does not know.
     Foreign,
 }
 

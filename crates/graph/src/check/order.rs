@@ -23,6 +23,14 @@ pub(crate) enum Relation {
     Concurrent,
 }
 
+/// Where two nodes meet.
+enum Meeting {
+    /// In the innermost graph that both are in, with the two nodes of it that they are or are in.
+    InGraph(usize, u32, u32),
+    /// Nowhere, since one node of a graph is or holds both; see [`Relation::Exclusive`].
+    Exclusive,
+}
+
 /// A topological order of all nodes, and answers about pairs of them.
 #[derive(Debug)]
 pub(crate) struct NodeOrder<'s> {
@@ -149,8 +157,9 @@ impl<'s> NodeOrder<'s> {
     /// How a node relates to one that does not come before it in the order; `None` if the budget is
     /// used up.
     pub(crate) fn relate(&mut self, first: u32, second: u32, budget: &mut Budget) -> Option<Relation> {
-        let Some((graph, first, second)) = self.meet(first, second, budget)? else {
-            return Some(Relation::Exclusive);
+        let (graph, first, second) = match self.meet(first, second, budget)? {
+            Meeting::InGraph(graph, first, second) => (graph, first, second),
+            Meeting::Exclusive => return Some(Relation::Exclusive),
         };
         let base = self.model.graphs[graph].nodes.start;
         let GraphPaths { ends, waited } = self.paths(graph);
@@ -180,32 +189,26 @@ impl<'s> NodeOrder<'s> {
         !matches!(self.relate(from, to, budget), Some(Relation::Concurrent | Relation::Exclusive))
     }
 
-    /// The innermost graph that both nodes are in, with the two nodes of it that they are or are
-    /// in. `Some(None)` if there is none, or the two are one node; `None` if the budget is used up.
-    pub(crate) fn meet(
-        &self,
-        mut first: u32,
-        mut second: u32,
-        budget: &mut Budget,
-    ) -> Option<Option<(usize, u32, u32)>> {
+    /// Where two nodes meet; `None` if the budget is used up.
+    fn meet(&self, mut first: u32, mut second: u32, budget: &mut Budget) -> Option<Meeting> {
         let graph = |node: u32| self.model.nodes[node as usize].graph as usize;
         let outer = |node: u32| self.model.graphs[graph(node)].outer;
         let depth = |node: u32| self.model.graphs[graph(node)].depth;
         loop {
             if first == second {
-                return Some(None);
+                return Some(Meeting::Exclusive);
             }
             if graph(first) == graph(second) {
-                return Some(Some((graph(first), first, second)));
+                return Some(Meeting::InGraph(graph(first), first, second));
             }
             budget.step()?;
             let (one, two) = (depth(first), depth(second));
             if one >= two {
-                let Some(node) = outer(first) else { return Some(None) };
+                let Some(node) = outer(first) else { return Some(Meeting::Exclusive) };
                 first = node;
             }
             if two >= one {
-                let Some(node) = outer(second) else { return Some(None) };
+                let Some(node) = outer(second) else { return Some(Meeting::Exclusive) };
                 second = node;
             }
         }
@@ -219,8 +222,10 @@ impl<'s> NodeOrder<'s> {
     /// The two nodes of one graph that two nodes are or are in; the nodes themselves if there are
     /// none.
     pub(crate) fn ends(&self, first: u32, second: u32) -> (u32, u32) {
-        let met = self.meet(first, second, &mut Budget(u64::MAX)).flatten();
-        met.map_or((first, second), |(_, first, second)| (first, second))
+        match self.meet(first, second, &mut Budget(u64::MAX)) {
+            Some(Meeting::InGraph(_, first, second)) => (first, second),
+            Some(Meeting::Exclusive) | None => (first, second),
+        }
     }
 
     fn paths(&mut self, graph: usize) -> &mut GraphPaths {

@@ -62,7 +62,8 @@ pub(crate) struct SearchLimits {
 /// before it, and the other is the second or comes after it, by paths of any kind. So an edge for
 /// each pair fixes all races, and a chain of nodes concurrent with another one is a single pair.
 ///
-/// Accesses are sorted into ranges of memory that hang together. In each range they enter a
+/// Accesses are sorted into connected ranges: each access overlaps an earlier one of its range. In
+/// each range they enter a
 /// [history](super::history) in the order of the graph, which compares each with the earlier ones
 /// that still matter.
 pub(crate) fn races(model: &Model, order: &mut NodeOrder<'_>, bounds: SearchLimits) -> FoundRaces {
@@ -97,8 +98,8 @@ pub(crate) fn races(model: &Model, order: &mut NodeOrder<'_>, bounds: SearchLimi
     FoundRaces { pairs: comparison.without_implied(), left }
 }
 
-/// The accesses by ranges of memory that hang together; only ranges that several nodes access, one
-/// of them writing.
+/// The accesses by connected ranges of memory, in which each access overlaps an earlier one; only
+/// ranges that several nodes access, one of them writing.
 fn ranges(model: &Model) -> Vec<Vec<u32>> {
     let access = |number: &u32| &model.accesses[*number as usize];
     let mut sorted: Vec<u32> = (0..model.accesses.len() as u32).collect();

@@ -86,10 +86,10 @@ impl Graph {
     /// Makes a condition that gets the value `default` whenever the graph of its conditional node
     /// starts: at each launch or, if the node lies in a body, each time the body starts.
     ///
-    /// The driver by itself assigns defaults once per launch, so that an inner loop would run in
-    /// the first round of the outer one only. In a body, this library therefore adds a kernel node
-    /// that assigns the default. It runs before the conditional node and before all kernels of that
-    /// body that set the condition.
+    /// The driver sets defaults once per launch, so an inner loop would run only in the first
+    /// iteration of the outer one. In a body, this library therefore adds a kernel node that
+    /// assigns the default. It runs before the conditional node and before all kernels of that body
+    /// that set the condition.
     ///
     /// Calls `cuGraphConditionalHandleCreate` (CUDA 12.3).
     ///

@@ -21,8 +21,8 @@ pub enum MemoryError {
     },
     /// A node would use memory of an allocation node of another graph.
     #[error(
-        "node `{node}` was given memory of an allocation node of another graph; such memory is for the nodes of its own graph. What a launch leaves of it is for \
-         all (GraphExec::launch_with_outputs)"
+        "node `{node}` was given memory of an allocation node of another graph; such memory is for the nodes of its own graph. Memory that a launch leaves can be used \
+         everywhere (GraphExec::launch_with_outputs)"
     )]
     ForeignMemory {
         /// The node, by its name or its kind.

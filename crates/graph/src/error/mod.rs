@@ -99,7 +99,7 @@ shown!(Error);
 /// Why a graph is [broken](Error::Broken).
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error(
-    "the graph cannot be used any more, as a change of it failed ({cause}) and taking that back failed, too ({undo}); build it anew"
+    "the graph cannot be used any more, as a change of it failed ({cause}) and could not be undone ({undo}); build a new graph"
 )]
 #[non_exhaustive]
 pub struct Broken {

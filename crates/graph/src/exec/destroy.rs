@@ -1,15 +1,14 @@
 //! When executables are destroyed.
 //!
-//! Dropping a [`GraphExec`](crate::GraphExec) never waits for its runs: a launch that is queued or
-//! running ends as it should. Two things go at different times: what the nodes use, and the
-//! driver's executable.
+//! Dropping a [`GraphExec`](crate::GraphExec) does not wait for its runs: a launch that is queued
+//! or running ends as it should. The one bounded wait is 100 ms in a `WhenIdle` drop, below. Two
+//! things are released at different times: what the nodes use, and the driver's executable.
 //!
 //! # What the nodes use
 //!
-//! Buffers, kernels, events and other owners are released once the last run is over: in the drop,
-//! on the thread that drops, if that is so by then (inside a host function, by the reaper), and by
-//! the reaper otherwise. This does not depend on when the driver's executable is destroyed. See
-//! [`resources`](super::resources).
+//! Buffers, kernels, events and other owners are released in the drop if the runs have ended by
+//! then, and by the reaper otherwise, as well as for drops inside a host function. This does not
+//! depend on when the driver's executable is destroyed. See [`resources`](super::resources).
 //!
 //! # The driver's executable
 //!
@@ -35,18 +34,18 @@
 //! | a call fails for lack of device memory | all | they stay |
 //!
 //! The last row means allocations of device memory, instantiations and launches; the call is made
-//! again then. A stream has work if this library knows the stream and the driver says so, in the
-//! context of the executable.
+//! again then. Only streams of the executable's context that this library knows are asked whether
+//! they have work.
 //!
-//! Whoever finds a stream with work also asks the reaper to destroy the executable as soon as no
-//! stream has any; from then on it needs no further event.
+//! An event that finds a stream with work also asks the reaper to destroy the executable as soon as
+//! no stream has any; from then on it needs no further event.
 //!
 //! Instantiating also destroys an executable without conditional nodes that the reaper still has to
 //! destroy, and so does [moving](crate::Frontier::child_moved) the graph into another one. A graph
 //! with conditional nodes cannot be moved.
 //!
 //! Work on streams that this library does not know, or that were dropped, is not seen, and the
-//! driver may wait for it in the call for ever. So the call is made on a thread of its own. An
+//! driver may wait for it in the call for ever. So the call is made on a thread of its own. A
 //! `WhenIdle` drop waits for that thread for 100 ms at most, and the events above for as long as
 //! [`set_patience`](cuda_handles::set_patience) says; then instantiating fails with
 //! [`Busy`](cuda_handles::Error::Busy), and the destruction goes on. A drain makes the call itself.
@@ -72,11 +71,11 @@ impl GraphGuard<'_> {
     }
 }
 
-/// Attempts a call that a deferred executable may stand in the way of. If it does, destroys it and
-/// attempts the call once more.
+/// Makes a call that a deferred executable may block. If one does, destroys it and retries the
+/// call once.
 ///
-/// In the way is the graph's own executable, where it can have one at a time; and, for lack of
-/// memory, those of all graphs.
+/// The graph's own executable blocks the call if the graph can have one at a time. If memory is
+/// short, the deferred executables of all graphs do.
 pub(crate) fn after_deferred<R>(graph: &Graph, attempt: impl Fn() -> Result<R>) -> Result<R> {
     let outcome = attempt();
     match &outcome {

@@ -103,7 +103,7 @@ impl Graph {
         let turn = options.upload_stream().map(|stream| self.upload_turn(stream)).transpose()?;
         let mut guard = self.enter()?;
         guard.ensure_executable(self, options)?;
-        let single = guard.single()?;
+        let single = guard.claim_only_executable()?;
         let launches = LaunchState {
             awaited: awaited_streams(&guard),
             runs: single.as_ref().map(|_| OwnRuns::new(&guard.last_runs)),
@@ -175,8 +175,8 @@ impl GraphGuard<'_> {
 
     /// A token that lives as long as the executable about to be made, if the graph can have one at
     /// a time; an error if it has one.
-    pub(crate) fn single(&self) -> Result<Option<Arc<()>>> {
-        match self.single_by() {
+    pub(crate) fn claim_only_executable(&self) -> Result<Option<Arc<()>>> {
+        match self.reason_for_one_executable() {
             None => Ok(None),
             Some(of) if self.executable.strong_count() > 0 => {
                 Err(Error::Exec(ExecError::OneExecutable { of }))
@@ -187,7 +187,7 @@ impl GraphGuard<'_> {
 
     /// Refuses a graph that can have one executable at a time and has it.
     pub(crate) fn ensure_no_executable(&self) -> Result<()> {
-        self.single().map(drop)
+        self.claim_only_executable().map(drop)
     }
 
     /// Whether the graph has conditions, or conditional nodes, also of other code.
@@ -196,7 +196,7 @@ impl GraphGuard<'_> {
     }
 
     /// The nodes for which the graph can have one executable at a time, if there are any.
-    fn single_by(&self) -> Option<&'static str> {
+    fn reason_for_one_executable(&self) -> Option<&'static str> {
         match (self.has_conditionals(), self.memory.is_empty()) {
             (true, _) => Some("conditional nodes"),
             (false, false) => Some("allocation or free nodes"),
@@ -268,7 +268,9 @@ impl GraphGuard<'_> {
             Err(Error::Handles(HandleError::Driver { .. })) | Ok(()) => {
                 // The graph has an executable of other code, or one that the driver failed to
                 // destroy.
-                if let (CUresult::CUDA_ERROR_NOT_SUPPORTED, Some(of)) = (code, self.single_by()) {
+                if let (CUresult::CUDA_ERROR_NOT_SUPPORTED, Some(of)) =
+                    (code, self.reason_for_one_executable())
+                {
                     return Error::Exec(ExecError::OneExecutable { of });
                 }
                 Error::Exec(ExecError::Instantiate(Box::new(InstantiateError {

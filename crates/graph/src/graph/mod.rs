@@ -117,7 +117,7 @@ impl Graph {
         self.hierarchy.ensure_whole().is_err()
     }
 
-    /// The error of an operation that only a root graph has. If the embedded graph has gone, the
+    /// The error of an operation that only a root graph has. If the embedded graph is gone, the
     /// error says that instead.
     pub(crate) fn refuse_embedded(&self, what: &'static str) -> Error {
         match self.look() {
@@ -231,8 +231,8 @@ impl Graph {
     }
 
     /// Locks the hierarchies of two graphs; see [`GuardPair::enter`].
-    pub(crate) fn enter_with<'g>(&'g self, second: &'g Self) -> Result<GuardPair<'g>> {
-        GuardPair::enter((&self.hierarchy, self.subgraph), (&second.hierarchy, second.subgraph))
+    pub(crate) fn enter_with<'g>(&'g self, other: &'g Self) -> Result<GuardPair<'g>> {
+        GuardPair::enter((&self.hierarchy, self.subgraph), (&other.hierarchy, other.subgraph))
     }
 }
 

@@ -43,7 +43,7 @@ impl Graph {
     /// overlap with other calls on it or on a graph around it, including calls of this library.
     ///
     /// # Errors
-    /// [`NodeError::GraphRemoved`], if the graph has gone with the node that it was embedded in;
+    /// [`NodeError::GraphRemoved`], if the graph is gone with the node that it was embedded in;
     /// [`NodeError::GraphMoved`], if it was moved; or the context is lost.
     #[doc(alias = "CUgraph")]
     #[doc(alias = "cudaGraph_t")]

@@ -3,7 +3,7 @@
 //!
 //! A graph that a [`GraphHandle`] owns is tied to its handle. The others are found here when other
 //! code gives their raw value. Entries hold weak references, so that the map keeps nothing alive.
-//! An entry whose graph has gone is ignored, and removed when the map grows.
+//! An entry whose graph is gone is ignored, and removed when the map grows.
 
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, Weak};
@@ -26,7 +26,7 @@ static MAP: LazyLock<Lock<RawHandleMap>> =
 #[derive(Default)]
 struct RawHandleMap {
     by_raw: HashMap<usize, MapEntry>,
-    /// The number of entries at which those of graphs that have gone are removed next.
+    /// The number of entries at which those of graphs that are gone are removed next.
     full: usize,
 }
 
@@ -43,7 +43,7 @@ impl MapEntry {
             && self.subgraph == graph.subgraph()
     }
 
-    /// Whether the graph has gone.
+    /// Whether the graph is gone.
     fn is_gone(&self) -> bool {
         self.hierarchy.get().strong_count() == 0
             || self.alive.as_ref().is_some_and(|alive| alive.strong_count() == 0)
@@ -61,7 +61,7 @@ fn lock_map() -> MapGuard {
 
 impl MapGuard {
     fn find(&self, raw: CUgraph) -> Option<Graph> {
-        // After its state was merged into another hierarchy, the id of a graph that has gone may
+        // After its state was merged into another hierarchy, the id of a graph that is gone may
         // belong to another graph.
         let entry = self.0.by_raw.get(&raw.addr()).filter(|entry| !entry.is_gone())?;
         let hierarchy = entry.hierarchy.get().upgrade()?.downcast().ok()?;
@@ -173,7 +173,7 @@ pub(crate) fn find_graph(handle: &GraphHandle) -> Result<Option<Graph>> {
         if found.exists()? {
             return Ok(Some(found));
         }
-        // The embedded graph has gone, and another graph may have its raw value; or it was moved,
+        // The embedded graph is gone, and another graph may have its raw value; or it was moved,
         // and has another entry by now.
         lock_map().remove(handle.as_raw(), &found);
     }

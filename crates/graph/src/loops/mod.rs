@@ -83,9 +83,9 @@ impl Frontier<'_> {
     ///
     /// Whatever fails, everything added here is removed again, also if the closure panics; what the
     /// closure has done elsewhere stays. From a graph with memory nodes the driver removes nothing:
-    /// there the graph is [broken](Error::Broken) if the closure fails. The condition is kept for the next ready-made loop or
-    /// branch of the graph, as the driver cannot destroy conditions. Until it is used, the graph
-    /// cannot be instantiated
+    /// there the graph is [broken](Error::Broken) if the closure fails. The condition is kept for
+    /// the next ready-made loop or branch of the graph, as the driver cannot destroy conditions.
+    /// Until it is used, the graph cannot be instantiated
     /// ([`ConditionError::UnusedCondition`](crate::ConditionError::UnusedCondition)).
     #[doc(alias = "cuGraphAddNode")]
     #[doc(alias = "CU_GRAPH_COND_TYPE_WHILE")]

@@ -80,24 +80,24 @@ impl ChildGraphNode {
 
     fn replace_graph(&self, graph: &Graph) -> Result<(TakenNodes, Vec<cuda_handles::Owner>, Owners)> {
         let mut guards = self.graph().enter_with(graph)?;
-        let record = guards.first.record(self.id()).ok_or_else(|| self.removed())?;
+        let record = guards.ours.record(self.id()).ok_or_else(|| self.removed())?;
         let (raw, name, before) =
             (record.raw.0, record.display_name(self.id()), record.node_params.embedded());
-        guards.first.retain_if_adopted()?;
+        guards.ours.retain_if_adopted()?;
         let snapshot = copy_for(&mut guards, self.graph().subgraph(), before, &name)?;
-        guards.first.ensure_may_hold_all(self.graph().subgraph(), &snapshot)?;
-        guards.first.ensure_may_lose(self.id(), "graph")?;
-        guards.first.reserve_many(self.graph().subgraph(), snapshot.len());
-        let mut params = params(guards.second_raw()?, CLONED);
+        guards.ours.ensure_may_hold_all(self.graph().subgraph(), &snapshot)?;
+        guards.ours.ensure_may_lose(self.id(), "graph")?;
+        guards.ours.reserve_many(self.graph().subgraph(), snapshot.len());
+        let mut params = params(guards.other_raw()?, CLONED);
         let result = {
             let _alone = alone_in_order(self.graph().context())?;
             // SAFETY: both graphs and the node are live, as their states say, and locked. Neither
             // graph lies in the other, and the parameters are complete.
-            unsafe { guards.first.driver().cuGraphNodeSetParams(raw, &raw mut params) }
+            unsafe { guards.ours.driver().cuGraphNodeSetParams(raw, &raw mut params) }
         };
-        guards.first.answer(Call::cuGraphNodeSetParams, result)?;
+        guards.ours.answer(Call::cuGraphNodeSetParams, result)?;
         // From here on the driver has no old graph.
-        let guard = &mut guards.first;
+        let guard = &mut guards.ours;
         let (taken, kept) = before.map(|subgraph| guard.take_contents(subgraph)).unwrap_or_default();
         match read(guard, &snapshot, raw) {
             Ok(clone_map) => {
@@ -199,12 +199,12 @@ impl Frontier<'_> {
         ensure_child(self.graph(), graph)?;
         let mut guards = self.graph().enter_with(graph)?;
         let snapshot = copy_for(&mut guards, self.graph().subgraph(), None, "")?;
-        guards.first.ensure_may_hold_all(self.graph().subgraph(), &snapshot)?;
-        let mut params = params(guards.second_raw()?, CLONED);
+        guards.ours.ensure_may_hold_all(self.graph().subgraph(), &snapshot)?;
+        let mut params = params(guards.other_raw()?, CLONED);
         let subgraph = self.graph().subgraph();
-        guards.first.reserve_many(subgraph, snapshot.len() + 1);
+        guards.ours.reserve_many(subgraph, snapshot.len() + 1);
         let alone = Some(alone_in_order(self.graph().context())?);
-        let id = self.insert(&mut guards.first, NewClone { subgraph, snapshot, alone }, &mut params)?;
+        let id = self.insert(&mut guards.ours, NewClone { subgraph, snapshot, alone }, &mut params)?;
         drop(guards);
         Ok(ChildGraphNode::wrap(Node::new(self.graph().clone(), id, NodeKind::ChildGraph)))
     }
@@ -268,18 +268,18 @@ impl Frontier<'_> {
         if let Some(root) = self.root_to_take_over(&mut guards)? {
             return self.take_over(guards, root, graph);
         }
-        let snapshot = { guards.second().0.copy(SubgraphId::ROOT)? };
-        guards.second().0.ensure_no_executable()?;
-        guards.first.ensure_may_hold_all(self.graph().subgraph(), &snapshot)?;
+        let snapshot = { guards.other().0.copy(SubgraphId::ROOT)? };
+        guards.other().0.ensure_no_executable()?;
+        guards.ours.ensure_may_hold_all(self.graph().subgraph(), &snapshot)?;
         let clone_map = snapshot.themselves();
-        let mut params = params(guards.second_raw()?, MOVED);
-        guards.first.reserve_many(self.graph().subgraph(), snapshot.len() + 1);
-        let id = self.insert_moved(&mut guards.first, &mut params)?;
-        let runs = guards.second().0.last_runs.clone();
-        guards.first.last_runs.merge(&runs);
-        leftover = guards.second().0.move_out();
-        snapshot.let_memory_belong_to(guards.first.memory_number());
-        enter(&mut guards.first, id, snapshot, &clone_map, true);
+        let mut params = params(guards.other_raw()?, MOVED);
+        guards.ours.reserve_many(self.graph().subgraph(), snapshot.len() + 1);
+        let id = self.insert_moved(&mut guards.ours, &mut params)?;
+        let runs = guards.other().0.last_runs.clone();
+        guards.ours.last_runs.merge(&runs);
+        leftover = guards.other().0.move_out();
+        snapshot.let_memory_belong_to(guards.ours.memory_number());
+        enter(&mut guards.ours, id, snapshot, &clone_map, true);
         // SAFETY: the driver's graph now belongs to the node. This comes last and under both locks:
         // a look-up by the raw graph finds either this handle or the embedded graph.
         unsafe { graph.handle().disown() };
@@ -305,11 +305,11 @@ impl Frontier<'_> {
     /// state instead of copying its records.
     fn take_over(&self, mut guards: GuardPair<'_>, root: MovedRoot, graph: &Graph) -> Result<ChildGraphNode> {
         let mut params = params(root.raw, MOVED);
-        let id = self.insert_moved(&mut guards.first, &mut params)?;
-        let moved = guards.second().0.move_out();
-        guards.first.last_runs.merge(&moved.last_runs);
-        let (_, subgraphs, leftover) = guards.first.take_over(moved, root, id);
-        guards.first.register_taken_over(&subgraphs);
+        let id = self.insert_moved(&mut guards.ours, &mut params)?;
+        let moved = guards.other().0.move_out();
+        guards.ours.last_runs.merge(&moved.last_runs);
+        let (_, subgraphs, leftover) = guards.ours.take_over(moved, root, id);
+        guards.ours.register_taken_over(&subgraphs);
         // SAFETY: as in `take_in`.
         unsafe { graph.handle().disown() };
         drop(guards);
@@ -379,7 +379,7 @@ fn copy_for(
     node: &str,
 ) -> Result<GraphSnapshot> {
     let beside = guards.are_in_one_hierarchy();
-    let (source, subgraph) = guards.second();
+    let (source, subgraph) = guards.other();
     if beside && source.self_and_ancestors(into).any(|outer| outer == subgraph) {
         return Err(Error::Embed(EmbedError::EmbedsItself));
     }

@@ -63,7 +63,7 @@ impl Handles {
 
 impl Drop for Handles {
     fn drop(&mut self) {
-        // Fails once the graph has gone, and then nobody needs the number.
+        // Fails once the graph is gone, and then nobody needs the number.
         let _gone = self.dropping.send(self.number);
     }
 }

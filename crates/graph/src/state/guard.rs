@@ -59,8 +59,8 @@ impl GraphGuard<'_> {
         self.hierarchy.ensure_whole()
     }
 
-    /// Marks the hierarchy as broken. It keeps the owners of the failed change, since the driver may
-    /// still use them.
+    /// Marks the hierarchy as broken. It keeps the owners of the failed change, since the driver
+    /// may still use them.
     #[cold]
     pub(crate) fn mark_broken(&mut self, broken: Broken, owners: Owners) -> Error {
         for owner in owners {
@@ -182,11 +182,14 @@ impl Drop for GraphGuard<'_> {
     }
 }
 
-/// Two graphs whose hierarchies are locked. One lock, if both are in one hierarchy.
+/// Two graphs, ours and the other, whose hierarchies are locked. One lock, if both are in one
+/// hierarchy.
 pub(crate) struct GuardPair<'g> {
-    pub(crate) first: GraphGuard<'g>,
-    second: Option<GraphGuard<'g>>,
-    /// The second graph.
+    /// The guard of our graph, the one that a call changes.
+    pub(crate) ours: GraphGuard<'g>,
+    /// The guard of the other graph's hierarchy, if that is not ours.
+    other: Option<GraphGuard<'g>>,
+    /// The other graph.
     subgraph: SubgraphId,
     /// Declared below the locks, so that it is dropped after both are released.
     _after: [Option<Box<DeferredDrops>>; 2],
@@ -194,8 +197,8 @@ pub(crate) struct GuardPair<'g> {
 
 impl Drop for GuardPair<'_> {
     fn drop(&mut self) {
-        let second = self.second.as_mut().and_then(|guard| guard.leaving.take());
-        self._after = [self.first.leaving.take(), second];
+        let other = self.other.as_mut().and_then(|guard| guard.leaving.take());
+        self._after = [self.ours.leaving.take(), other];
     }
 }
 
@@ -203,41 +206,41 @@ impl<'g> GuardPair<'g> {
     /// Locks two hierarchies, the one at the lower address first, so that threads cannot deadlock.
     /// Nothing else holds the locks of two hierarchies.
     pub(crate) fn enter(
-        (first, of_first): (&'g Arc<Hierarchy>, SubgraphId),
-        (second, of_second): (&'g Arc<Hierarchy>, SubgraphId),
+        (ours, our_graph): (&'g Arc<Hierarchy>, SubgraphId),
+        (other, other_graph): (&'g Arc<Hierarchy>, SubgraphId),
     ) -> Result<Self> {
-        let pair = |first, second| Self { first, second, subgraph: of_second, _after: [None, None] };
-        if Arc::ptr_eq(first, second) {
-            let guard = first.enter(of_first)?;
-            guard.graph_at(of_second)?;
+        let pair = |ours, other| Self { ours, other, subgraph: other_graph, _after: [None, None] };
+        if Arc::ptr_eq(ours, other) {
+            let guard = ours.enter(our_graph)?;
+            guard.graph_at(other_graph)?;
             return Ok(pair(guard, None));
         }
-        if Arc::as_ptr(first) < Arc::as_ptr(second) {
-            let guard = first.enter(of_first)?;
-            Ok(pair(guard, Some(second.enter_second(of_second)?)))
+        if Arc::as_ptr(ours) < Arc::as_ptr(other) {
+            let guard = ours.enter(our_graph)?;
+            Ok(pair(guard, Some(other.enter_second(other_graph)?)))
         } else {
-            let other = second.enter(of_second)?;
-            Ok(pair(first.enter_second(of_first)?, Some(other)))
+            let guard = other.enter(other_graph)?;
+            Ok(pair(ours.enter_second(our_graph)?, Some(guard)))
         }
     }
 
-    /// The guard of the second graph's hierarchy, and the second graph in it.
-    pub(crate) fn second(&mut self) -> (&mut GraphGuard<'g>, SubgraphId) {
-        (self.second.as_mut().unwrap_or(&mut self.first), self.subgraph)
+    /// The guard of the other graph's hierarchy, and the other graph in it.
+    pub(crate) fn other(&mut self) -> (&mut GraphGuard<'g>, SubgraphId) {
+        (self.other.as_mut().unwrap_or(&mut self.ours), self.subgraph)
     }
 
     /// Both guards; one, if the graphs are in one hierarchy.
     pub(crate) fn both(&mut self) -> (&mut GraphGuard<'g>, Option<&mut GraphGuard<'g>>) {
-        (&mut self.first, self.second.as_mut())
+        (&mut self.ours, self.other.as_mut())
     }
 
-    /// The driver's graph of the second graph.
-    pub(crate) fn second_raw(&self) -> Result<CUgraph> {
-        self.second.as_ref().unwrap_or(&self.first).graph_at(self.subgraph)
+    /// The driver's graph of the other graph.
+    pub(crate) fn other_raw(&self) -> Result<CUgraph> {
+        self.other.as_ref().unwrap_or(&self.ours).graph_at(self.subgraph)
     }
 
     /// Whether both graphs are in one hierarchy.
     pub(crate) fn are_in_one_hierarchy(&self) -> bool {
-        self.second.is_none()
+        self.other.is_none()
     }
 }

@@ -74,7 +74,7 @@ impl Hierarchy {
     ///
     /// # Errors
     /// The context is lost, the process is a forked child, the hierarchy was
-    /// [moved](crate::NodeError::GraphMoved) or is [broken](Error::Broken), or the graph has gone
+    /// [moved](crate::NodeError::GraphMoved) or is [broken](Error::Broken), or the graph is gone
     /// with the node that it was embedded in ([`NodeError::GraphRemoved`]).
     pub(crate) fn enter(self: &Arc<Self>, subgraph: SubgraphId) -> Result<GraphGuard<'_>> {
         self.enter_here(subgraph)
@@ -90,8 +90,8 @@ impl Hierarchy {
     }
 
     /// As [`enter`](Self::enter), while the thread holds the lock of another hierarchy. For
-    /// [`GuardPair`](crate::state::guard::GuardPair) alone, which takes the two in order: anything
-    /// else that takes two is told by debug builds.
+    /// [`GuardPair`](crate::state::guard::GuardPair) alone, which takes the two in order: debug
+    /// builds panic if anything else locks two.
     pub(crate) fn enter_second(self: &Arc<Self>, subgraph: SubgraphId) -> Result<GraphGuard<'_>> {
         self.context().ensure_usable()?;
         let state = lock_second_unless_inside(self.context(), "the graph", &self.state)?;

@@ -22,20 +22,20 @@ struct Runs {
     followed: Vec<Stream>,
     /// The streams of graphs that were moved into this one after the newest executable was made.
     /// Its runs do not wait for them.
-    beside: Vec<Stream>,
+    merged_in: Vec<Stream>,
 }
 
 impl LastRuns {
     pub(crate) fn streams(&self) -> Vec<Stream> {
         let runs = self.lock();
-        runs.followed.iter().chain(&runs.beside).cloned().collect()
+        runs.followed.iter().chain(&runs.merged_in).cloned().collect()
     }
 
     /// Notes that an executable is made while there is no other: its runs wait for all streams.
     pub(crate) fn begin(&self) {
         let mut runs = self.lock();
-        let Runs { followed, beside } = &mut *runs;
-        followed.append(beside);
+        let Runs { followed, merged_in } = &mut *runs;
+        followed.append(merged_in);
     }
 
     /// Notes a run that follows everything that its executable waited for.
@@ -53,8 +53,8 @@ impl LastRuns {
         let more = other.streams();
         let mut runs = self.lock();
         for stream in more {
-            if !runs.beside.iter().any(|known| known.id() == stream.id()) {
-                runs.beside.push(stream);
+            if !runs.merged_in.iter().any(|known| known.id() == stream.id()) {
+                runs.merged_in.push(stream);
             }
         }
     }

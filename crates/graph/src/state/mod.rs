@@ -27,7 +27,9 @@
 //!    its record; inserting a record cannot fail.
 //! 5. A node keeps alive what its parameters name ([`NodeParams::owner`]) and its [`NodeOwners`]:
 //!    the arguments in the store, the owners of [`Node::keep`](crate::Node::keep), and its
-//!    decision. `keep` lists them all, and [`take`](GraphState::take) alone releases them.
+//!    decision. `keep` lists them all. [`take`](GraphState::take) releases those of a removed
+//!    node; a node that stays gives up arguments in [`swap_owners`](GraphState::swap_owners), and
+//!    its decision in [`take_decision`](NodeOwners::take_decision).
 //! 6. Nothing is dropped under the lock, since destructors may use graphs. Whatever leaves the
 //!    state goes to [`DeferredDrops`], or to a caller that drops it after the guard.
 //! 7. A hierarchy is usable, moved (its state belongs to another hierarchy), or

@@ -30,7 +30,7 @@ pub(crate) struct Subgraph {
     /// The indices of its nodes.
     pub(super) nodes: HashSet<Index>,
     pub(crate) facts: SubgraphFacts,
-    /// Dropped with the subgraph: weak references elsewhere tell that the graph has gone.
+    /// Dropped with the subgraph: weak references elsewhere show that the graph is gone.
     pub(super) alive: Arc<()>,
 }
 
@@ -182,7 +182,7 @@ impl GraphState {
         self.subgraphs.slots.get_mut(index as usize)?.take()
     }
 
-    /// The facts about a graph; `None` once it has gone.
+    /// The facts about a graph; `None` once it is gone.
     pub(crate) fn facts(&self, subgraph: SubgraphId) -> Option<&SubgraphFacts> {
         if subgraph.is_root() { Some(&self.root) } else { Some(&self.embedded(subgraph)?.facts) }
     }

@@ -9,15 +9,9 @@
 //!                          └─► old_layouts (calls in layouts older than the bindings)
 //! ```
 //!
-//! # To add a driver call
-//!
-//! 1. The call is in the generated table of cuda-sys (`cuda_sys::for_each_call`); until it is
-//!    written here it answers `CUDA_ERROR_NOT_SUPPORTED`.
-//! 2. Define it with `entries!` in the file of its chapter and name it in that file's `add`. The
-//!    `add` of a new file is called in `ENTRIES` (`proc_address.rs`).
-//! 3. If callers need its out parameters, give the null driver (`null/`) an entry, too.
-//! 4. Test it in `tests/suites/driver` of the workspace, which also runs on a GPU. Behaviour of the
-//!    software driver alone is tested in `tests/driver/` of this crate.
+//! Calls of the generated table (`cuda_sys::for_each_call`) that are not written here answer
+//! `CUDA_ERROR_NOT_SUPPORTED`. The workspace's `CONTRIBUTING.md` has the steps to add a driver
+//! call.
 
 #[macro_use]
 mod gate;

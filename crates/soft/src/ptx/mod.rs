@@ -16,20 +16,7 @@
 //!
 //! `types`, `error`, `memory`, `special`, `windows` and `math` import none of the other modules.
 //!
-//! # To add an instruction
-//!
-//! The parser accepts any opcode with any modifiers, so it does not change.
-//!
-//! 1. `lower/opcodes.rs`: add the opcode to the table, with the function that lowers it. An opcode
-//!    that is not in the table is unsupported.
-//! 2. `lower/…`: that function takes the modifiers and operands from its `InstructionReader` and
-//!    emits code. Modifiers that it does not take are refused as unsupported.
-//! 3. If it computes registers from registers: a function in `math/`, emitted as `Inst::Unary`,
-//!    `Binary`, `Ternary` or `Quaternary`. Nothing else changes.
-//! 4. Otherwise a variant of `Inst` in `code.rs`; the compiler then names the place in
-//!    `exec/interpret.rs` that executes it.
-//! 5. `tests/data/instructions.py`: add each form to its list. The script generates
-//!    `instructions.txt`, and records on a GPU what the instructions compute.
+//! The workspace's `CONTRIBUTING.md` has the steps to add an instruction.
 
 mod code;
 mod error;

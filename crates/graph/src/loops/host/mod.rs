@@ -169,7 +169,7 @@ impl Graph {
         let turn = options.upload_stream().map(|stream| self.upload_turn(stream)).transpose()?;
         let mut guard = self.enter()?;
         guard.ensure_conditions_used()?;
-        let single = guard.single()?;
+        let single = guard.claim_only_executable()?;
         let awaited = awaited_streams(&guard);
         let runs = single.as_ref().map(|_| guard.last_runs.clone());
         runs.iter().for_each(LastRuns::begin);

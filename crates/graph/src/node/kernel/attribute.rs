@@ -411,11 +411,11 @@ impl KernelNode {
     pub unsafe fn copy_attributes_from(&self, other: &Self) -> Result<()> {
         let mut guards = self.graph().enter_with(other.graph())?;
         let (source, config) = {
-            let record = guards.second().0.record(other.id()).ok_or_else(|| other.removed())?;
+            let record = guards.other().0.record(other.id()).ok_or_else(|| other.removed())?;
             let NodeParams::Kernel { config, .. } = &record.node_params else { return Err(other.removed()) };
             (record.raw.0, config.get())
         };
-        let record = guards.first.record(self.id()).ok_or_else(|| self.removed())?;
+        let record = guards.ours.record(self.id()).ok_or_else(|| self.removed())?;
         let NodeParams::Kernel { kernel, config: own, .. } = &record.node_params else {
             return Err(self.removed());
         };
@@ -423,10 +423,10 @@ impl KernelNode {
         config.check(kernel)?;
         config.node_attributes(kernel)?;
         // SAFETY: both kernel nodes are live, as their records say, and both locks are held.
-        let result = unsafe { guards.first.driver().cuGraphKernelNodeCopyAttributes(raw, source) };
-        guards.first.answer(Call::cuGraphKernelNodeCopyAttributes, result)?;
+        let result = unsafe { guards.ours.driver().cuGraphKernelNodeCopyAttributes(raw, source) };
+        guards.ours.answer(Call::cuGraphKernelNodeCopyAttributes, result)?;
         if let Some(NodeParams::Kernel { config: own, .. }) =
-            guards.first.record_mut(self.id()).map(|record| &mut record.node_params)
+            guards.ours.record_mut(self.id()).map(|record| &mut record.node_params)
         {
             *own = config.into();
         }
