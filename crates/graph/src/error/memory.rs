@@ -40,7 +40,7 @@ pub enum MemoryError {
     /// one.
     #[error(
         "the memory of node `{memory}` can no longer be freed by a node of the graph, since an executable was made of that with the allocation node and without a \
-         free node: the driver refuses it for good. Add the free node before the first executable, or let go of what launches leave: drop it, or have the next \
+         free node: the driver refuses it for good. Add the free node before the first executable, or release the memory that launches leave: drop it, or have the next \
          launch free it (InstantiateOptions::auto_free)"
     )]
     FreedTooLate {
@@ -50,7 +50,7 @@ pub enum MemoryError {
     /// The driver refused a free node for a reason that this library does not know.
     #[error(
         "the driver takes no free node for the memory of node `{memory}`: {cause}. Other code has made an executable of the graph, or frees the memory in another \
-         graph; if it does not, let go of what launches leave: drop it, or have the next launch free it (InstantiateOptions::auto_free)"
+         graph; if it does not, release the memory that launches leave: drop it, or have the next launch free it (InstantiateOptions::auto_free)"
     )]
     FreeRefused {
         /// The allocation node, by name.

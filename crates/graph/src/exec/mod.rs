@@ -54,9 +54,9 @@ use crate::state::ids::SubgraphId;
 /// # Dropping it
 ///
 /// An executable can be dropped while it runs; the run still ends as it should, and the drop does
-/// not wait for it. What the nodes use is released as soon as the last run is over: in the drop, if
-/// that is so by then, otherwise by the [reaper](cuda_handles::reaper). So once its stream was
-/// synchronised and the executable dropped,
+/// not wait for it. What the nodes use is released in the drop if the runs have ended by then, and
+/// by the [reaper](cuda_handles::reaper) otherwise. So once its stream was synchronised and the
+/// executable dropped,
 /// [`SharedHostBuffer::try_unique`](cuda_handles::SharedHostBuffer::try_unique) of memory that it
 /// used succeeds.
 ///
@@ -64,7 +64,7 @@ use crate::state::ids::SubgraphId;
 /// Destroying one of those makes the driver wait for all work on the device, and the launches of
 /// every thread with it. So it is deferred, until
 ///
-/// - somebody calls [`reaper::drain`](cuda_handles::reaper::drain);
+/// - [`reaper::drain`](cuda_handles::reaper::drain) is called;
 /// - the graph is instantiated again, for the device or the [host loop](crate::HostLoopExec);
 /// - the graph is [lent](Graph::lend);
 /// - an allocation, instantiation or launch finds no device memory left, while no stream has work.
