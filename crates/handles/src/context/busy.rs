@@ -55,8 +55,8 @@ pub fn lock_unless_inside<'l, T>(
     }
 }
 
-/// As [`lock_unless_inside`], for a lock that users hold over code of theirs: it has no place in the
-/// order.
+/// As [`lock_unless_inside`], for a lock that users hold over code of theirs: it has no place in
+/// the order.
 #[inline]
 pub(crate) fn lock_unranked_unless_inside<'l, T>(
     context: &Context,

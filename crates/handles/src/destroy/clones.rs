@@ -30,8 +30,8 @@ pub fn alone(context: &Context) -> Result<Alone> {
 
 const WHAT: &str = "`clones::alone`";
 
-/// [`alone`] for this library's own calls, whose order of locks is checked. A guard of the user's is
-/// in no order: the user may call anything while holding it, and is answered `Busy`.
+/// [`alone`] for this library's own calls, whose order of locks is checked. A guard of the user's
+/// is in no order: the user may call anything while holding it, and is answered `Busy`.
 ///
 /// # Errors
 /// As [`alone`].
