@@ -11,6 +11,7 @@
 //!
 //! An undo is tried once. If the driver refuses that as well, the hierarchy is marked
 //! [broken](crate::Error::Broken): it keeps alive what the node uses and refuses every later call.
+//! A lost context has no graphs to break: there the first error alone is returned.
 
 use cuda_handles::internal::alone_in_order;
 use cuda_sys::{CUgraphChildGraphNodeOwnership, CUgraphNode, CUgraphNodeParams, CUgraphNodeType, Call};

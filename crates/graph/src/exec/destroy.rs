@@ -1,7 +1,8 @@
 //! When executables are destroyed.
 //!
 //! Dropping a [`GraphExec`](crate::GraphExec) does not wait for its runs: a launch that is queued
-//! or running ends as it should. The one bounded wait is 100 ms in a `WhenIdle` drop, below. Two
+//! or running ends as it should. It may wait
+//! for another thread that is enqueuing on the stream, and 100 ms in a `WhenIdle` drop, below. Two
 //! things are released at different times: what the nodes use, and the driver's executable.
 //!
 //! # What the nodes use
@@ -28,9 +29,9 @@
 //! | Event | Destroys | If a stream has work |
 //! | --- | --- | --- |
 //! | [`reaper::drain`](cuda_handles::reaper::drain) | all | the driver waits |
-//! | the graph is instantiated again | the graph's own | waits 1 s, then `StillRunning` |
+//! | the graph is instantiated again | the graph's own | waits 1 s at most, then `StillRunning` |
 //! | the same for the [host loop](crate::HostLoopExec) | the graph's own | the same |
-//! | the graph is [lent](crate::Graph::lend) | the graph's own | waits 1 s, then lends anyway |
+//! | the graph is [lent](crate::Graph::lend) | the graph's own | waits 1 s at most, then lends anyway |
 //! | a call fails for lack of device memory | all | they stay |
 //!
 //! The last row means allocations of device memory, instantiations and launches; the call is made

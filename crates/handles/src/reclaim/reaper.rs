@@ -42,9 +42,9 @@
 //! | --- | --- |
 //! | [`drain`] | the driver waits for it |
 //! | an allocation, an instantiation or a launch finds no memory | it stays, and the reaper destroys it once there is none |
-//! | its graph is instantiated again, lent, or run by the host loop | waits a second at most; then the reaper destroys it once there is none |
+//! | its graph is instantiated again, lent, or run by the host loop | waits a second at most, or as long as `patience` says if that is less; then the reaper destroys it once there is none |
 //!
-//! After that second, instantiating and the host loop fail with [`StillRunning`], and lending goes
+//! After that, instantiating and the host loop fail with [`StillRunning`], and lending goes
 //! on. The table of `crates/graph/src/exec/destroy.rs` has the rules call by call.
 //!
 //! [`StillRunning`]: crate::Error::StillRunning
