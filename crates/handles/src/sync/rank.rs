@@ -3,9 +3,9 @@
 //! Every lock of this crate and of cuda-graph has a [`Rank`]. A thread takes a lock only if its
 //! rank is behind the ranks of all locks that the thread holds, so no two threads wait for each
 //! other. The one exception is a pair of hierarchies, whose second lock `GuardPair` takes by an
-//! order of its own. Debug builds keep the held ranks of each thread on a small stack, without an allocation,
-//! and panic on the first lock that is out of order, whether or not it was free. Release builds
-//! check nothing and store nothing.
+//! order of its own. Debug builds keep the held ranks of each thread on a small stack, without an
+//! allocation, and panic on the first lock that is out of order, whether or not it was free.
+//! Release builds check nothing and store nothing.
 //!
 //! `docs/lock-order.md` is written from this list; a test fails where the two differ.
 
