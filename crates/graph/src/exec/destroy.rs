@@ -1,9 +1,9 @@
 //! When executables are destroyed.
 //!
 //! Dropping a [`GraphExec`](crate::GraphExec) does not wait for its runs: a launch that is queued
-//! or running ends as it should. It may wait for another thread that is enqueuing on the stream, and
-//! 100 ms in a `WhenIdle` drop, below. Two things are released at different times: what the nodes
-//! use, and the driver's executable.
+//! or running ends as it should. It may wait for another thread that is enqueuing on the stream,
+//! and 100 ms in a `WhenIdle` drop, below. Two things are released at different times: what the
+//! nodes use, and the driver's executable.
 //!
 //! # What the nodes use
 //!
