@@ -55,6 +55,9 @@ pub(crate) struct Report {
     pub(crate) index: AtomicU64,
     /// Whether it may follow pointers to nothing.
     pub(crate) wild: AtomicU64,
+    /// Whether any call of this process was wild: its write may have hit the heap, of which the C
+    /// library tells in a later call.
+    pub(crate) was_wild: AtomicU64,
     pub(crate) text_len: AtomicU64,
     text: [u8; TEXT],
 }
@@ -190,6 +193,7 @@ fn sweep(swept: &Swept, objects: &LiveObjects, rooms: &[Room], job: Job, report:
         let wild = vector.iter().any(|argument| matches!(argument, Candidate::Memory { wild: true, .. }))
             || FOLLOWED.iter().any(|(name, _)| *name == swept.call.name());
         report.wild.store(wild.into(), Ordering::Release);
+        report.was_wild.fetch_or(wild.into(), Ordering::AcqRel);
         if job.only_one {
             report.say(&describe(swept, &vector));
         }
