@@ -63,10 +63,7 @@ pub(crate) fn lock_unranked_unless_inside<'l, T>(
     what: &str,
     lock: &'l Lock<T>,
 ) -> Result<LockGuard<'l, T>> {
-    match lock.try_lock_unranked() {
-        Some(value) => Ok(value),
-        None => longer(context, || Busy::called(what), || lock.try_lock_unranked()),
-    }
+    unless_inside(context, || Busy::called(what), || lock.try_lock_unranked())
 }
 
 /// As [`lock_unless_inside`], for a second lock of a rank: the caller takes the two in an order of
@@ -77,10 +74,7 @@ pub fn lock_second_unless_inside<'l, T>(
     what: &str,
     lock: &'l Lock<T>,
 ) -> Result<LockGuard<'l, T>> {
-    match lock.try_lock() {
-        Some(value) => Ok(value),
-        None => longer(context, || Busy::called(what), || lock.try_lock()),
-    }
+    unless_inside(context, || Busy::called(what), || lock.try_lock())
 }
 
 /// The value of a lock, once no other thread has it, or [`patience`] has run out.

@@ -54,22 +54,23 @@ impl<T> Lock<T> {
     /// The value, unless another thread has it. The rank is not checked: nothing waits.
     #[inline]
     pub fn try_lock(&self) -> Option<LockGuard<'_, T>> {
-        let value = match self.mutex.try_lock() {
-            Ok(value) => value,
-            Err(TryLockError::Poisoned(value)) => value.into_inner(),
-            Err(TryLockError::WouldBlock) => return None,
-        };
+        let value = self.try_value()?;
         Some(LockGuard { value, _held: Some(hold(self.rank())) })
     }
 
     /// [`try_lock`](Self::try_lock) for a guard that stays out of the lock order.
     pub fn try_lock_unranked(&self) -> Option<LockGuard<'_, T>> {
-        let value = match self.mutex.try_lock() {
-            Ok(value) => value,
-            Err(TryLockError::Poisoned(value)) => value.into_inner(),
-            Err(TryLockError::WouldBlock) => return None,
-        };
+        let value = self.try_value()?;
         Some(LockGuard { value, _held: None })
+    }
+
+    #[inline]
+    fn try_value(&self) -> Option<MutexGuard<'_, T>> {
+        match self.mutex.try_lock() {
+            Ok(value) => Some(value),
+            Err(TryLockError::Poisoned(value)) => Some(value.into_inner()),
+            Err(TryLockError::WouldBlock) => None,
+        }
     }
 
     /// The first attempt of a wait: as [`try_lock`](Self::try_lock), but checks the rank.
