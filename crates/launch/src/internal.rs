@@ -3,3 +3,4 @@
 pub use crate::arguments::access::{AccessRanges, Accesses, Declaration, Memory, MemoryParameter};
 pub use crate::config::attribute::AttributeList;
 pub use crate::kernel::signature::Overlap;
+pub use crate::launch::launch_captured;
