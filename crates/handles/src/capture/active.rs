@@ -52,6 +52,8 @@ pub struct Captured {
     /// The owners of everything that the nodes use. They have to live as long as the graph and
     /// whatever is made from it.
     pub owners: Vec<Owner>,
+    /// s
+    pub records: super::Records,
 }
 
 /// A capture going on. It belongs to the thread that began it.
@@ -118,7 +120,7 @@ impl ActiveCapture {
         let mut owners = Vec::new();
         let over = || owners = take_kept(word);
         match open_captures::end(self.origin.context(), word, || end_in_driver(&self.origin), over) {
-            Ok(raw) => Ok(Captured { graph: own(&self.origin, raw?), owners }),
+            Ok(raw) => Ok(Captured { graph: own(&self.origin, raw?), owners, records: super::Records }),
             Err(refusal) => {
                 end_later(self.origin.clone(), word);
                 Err(refusal)
@@ -160,7 +162,7 @@ impl Drop for ActiveCapture {
             if process::is_forked() {
                 return;
             }
-            if let Ok(Captured { graph, owners }) = self.finish() {
+            if let Ok(Captured { graph, owners, .. }) = self.finish() {
                 // In this order.
                 drop(graph);
                 drop(owners);

@@ -10,6 +10,8 @@ mod active;
 mod enqueue;
 mod keeper;
 mod mode;
+mod records;
+pub use records::*;
 
 pub use active::{ActiveCapture, Captured};
 pub use enqueue::Enqueue;

@@ -264,6 +264,12 @@ pub enum Error {
         /// The operation.
         what: &'static str,
     },
+    /// s
+    #[error("s")]
+    Unjoined {
+        /// s
+        streams: Vec<String>,
+    },
     /// A capturing stream was to wait for something outside of its capture; the capture goes on.
     #[error(
         "a capturing stream can only wait for what was recorded in the same capture; wait before the capture begins, or let the other stream join it first"
