@@ -5,6 +5,7 @@ extern crate self as cuda_graph;
 
 mod alloc_options;
 mod build;
+pub mod capture;
 mod check;
 mod clone;
 mod condition;
@@ -35,6 +36,7 @@ pub use cuda_handles::{CallbackPanic, HostView, set_panic_hook};
 
 pub use alloc_options::{AllocOptions, AllocPlace};
 pub use build::frontier::Frontier;
+pub use capture::{GraphBuilder, StreamExt};
 pub use check::{
     CheckOptions, Finding, FoundNode, NotCompared, OpaqueNode, Opaqueness, Race, RacingAccess, RacingMemory,
     Report, Severity, Stopped,
@@ -46,8 +48,8 @@ pub use edge_kind::EdgeKind;
 pub use error::instantiate::InstantiateError;
 pub use error::memory_order::{Disorder, MemoryOrder};
 pub use error::{
-    Broken, ConditionError, DrawError, EdgeError, EmbedError, Error, ExecError, HostLoopError, HostRound,
-    InteropError, LoopError, MemoryError, NodeError, Result,
+    Broken, CaptureError, ConditionError, DrawError, EdgeError, EmbedError, Error, ExecError, HostLoopError,
+    HostRound, InteropError, LoopError, MemoryError, NodeError, Result,
 };
 pub use exec::GraphExec;
 pub use exec::options::InstantiateOptions;

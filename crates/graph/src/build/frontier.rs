@@ -271,6 +271,21 @@ impl<'g> Frontier<'g> {
         Frontier { graph, after: SmallVec::new(), full: true, before }
     }
 
+    /// The frontier after some nodes, each given once, and before the nodes of `before`.
+    pub(crate) fn at(
+        graph: &'g Graph,
+        after: SmallVec<[(NodeId, EdgeKind); 4]>,
+        before: Option<&Before>,
+    ) -> Self {
+        let full = after.iter().all(|(_, kind)| *kind == EdgeKind::Full);
+        Frontier { graph, after, full, before: before.map(|before| Box::new(before.clone())) }
+    }
+
+    /// The nodes that nodes added here wait for, with the kinds of edges.
+    pub(crate) fn after_edges(&self) -> &[(NodeId, EdgeKind)] {
+        &self.after
+    }
+
     /// The frontier after some nodes, each given once.
     pub(crate) fn after_ids(graph: &'g Graph, nodes: Vec<NodeId>) -> Self {
         let after = nodes.into_iter().map(|id| (id, EdgeKind::Full)).collect();

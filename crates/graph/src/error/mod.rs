@@ -11,6 +11,7 @@ macro_rules! shown {
     };
 }
 
+pub(crate) mod capture;
 pub(crate) mod condition;
 pub(crate) mod draw;
 pub(crate) mod edge;
@@ -24,6 +25,7 @@ pub(crate) mod memory_order;
 pub(crate) mod node;
 pub(crate) mod wrong_context;
 
+pub use capture::CaptureError;
 pub use condition::ConditionError;
 pub use draw::DrawError;
 pub use edge::EdgeError;
@@ -80,6 +82,9 @@ pub enum Error {
     /// A condition or a body cannot be used as asked.
     #[error(transparent)]
     Condition(#[from] ConditionError),
+    /// A capture cannot go on or end as asked.
+    #[error(transparent)]
+    Capture(#[from] CaptureError),
     /// Memory of a graph cannot be used as asked.
     #[error(transparent)]
     Memory(#[from] MemoryError),

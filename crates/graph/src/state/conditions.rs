@@ -138,6 +138,12 @@ impl ConditionTable {
         self.entries.iter()
     }
 
+    /// The number of the condition that has a raw handle now.
+    pub(crate) fn number_of(&self, raw: u64) -> Option<u64> {
+        let entry = self.entries.get(*self.by_raw.get(&raw)?)?;
+        Some(entry.number)
+    }
+
     pub(crate) fn find(&self, number: u64) -> Option<&ConditionEntry> {
         self.entries.get(*self.by_number.get(&number)?)
     }

@@ -39,6 +39,7 @@ ranks! {
     HierarchyRoot: "graph", "Which hierarchy a graph belongs to; taken under the raw handle map.";
     RemovedNames: "graph", "Names of removed nodes, for errors.";
     DeviceLimits: "graph", "Limits of devices, read once.";
+    CaptureSession: "graph", "The forks, bodies and nodes of a capture; held for moments, over no driver call.";
     KeptForGood: "graph", "Owners that are kept to the end of the process.";
     ExclusiveAccess: "handles",
         "Waiting for exclusive access of a stream: with no lock of this crate held, as readers need them.";

@@ -10,11 +10,10 @@
 //! | `mod.rs` | `Graph::instantiate_with_fallback`, `HostLoopExec` |
 //! | [`flattened`] | a graph with child graphs expanded, cut into stages |
 //! | [`plan`] | the program of steps |
-//! | [`segment`], [`node_copy`] | executables of copied nodes |
+//! | [`segment`] | executables of [copied](crate::clone::node_copy) nodes |
 //! | [`run`](mod@run) | one run of a program |
 
 mod flattened;
-mod node_copy;
 mod plan;
 mod run;
 mod segment;

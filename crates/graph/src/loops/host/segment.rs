@@ -6,9 +6,9 @@ use cuda_handles::{Event, GraphExecHandle, GraphHandle, Stream, UserObject};
 use cuda_sys::{CUgraph, CUgraphEdgeData, CUgraphNode, CUgraphNodeParams, Call};
 
 use super::flattened::{Action, FlatGraph};
-use super::node_copy::NodeCopy;
+use crate::clone::node_copy::NodeCopy;
 use crate::edge_kind::EdgeKind;
-use crate::error::Result;
+use crate::error::{Error, LoopError, Result};
 use crate::exec::instantiate::{instantiate, recorded_event};
 use crate::exec::launch::enqueue;
 use crate::exec::options::InstantiateOptions;
@@ -80,7 +80,10 @@ fn copy(
         let after = waits.iter().filter_map(|(from, kind)| Some((*clone_map.get(from)?, *kind)));
         let after: Vec<(CUgraphNode, EdgeKind)> = after.collect();
         let mut copied = match flat.nodes[item].action {
-            Action::Run(raw) => NodeCopy::of(guard, raw, flat.nodes[item].id)?,
+            Action::Run(raw) => {
+                let id = flat.nodes[item].id;
+                NodeCopy::of(guard, raw, id)?.ok_or_else(|| not_on_host(guard, id))?
+            }
             // Segments have no nodes that the host acts on.
             Action::Nothing | Action::Decide(..) | Action::Enter(_) => NodeCopy::empty(),
         };
@@ -90,6 +93,15 @@ fn copy(
         names.insert(new.addr(), flat.nodes[item].id);
     }
     Ok(names)
+}
+
+/// The error for a node that cannot be in a segment.
+#[cold]
+fn not_on_host(guard: &GraphGuard<'_>, id: NodeId) -> Error {
+    let why = "between what the host decides there can be kernels, copies, fills, host functions, \
+               events, batches, semaphores, empty nodes, and child graphs of these: no memory nodes, \
+               and no conditional nodes of other code";
+    Error::Loop(LoopError::NotOnHost { node: guard.name(id), why })
 }
 
 /// Adds a node to a graph that nobody else knows.

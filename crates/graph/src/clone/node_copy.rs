@@ -1,11 +1,12 @@
-//! Copies of nodes for another graph, with the parameters that the driver reports of the original.
+//! Copies of single nodes for another graph, with the parameters that the driver reports of the
+//! original.
 
 use cuda_sys::{
     CUDA_BATCH_MEM_OP_NODE_PARAMS, CUDA_EXT_SEM_SIGNAL_NODE_PARAMS, CUDA_EXT_SEM_WAIT_NODE_PARAMS,
     CUgraphNode, CUgraphNodeParams, CUgraphNodeType as T, Call,
 };
 
-use crate::error::{Error, InteropError, LoopError, Result};
+use crate::error::{Error, InteropError, Result};
 use crate::state::guard::GraphGuard;
 use crate::state::ids::NodeId;
 use crate::state::raw_params::blank;
@@ -24,8 +25,9 @@ impl NodeCopy {
     }
 
     /// A copy of a live node whose graph is locked. Its parameters point to data of the original,
-    /// so the copy has to be added before the original changes.
-    pub(crate) fn of(guard: &GraphGuard<'_>, raw: CUgraphNode, id: NodeId) -> Result<Self> {
+    /// so the copy has to be added before the original changes. `None` for a node that cannot be
+    /// copied alone: memory nodes, graphs in nodes, and types that the driver does not describe.
+    pub(crate) fn of(guard: &GraphGuard<'_>, raw: CUgraphNode, id: NodeId) -> Result<Option<Self>> {
         let Some(kind) = guard.record(id).map(|record| record.node_params.raw_kind()) else {
             return Err(Error::Interop(InteropError::UnknownNode { raw: raw.addr() }));
         };
@@ -48,14 +50,10 @@ impl NodeCopy {
             T::CU_GRAPH_NODE_TYPE_BATCH_MEM_OP => copied.read_batch(guard, raw)?,
             T::CU_GRAPH_NODE_TYPE_EXT_SEMAS_SIGNAL => copied.read_signal(guard, raw)?,
             T::CU_GRAPH_NODE_TYPE_EXT_SEMAS_WAIT => copied.read_wait(guard, raw)?,
-            _ => {
-                let why = "between what the host decides there can be kernels, copies, fills, host \
-                           functions, events, batches, semaphores, empty nodes, and child graphs of \
-                           these: no memory nodes, and no conditional nodes of other code";
-                return Err(Error::Loop(LoopError::NotOnHost { node: guard.name(id), why }));
-            }
+            // The driver's own types: a new one is not copied until it is decided.
+            _ => return Ok(None),
         }
-        Ok(copied)
+        Ok(Some(copied))
     }
 
     pub(crate) fn params(&mut self) -> &mut CUgraphNodeParams {

@@ -1,0 +1,76 @@
+//! Nodes that no call on a stream makes, and their places among the captured nodes.
+//!
+//! Such a node is added to the target at once, without edges. A host function is captured in its
+//! place: the driver orders it like any other call. When the captured nodes are added to the
+//! target, the edges of that host function become edges of the node. The host function itself is
+//! never called.
+
+use core::ffi::c_void;
+use core::sync::atomic::{AtomicUsize, Ordering};
+
+use cuda_handles::Stream;
+use cuda_sys::Call;
+
+use crate::error::Result;
+use crate::graph::Graph;
+use crate::graph::node::Node;
+use crate::state::host_function::{Host, HostFunction};
+use crate::state::ids::NodeId;
+use crate::state::params::NodeParams;
+
+/// Nodes in the target that stand in the place of one captured host function.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Placed {
+    /// The number that the host function has as its data; never used twice.
+    number: usize,
+    /// Waits for what comes before.
+    pub(super) entry: NodeId,
+    /// What comes after waits for it.
+    pub(super) exit: NodeId,
+}
+
+/// Read from here, so that its address is always the same.
+static MARKER: HostFunction = marker;
+
+unsafe extern "C" fn marker(_: *mut c_void) {}
+
+impl Placed {
+    pub(super) fn new(entry: &Node, exit: &Node) -> Self {
+        static NUMBERS: AtomicUsize = AtomicUsize::new(1);
+        let number = NUMBERS.fetch_add(1, Ordering::Relaxed);
+        Self { number, entry: entry.id(), exit: exit.id() }
+    }
+
+    /// Captures the host function that marks the place.
+    pub(super) fn capture_on(&self, stream: &Stream) -> Result<()> {
+        let context = stream.context();
+        context.ensure_usable()?;
+        let access = stream.enqueue()?;
+        let data = core::ptr::without_provenance_mut(self.number);
+        // SAFETY: the stream is alive, and the function does nothing with its argument.
+        let code = unsafe { context.driver().cuLaunchHostFunc(stream.as_raw(), Some(MARKER), data) };
+        drop(access);
+        Ok(context.check(Call::cuLaunchHostFunc, code)?)
+    }
+
+    /// The nodes that stand in the place of a captured node, if it marks one.
+    pub(super) fn find<'p>(placed: &'p [Self], node_params: &NodeParams) -> Option<&'p Self> {
+        match node_params {
+            NodeParams::Host(Host::Raw(function, data)) if *function as usize == MARKER as usize => {
+                placed.iter().find(|placed| placed.number == data.0.addr())
+            }
+            _ => None,
+        }
+    }
+
+    /// Removes the nodes from the target. If the driver refuses that, they stay.
+    pub(super) fn remove(&self, target: &Graph) {
+        let both = [Some(self.exit), Some(self.entry).filter(|entry| *entry != self.exit)];
+        for id in both.into_iter().flatten() {
+            let kind = target.look().ok().and_then(|guard| Some(guard.record(id)?.node_params.kind()));
+            if let Some(kind) = kind {
+                let _stays = Node::new(target.clone(), id, kind).remove();
+            }
+        }
+    }
+}

@@ -1,0 +1,221 @@
+//! Sessions: one capture of the driver, from begin to end.
+//!
+//! A session is open while it holds its [`ActiveCapture`]. Whoever takes that out ends the capture:
+//! the builder's end, its drop, or the session around it. So a capture ends exactly once. The lock
+//! is held for moments, over no driver call, and nothing is dropped under it.
+
+use core::mem;
+use std::sync::Arc;
+
+use cuda_handles::capture::{ActiveCapture, CaptureMode};
+use cuda_handles::internal::{Lock, LockGuard, Rank};
+use cuda_handles::{Error as HandleError, Stream};
+use cuda_sys::CUresult;
+
+use crate::build::frontier::Frontier;
+use crate::capture::adopted::Adopted;
+use crate::capture::copied::{Position, copy_into};
+use crate::capture::kind::Ended;
+use crate::capture::placed::Placed;
+use crate::error::{CaptureError, Error, Result};
+use crate::graph::Graph;
+
+/// One capture of the driver, shared by a primary or body builder and its forks.
+#[derive(Debug)]
+pub(super) struct Session {
+    origin: Stream,
+    /// The number of the capture.
+    id: u64,
+    /// The kind of the builder that ends it.
+    kind: &'static str,
+    /// The position in an existing graph that the nodes are for. Without one they get a graph of
+    /// their own.
+    position: Option<Position>,
+    parts: Lock<Parts>,
+}
+
+/// Everything that changes while the capture is open.
+#[derive(Debug, Default)]
+struct Parts {
+    /// `None` once it has ended.
+    active: Option<Open>,
+    /// The streams of forks that were not joined.
+    forks: Vec<Stream>,
+    /// Captures into bodies of this one's nodes. Ended ones may be among them.
+    bodies: Vec<Arc<Session>>,
+    /// Streams that forks and bodies no longer use.
+    idle: Vec<Stream>,
+    /// The nodes in the target, with their places among the captured nodes.
+    placed: Vec<Placed>,
+    /// The graph of its own to which nodes are added by hand.
+    own: Option<Graph>,
+    /// Why the target has something that it should not have.
+    spoilt: Option<Error>,
+}
+
+/// A capture that any builder of the session may end.
+#[derive(Debug)]
+struct Open(ActiveCapture);
+
+// SAFETY: it is bound to its thread since the driver refuses an end on another one, unless the mode
+// is relaxed. Such an end is harmless: the capture is over, and its work is discarded.
+unsafe impl Send for Open {}
+
+impl Session {
+    /// Begins a capture on a stream.
+    pub(super) fn begin(
+        origin: &Stream,
+        mode: CaptureMode,
+        kind: &'static str,
+        position: Option<Position>,
+    ) -> Result<Arc<Self>> {
+        let active = origin.begin_capture(mode)?;
+        let id = active.id();
+        let parts = Parts { active: Some(Open(active)), ..Parts::default() };
+        let parts = Lock::new(Rank::CaptureSession, parts);
+        Ok(Arc::new(Self { origin: origin.clone(), id, kind, position, parts }))
+    }
+
+    fn parts(&self) -> LockGuard<'_, Parts> {
+        self.parts.lock()
+    }
+
+    /// Refuses a call on a stream that is no longer in the capture.
+    pub(super) fn ensure_open(&self, stream: &Stream, kind: &'static str) -> Result<()> {
+        if stream.capture_id() == Some(self.id) { Ok(()) } else { Err(CaptureError::Over { kind }.into()) }
+    }
+
+    /// The graph that nodes are added to by hand, and that the captured nodes are for.
+    pub(super) fn target(&self) -> Result<Graph> {
+        if let Some(position) = &self.position {
+            return Ok(position.graph().clone());
+        }
+        if let Some(own) = &self.parts().own {
+            return Ok(own.clone());
+        }
+        let new = Graph::new(self.origin.context())?;
+        Ok(self.parts().own.get_or_insert(new).clone())
+    }
+
+    /// A stream for a fork or a body.
+    pub(super) fn spare_stream(&self) -> Result<Stream> {
+        let idle = self.parts().idle.pop();
+        Ok(idle.map_or_else(|| self.origin.context().stream(), Ok)?)
+    }
+
+    pub(super) fn give_back(&self, stream: Stream) {
+        self.parts().idle.push(stream);
+    }
+
+    pub(super) fn note_fork(&self, stream: &Stream) {
+        self.parts().forks.push(stream.clone());
+    }
+
+    pub(super) fn note_joined(&self, stream: &Stream) {
+        let mut parts = self.parts();
+        let found = parts.forks.iter().position(|fork| fork == stream);
+        let joined = found.map(|index| parts.forks.swap_remove(index));
+        // Dropped after the lock.
+        drop(parts);
+        drop(joined);
+    }
+
+    /// Makes the stream on which the capture began wait for every fork that was not joined.
+    pub(super) fn join_all(&self) -> Result<()> {
+        let forks = mem::take(&mut self.parts().forks);
+        forks.iter().try_for_each(|fork| Ok(self.origin.wait_for(fork)?))
+    }
+
+    pub(super) fn note_body(&self, body: &Arc<Self>) {
+        self.parts().bodies.push(Arc::clone(body));
+    }
+
+    pub(super) fn note_placed(&self, placed: Placed) {
+        self.parts().placed.push(placed);
+    }
+
+    pub(super) fn forget_placed(&self, placed: &Placed) {
+        self.parts().placed.retain(|other| other != placed);
+    }
+
+    /// Takes note that the target has a node which could not be removed again: the capture fails.
+    pub(super) fn spoil(&self, why: Error) {
+        // If there is a reason already, the later one is dropped after the lock.
+        let _later = match &mut self.parts().spoilt {
+            Some(_) => Some(why),
+            none => none.replace(why),
+        };
+    }
+
+    /// Whether the capture is open.
+    fn is_open(&self) -> bool {
+        self.parts().active.is_some()
+    }
+
+    /// Ends the capture and puts the nodes where they are for.
+    pub(super) fn end(&self) -> Result<Ended> {
+        let kind = self.kind;
+        let parts = mem::take(&mut *self.parts());
+        let bodies = parts.bodies.iter().filter(|body| body.is_open()).count();
+        // The inner captures first: the driver's rule.
+        parts.bodies.iter().for_each(|body| body.discard());
+        let Some(Open(active)) = parts.active else { return Err(CaptureError::Over { kind }.into()) };
+        let result = match (active.end(), parts.spoilt) {
+            (Ok(_), _) if bodies > 0 => Err(CaptureError::BodyOpen { kind, bodies }.into()),
+            (Ok(_), Some(spoilt)) => Err(spoilt),
+            (Ok(captured), None) => Adopted::new(captured),
+            (Err(error), _) if is_unjoined(&error) && !parts.forks.is_empty() => {
+                Err(CaptureError::Unjoined { kind, forks: parts.forks.len() }.into())
+            }
+            (Err(error), _) => Err(error.into()),
+        };
+        let result = result.and_then(|adopted| self.deliver(adopted, parts.own, &parts.placed));
+        result.inspect_err(|_| self.remove_placed(&parts.placed))
+    }
+
+    /// Puts the nodes of an ended capture where they are for.
+    fn deliver(&self, adopted: Adopted, own: Option<Graph>, placed: &[Placed]) -> Result<Ended> {
+        let unmatched = adopted.unmatched();
+        let graph = match (&self.position, own) {
+            (None, None) => adopted.into_graph(),
+            (Some(position), _) => {
+                copy_into(&adopted, position, placed)?;
+                position.graph().clone()
+            }
+            (None, Some(own)) => {
+                copy_into(&adopted, &Position::of(&own.root()), placed)?;
+                own
+            }
+        };
+        Ok(Ended { graph, unmatched })
+    }
+
+    /// Removes what was added by hand to an existing graph. A graph of the session's own goes as a
+    /// whole.
+    fn remove_placed(&self, placed: &[Placed]) {
+        if let Some(position) = &self.position {
+            placed.iter().for_each(|placed| placed.remove(position.graph()));
+        }
+    }
+
+    /// Ends the capture, if it is open, and discards what was captured.
+    pub(super) fn discard(&self) {
+        let parts = mem::take(&mut *self.parts());
+        parts.bodies.iter().for_each(|body| body.discard());
+        drop(parts.active);
+        self.remove_placed(&parts.placed);
+    }
+}
+
+/// Whether the driver missed the join of a stream.
+fn is_unjoined(error: &HandleError) -> bool {
+    const UNJOINED: CUresult = CUresult::CUDA_ERROR_STREAM_CAPTURE_UNJOINED;
+    matches!(error, HandleError::Driver { code: UNJOINED, .. })
+}
+
+impl Position {
+    /// The position of a frontier.
+    pub(super) fn of(frontier: &Frontier<'_>) -> Self {
+        Self::new(frontier.graph().clone(), frontier.after_edges(), frontier.comes_before())
+    }
+}

@@ -1,0 +1,80 @@
+//! Errors about captures.
+
+use crate::node_name::NodeName;
+use crate::wording::Count;
+
+/// A capture cannot go on or end as asked.
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum CaptureError {
+    /// The capture of a builder has ended, so its calls would run instead of being captured.
+    #[error(
+        "the capture of this {kind} builder has ended, so the call would run at once; make it before the \
+         primary builder ends"
+    )]
+    Over {
+        /// The kind of the builder: primary, fork or body.
+        kind: &'static str,
+    },
+    /// The primary or body builder ended while forks with work of their own were not joined. The
+    /// captured work is discarded.
+    #[error(
+        "the {kind} builder ended with {} not joined; join each one before the end (GraphBuilder::join)",
+        Count(*forks, "fork")
+    )]
+    Unjoined {
+        /// The kind of the builder.
+        kind: &'static str,
+        /// The number of forks that were not joined.
+        forks: usize,
+    },
+    /// The primary or body builder ended while bodies were being captured. They ended first, and
+    /// all captured work is discarded.
+    #[error(
+        "the {kind} builder ended with {} not ended; end each body builder first (GraphBuilder::end)",
+        Count(*bodies, "body builder")
+    )]
+    BodyOpen {
+        /// The kind of the builder.
+        kind: &'static str,
+        /// The number of bodies.
+        bodies: usize,
+    },
+    /// A fork was to be joined by a builder of another capture.
+    #[error("the fork belongs to another capture than the {kind} builder; join it where it was split")]
+    OtherCapture {
+        /// The kind of the builder that was to join it.
+        kind: &'static str,
+    },
+    /// Work that was captured again has other nodes or edges than before, so that executables of
+    /// the graph could not take it.
+    #[error(
+        "the work captured again has another shape ({} instead of {}, or other kinds or edges); build \
+         the graph anew for it",
+        Count(*found, "node"), Count(*expected, "node")
+    )]
+    OtherShape {
+        /// The number of nodes before.
+        expected: usize,
+        /// The number of nodes now.
+        found: usize,
+    },
+    /// The graph is no body of a conditional node of this capture.
+    #[error(
+        "the graph is no body of a conditional node of this capture; use a body of a node that this \
+         builder has added"
+    )]
+    NotABody,
+    /// A captured node cannot be added to the graph that it was captured for.
+    #[error(
+        "node `{node}` of the captured work cannot be added to the graph it is for: only kernels, copies, \
+         fills, host functions, events, batches, semaphores and empty nodes can; capture it into a graph \
+         of its own"
+    )]
+    NotCopied {
+        /// The node in the captured work, by name.
+        node: NodeName,
+    },
+}
+
+shown!(CaptureError);
