@@ -1,0 +1,4 @@
+//! Captures as graphs.
+
+mod matched;
+mod smoke;
