@@ -126,25 +126,25 @@ pub(crate) unsafe fn enqueue(
     Ok(stream.context().check(Call::cuLaunchKernel, result)?)
 }
 
-/// Launches into a capture of this library. An argument may be the handle of a condition; the
-/// caller checks that its graph is the capture's.
+/// Launches into the capture of this library with this number. An argument may be the handle of a
+/// condition; the caller checks that its graph is the capture's.
 ///
 /// # Safety
 /// As [`Launch::launch`]; and the handles among the arguments are of the graph into which the
 /// capture's nodes come.
 ///
 /// # Errors
-/// As [`Launch::launch`]; [`Error::OutsideGraph`] if the stream is in no capture of this library.
+/// As [`Launch::launch`]; [`Error::OutsideGraph`] if the stream is not in that capture.
 pub unsafe fn launch_captured<'e>(
     kernel: &Kernel,
-    stream: &impl AsStream,
+    (stream, capture): (&impl AsStream, u64),
     config: impl Into<StreamConfig<'e>>,
     arguments: &impl Arguments,
 ) -> Result<()> {
     let (stream, config) = (stream.as_stream(), config.into());
     check(kernel, stream, &config, arguments)?;
     // Asked again below: here, so that nothing waits for the arguments in vain.
-    if stream.capture_id().is_none() {
+    if stream.capture_id() != Some(capture) {
         return Err(outside(kernel));
     }
     if config.has_events() {
@@ -154,7 +154,7 @@ pub unsafe fn launch_captured<'e>(
         return Err(wrong_context::name_argument(error, kernel, arguments));
     }
     let turn = stream.enqueue()?;
-    if stream.capture_id().is_none() {
+    if stream.capture_id() != Some(capture) {
         return Err(outside(kernel));
     }
     // SAFETY: the caller's promise.

@@ -79,6 +79,11 @@ impl Session {
         self.parts.lock()
     }
 
+    /// The number of the capture.
+    pub(super) fn id(&self) -> u64 {
+        self.id
+    }
+
     /// Refuses a call on a stream that is no longer in the capture.
     pub(super) fn ensure_open(&self, stream: &Stream, kind: &'static str) -> Result<()> {
         if stream.capture_id() == Some(self.id) { Ok(()) } else { Err(CaptureError::Over { kind }.into()) }

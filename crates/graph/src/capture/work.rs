@@ -101,7 +101,7 @@ impl<K: Kind> GraphBuilder<K, Capturing> {
             }
         }
         // SAFETY: the caller's promise; the conditions are those of the graph that the node is for.
-        unsafe { Ok(launch_captured(kernel, stream, config.into(), &arguments)?) }
+        unsafe { Ok(launch_captured(kernel, (stream, self.state.session.id()), config.into(), &arguments)?) }
     }
 
     /// Captures a copy; see [`Stream::copy`]. Host memory has to be pinned or managed, so that the
