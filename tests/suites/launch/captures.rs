@@ -41,7 +41,7 @@ fn a_captured_launch_is_one_driver_call_and_its_record_tells_its_node() {
         let buffer = stream.zeros::<u32>(64).unwrap();
         stream.synchronize_blocking().unwrap();
         let capture = begin(&stream);
-        let launch = |capture| {
+        let launch = || {
             // SAFETY: the arguments are the kernel's, and the count is the buffer's.
             unsafe { increment.launch(&stream, per(64, 32), params![&buffer, 64_u32]) }.unwrap();
         };

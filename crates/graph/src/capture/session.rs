@@ -25,6 +25,7 @@ pub(super) struct Session {
     origin: Stream,
     /// The number of the capture.
     id: u64,
+    mode: CaptureMode,
     /// The kind of the builder that ends it.
     kind: &'static str,
     /// The position in an existing graph that the nodes are for. Without one they get a graph of
@@ -72,7 +73,7 @@ impl Session {
         let id = active.id();
         let parts = Parts { active: Some(Open(active)), ..Parts::default() };
         let parts = Lock::new(Rank::CaptureSession, parts);
-        Ok(Arc::new(Self { origin: origin.clone(), id, kind, position, parts }))
+        Ok(Arc::new(Self { origin: origin.clone(), id, mode, kind, position, parts }))
     }
 
     fn parts(&self) -> LockGuard<'_, Parts> {
@@ -82,6 +83,11 @@ impl Session {
     /// The number of the capture.
     pub(super) fn id(&self) -> u64 {
         self.id
+    }
+
+    /// The mode of the capture, and of the captures of its bodies.
+    pub(super) fn mode(&self) -> CaptureMode {
+        self.mode
     }
 
     /// Refuses a call on a stream that is no longer in the capture.
@@ -173,12 +179,12 @@ impl Session {
             }
             (Err(error), _) => Err(error.into()),
         };
-        let result = result.and_then(|adopted| self.deliver(adopted, parts.own, &parts.placed));
-        result.inspect_err(|_| self.remove_placed(&parts.placed))
+        let result = result.and_then(|adopted| self.deliver(adopted, parts.own.as_ref(), &parts.placed));
+        result.inspect_err(|_| self.remove_placed(parts.own.as_ref(), &parts.placed))
     }
 
     /// Puts the nodes of an ended capture where they are for.
-    fn deliver(&self, adopted: Adopted, own: Option<Graph>, placed: &[Placed]) -> Result<Ended> {
+    fn deliver(&self, adopted: Adopted, own: Option<&Graph>, placed: &[Placed]) -> Result<Ended> {
         let unmatched = adopted.unmatched();
         let graph = match (&self.position, own) {
             (None, None) => adopted.into_graph(),
@@ -188,17 +194,16 @@ impl Session {
             }
             (None, Some(own)) => {
                 copy_into(&adopted, &Position::of(&own.root()), placed)?;
-                own
+                own.clone()
             }
         };
         Ok(Ended { graph, unmatched })
     }
 
-    /// Removes what was added by hand to an existing graph. A graph of the session's own goes as a
-    /// whole.
-    fn remove_placed(&self, placed: &[Placed]) {
-        if let Some(position) = &self.position {
-            placed.iter().for_each(|placed| placed.remove(position.graph()));
+    /// Removes what was added by hand. Somebody may have handles of it.
+    fn remove_placed(&self, own: Option<&Graph>, placed: &[Placed]) {
+        if let Some(target) = self.position.as_ref().map(Position::graph).or(own) {
+            placed.iter().for_each(|placed| placed.remove(target));
         }
     }
 
@@ -207,7 +212,7 @@ impl Session {
         let parts = mem::take(&mut *self.parts());
         parts.bodies.iter().for_each(|body| body.discard());
         drop(parts.active);
-        self.remove_placed(&parts.placed);
+        self.remove_placed(parts.own.as_ref(), &parts.placed);
     }
 }
 
