@@ -3,6 +3,7 @@
 use cuda_handles::capture::Enqueue;
 use cuda_handles::{AsStream, Event, Kernel, Stream};
 use cuda_sys::Call;
+use smallvec::SmallVec;
 
 use crate::arguments::holder::Arguments;
 use crate::arguments::wrong_context;
@@ -102,14 +103,14 @@ pub(crate) unsafe fn enqueue(
     if arguments.has_handles() {
         return Err(outside(kernel));
     }
-    if let Err(error) = arguments.ready_on(stream) {
-        return Err(wrong_context::name_argument(error, kernel, arguments));
-    }
-    if config.has_events() {
+    let mut turn = match arguments.ready_on(stream) {
         // SAFETY: the caller's promise.
-        return unsafe { enqueue_recording(kernel, stream, config, arguments) };
-    }
-    let mut turn = stream.enqueue()?;
+        Ok(()) if config.has_events() => {
+            return unsafe { enqueue_recording(kernel, stream, config, arguments) };
+        }
+        Ok(()) => stream.enqueue()?,
+        Err(error) => turn_of_first_use(kernel, stream, config, arguments, error)?,
+    };
     if turn.is_captured()? {
         turn = keep(turn, kernel, arguments)?;
     }
@@ -126,6 +127,27 @@ pub(crate) unsafe fn enqueue(
 fn uncaptured(config: StreamConfig<'_>) -> Error {
     let what = config.events().next().map_or("the event of a launch", |(_, what)| what);
     cuda_handles::Error::Capturing { what }.into()
+}
+
+/// The turn of a launch whose memory is not ready: in a capture it waits for nothing.
+#[cold]
+fn turn_of_first_use<'s>(
+    kernel: &Kernel,
+    stream: &'s Stream,
+    config: StreamConfig<'_>,
+    arguments: &impl Arguments,
+    error: Error,
+) -> Result<Enqueue<'s>> {
+    if !matches!(error, Error::Handles(cuda_handles::Error::CapturedFirstUse)) {
+        return Err(wrong_context::name_argument(error, kernel, arguments));
+    }
+    if config.has_events() {
+        return Err(uncaptured(config));
+    }
+    let mut memory = SmallVec::<[_; 16]>::new();
+    arguments.each_allocation(|allocation| memory.push(allocation));
+    let turn = stream.enqueue_ready(&memory);
+    turn.map_err(|error| wrong_context::name_argument(error.into(), kernel, arguments))
 }
 
 #[cold]

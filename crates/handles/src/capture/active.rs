@@ -4,8 +4,11 @@ use core::marker::PhantomData;
 
 use cuda_sys::{CUgraph, CUresult, Call};
 
+use super::captured_memory;
 use super::keeper::{self, keep_for, take_kept};
 use super::mode::CaptureMode;
+use super::options::CaptureOptions;
+use super::scratch::Scratch;
 use crate::destroy::{Kept, attempt};
 use crate::error::{Error, Result};
 use crate::graph::{GraphHandle, Owner};
@@ -31,15 +34,35 @@ impl Stream {
     #[doc(alias = "cuStreamBeginCapture")]
     #[doc(alias = "cudaStreamBeginCapture")]
     pub fn begin_capture(&self, mode: CaptureMode) -> Result<ActiveCapture> {
+        self.begin_capture_with(&mode.into())
+    }
+
+    /// As [`begin_capture`](Self::begin_capture), with options.
+    ///
+    /// Calls `cuStreamBeginCapture` (CUDA 10.1).
+    ///
+    /// # Errors
+    /// As [`begin_capture`](Self::begin_capture). The scratch memory is of another context
+    /// ([`WrongContext`](crate::Error::WrongContext)).
+    #[doc(alias = "cuStreamBeginCapture")]
+    #[doc(alias = "cudaStreamBeginCapture")]
+    pub fn begin_capture_with(&self, options: &CaptureOptions) -> Result<ActiveCapture> {
         let context = self.context();
         context.ensure_usable()?;
+        if let Some(scratch) = options.shared() {
+            context.ensure_same(scratch.context(), "the scratch memory")?;
+        }
         let call = || {
             // SAFETY: the stream is alive.
-            let code = unsafe { context.driver().cuStreamBeginCapture(self.as_raw(), mode.raw()) };
+            let code = unsafe { context.driver().cuStreamBeginCapture(self.as_raw(), options.raw_mode()) };
             context.check(Call::cuStreamBeginCapture, code)
         };
         keeper::reserve();
-        let word = open_captures::begin(self.raw_stream(), keeper::open, call)?;
+        let ready = |word| {
+            keeper::open(word);
+            captured_memory::begin(word, options.shared());
+        };
+        let word = open_captures::begin(self.raw_stream(), ready, call)?;
         Ok(ActiveCapture { origin: self.clone(), word, _thread: PhantomData })
     }
 }
@@ -52,6 +75,9 @@ pub struct Captured {
     /// The owners of everything that the nodes use. They have to live as long as the graph and
     /// whatever is made from it.
     pub owners: Vec<Owner>,
+    /// The memory that the graph shares with the graphs of other captures, if it has used some: its
+    /// launches are in one line with theirs. It is among the owners.
+    pub scratch: Option<Scratch>,
 }
 
 /// A capture going on. It belongs to the thread that began it.
@@ -115,16 +141,24 @@ impl ActiveCapture {
 
     fn finish(&mut self) -> Result<Captured> {
         let word = core::mem::take(&mut self.word);
-        let mut owners = Vec::new();
-        let over = || owners = take_kept(word);
+        let (mut owners, mut scratch) = (Vec::new(), None);
+        let over = || (owners, scratch) = take_all(word);
         match open_captures::end(self.origin.context(), word, || end_in_driver(&self.origin), over) {
-            Ok(raw) => Ok(Captured { graph: own(&self.origin, raw?), owners }),
+            Ok(raw) => Ok(Captured { graph: own(&self.origin, raw?), owners, scratch }),
             Err(refusal) => {
                 end_later(self.origin.clone(), word);
                 Err(refusal)
             }
         }
     }
+}
+
+/// Everything that a capture keeps, and the memory that it shares.
+fn take_all(word: u64) -> (Vec<Owner>, Option<Scratch>) {
+    let mut owners = take_kept(word);
+    let (memory, scratch) = captured_memory::end(word);
+    owners.extend(memory);
+    (owners, scratch)
 }
 
 /// The graph that the driver has just handed over.
@@ -139,7 +173,7 @@ fn end_later(origin: Stream, word: u64) {
     attempt(Box::new(move || {
         let mut owners = Vec::new();
         let ended =
-            open_captures::try_end(word, || end_in_driver(&origin), || owners = take_kept(word)).ok()?;
+            open_captures::try_end(word, || end_in_driver(&origin), || owners = take_all(word).0).ok()?;
         if let Ok(Ok(raw)) = ended {
             drop(own(&origin, raw));
         }
@@ -160,7 +194,7 @@ impl Drop for ActiveCapture {
             if process::is_forked() {
                 return;
             }
-            if let Ok(Captured { graph, owners }) = self.finish() {
+            if let Ok(Captured { graph, owners, .. }) = self.finish() {
                 // In this order.
                 drop(graph);
                 drop(owners);

@@ -85,11 +85,11 @@ impl Keeper<'_> {
         }
     }
 
-    /// Keeps memory.
+    /// Keeps memory, unless the capture does so anyway.
     #[inline]
     pub fn allocation(&mut self, allocation: &Arc<Allocation>) {
         let is_it = |owner: &Owner| matches!(owner, Owner::Allocation(kept) if Arc::ptr_eq(kept, allocation));
-        if !self.has_recently(is_it) {
+        if !allocation.is_scratch() && !self.has_recently(is_it) {
             self.owners.push(Owner::Allocation(Arc::clone(allocation)));
         }
     }

@@ -7,11 +7,20 @@
 //! cuda-graph builds its captures on this module.
 
 mod active;
+mod captured_memory;
 mod enqueue;
+mod first_use;
 mod keeper;
 mod mode;
+mod options;
+mod scratch;
+mod scratch_home;
+mod scratch_runs;
 
 pub use active::{ActiveCapture, Captured};
 pub use enqueue::Enqueue;
 pub use keeper::Keeper;
 pub use mode::CaptureMode;
+pub use options::CaptureOptions;
+pub use scratch::Scratch;
+pub use scratch_runs::ScratchTurn;

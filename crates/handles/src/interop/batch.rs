@@ -242,11 +242,11 @@ impl Stream {
         if batch.is_empty() {
             return Ok(());
         }
-        batch.memory.iter().try_for_each(|memory| memory.ready_on(self))?;
         let mut params = batch.params();
-        let access = self.enqueue()?;
+        let memory: SmallVec<[&Arc<Allocation>; 2]> = batch.memory.iter().collect();
+        let access = self.enqueue_ready(&memory)?;
         if access.is_captured()? {
-            batch.memory.iter().try_for_each(|memory| access.keep(memory))?;
+            memory.into_iter().try_for_each(|memory| access.keep_memory(memory))?;
         }
         // SAFETY: there are so many operations, at most 255, on memory that lives until after this
         // point of the stream, or as long as the graph they are captured into.

@@ -12,7 +12,7 @@ impl Stream {
     /// Enqueues one driver call that uses `memory`:
     ///
     /// 1. makes the memory ready on this stream, until the call is enqueued;
-    /// 2. takes read access of the stream;
+    /// 2. takes read access of the stream; a call that is captured skips the waits of step 1;
     /// 3. on a capturing stream, gives the capture the memory to keep;
     /// 4. makes the call and checks its answer.
     ///
@@ -24,8 +24,7 @@ impl Stream {
         memory: &Arc<Allocation>,
         work: impl FnOnce(&'static Driver, CUstream) -> (Call, CUresult),
     ) -> Result<()> {
-        let _use = memory.ready_once(self)?;
-        self.enqueue_kept([memory], work)
+        self.enqueue_kept([memory], || memory.ready_once(self), work)
     }
 
     /// As [`enqueue_use`](Self::enqueue_use), for a call that reads and writes memory.
@@ -36,21 +35,21 @@ impl Stream {
         destination: &Arc<Allocation>,
         work: impl FnOnce(&'static Driver, CUstream) -> (Call, CUresult),
     ) -> Result<()> {
-        let _read = source.ready_once(self)?;
-        let _written = destination.ready_once(self)?;
-        self.enqueue_kept([source, destination], work)
+        let ready = || Ok((source.ready_once(self)?, destination.ready_once(self)?));
+        self.enqueue_kept([source, destination], ready, work)
     }
 
-    /// The steps from 2 on.
+    /// All steps; `ready` makes the memory ready.
     #[inline(always)]
-    fn enqueue_kept<const N: usize>(
+    fn enqueue_kept<const N: usize, R>(
         &self,
         memory: [&Arc<Allocation>; N],
+        ready: impl Fn() -> Result<R>,
         work: impl FnOnce(&'static Driver, CUstream) -> (Call, CUresult),
     ) -> Result<()> {
-        let access = self.enqueue()?;
+        let (access, _uses) = self.enqueue_once_ready(&memory, ready)?;
         if access.is_captured()? {
-            memory.into_iter().try_for_each(|memory| access.keep(memory))?;
+            memory.into_iter().try_for_each(|memory| access.keep_memory(memory))?;
         }
         let (call, code) = work(self.context().driver(), self.as_raw());
         self.context().check(call, code)

@@ -40,6 +40,8 @@ ranks! {
     RemovedNames: "graph", "Names of removed nodes, for errors.";
     DeviceLimits: "graph", "Limits of devices, read once.";
     KeptForGood: "graph", "Owners that are kept to the end of the process.";
+    #[nests] ScratchRuns: "handles",
+        "The last launch of graphs that share scratch memory: from the wait for it to the next launch. Several are taken in the order of `Scratch::sort`.";
     ExclusiveAccess: "handles",
         "Waiting for exclusive access of a stream: with no lock of this crate held, as readers need them.";
     PrimaryContext: "handles", "Retaining a primary context, over a driver call that may take long.";
@@ -60,6 +62,9 @@ ranks! {
     FenceMembers: "handles", "The streams that fences span.";
     OpenCaptures: "handles", "The open captures and their streams.";
     CaptureOwners: "handles", "The owners that open captures keep.";
+    CaptureScratch: "handles", "The scratch memory of open captures.";
+    ScratchBlocks: "handles", "The memory that captures share; taken under `CaptureScratch`.";
+    ScratchHomes: "handles", "The streams on which memory of captures is allocated.";
     StreamWaits: "handles", "The points of other streams that a stream has waited for.";
     HostUsers: "handles", "The streams that use host memory.";
     PoolHomes: "handles", "The streams on which memory of a pool is freed.";
