@@ -134,6 +134,9 @@ impl Stream {
     #[doc(alias = "cudaMemcpy")]
     #[doc(alias = "cudaMemcpyHostToDevice")]
     pub fn upload_blocking<T: Element>(&self, elements: &[T]) -> Result<Buffer<T>> {
+        const WHAT: &str = "uploading from host memory that the graph would not own (`Stream::upload` \
+                            gives it a copy of its own)";
+        self.refuse_capture(WHAT)?;
         let allocation = Allocation::pooled(self, None, size_of_val(elements))?;
         let buffer = Buffer::whole(allocation, elements.len());
         buffer.write_blocking(self, elements)?;

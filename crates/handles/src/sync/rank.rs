@@ -30,6 +30,8 @@ macro_rules! ranks {
 }
 
 ranks! {
+    #[nests] ScratchRuns: "handles",
+        "The last launch of graphs that share scratch memory: held from the wait for it over the next launch. Several are taken in the order of `Scratch::sort`.";
     Hierarchy: "graph",
         "The state of a hierarchy of graphs: held over driver calls on it. Two are taken by `GuardPair` alone, in the order of their addresses.";
     LastRuns: "graph", "The streams of an executable's last runs.";
@@ -40,8 +42,6 @@ ranks! {
     RemovedNames: "graph", "Names of removed nodes, for errors.";
     DeviceLimits: "graph", "Limits of devices, read once.";
     KeptForGood: "graph", "Owners that are kept to the end of the process.";
-    #[nests] ScratchRuns: "handles",
-        "The last launch of graphs that share scratch memory: from the wait for it to the next launch. Several are taken in the order of `Scratch::sort`.";
     ExclusiveAccess: "handles",
         "Waiting for exclusive access of a stream: with no lock of this crate held, as readers need them.";
     PrimaryContext: "handles", "Retaining a primary context, over a driver call that may take long.";

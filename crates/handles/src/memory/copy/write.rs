@@ -8,8 +8,8 @@ use std::sync::Arc;
 use cuda_sys::{CUresult, Call};
 
 use crate::error::{Error, Result};
-use crate::memory::same_length;
 use crate::memory::ready::Use;
+use crate::memory::same_length;
 use crate::memory::{Allocation, Buffer, Element, HostBuffer, Slice, host};
 use crate::reclaim::{HostKind, STAGED_MOST};
 use crate::stream::Stream;
