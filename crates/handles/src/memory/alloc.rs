@@ -112,8 +112,8 @@ impl Stream {
                 return Ok(Buffer::part(&memory, memory.address(), len));
             }
             match plain() {
-                // It has begun to capture meanwhile.
-                Err(Error::Capturing { .. }) if self.raw_stream().capture() != 0 => {}
+                // A capture of this library has begun meanwhile, and may be over again.
+                Err(Error::Capturing { .. }) if self.capture_id().is_some() || !self.is_capturing() => {}
                 allocation => return Ok(Buffer::whole(allocation?, len)),
             }
         }
