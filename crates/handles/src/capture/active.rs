@@ -141,24 +141,20 @@ impl ActiveCapture {
 
     fn finish(&mut self) -> Result<Captured> {
         let word = core::mem::take(&mut self.word);
-        let (mut owners, mut scratch) = (Vec::new(), None);
-        let over = || (owners, scratch) = take_all(word);
+        let mut owners = Vec::new();
+        let over = || owners = take_kept(word);
         match open_captures::end(self.origin.context(), word, || end_in_driver(&self.origin), over) {
-            Ok(raw) => Ok(Captured { graph: own(&self.origin, raw?), owners, scratch }),
+            Ok(raw) => {
+                let (memory, scratch) = captured_memory::end(word);
+                owners.extend(memory);
+                Ok(Captured { graph: own(&self.origin, raw?), owners, scratch })
+            }
             Err(refusal) => {
                 end_later(self.origin.clone(), word);
                 Err(refusal)
             }
         }
     }
-}
-
-/// Everything that a capture keeps, and the memory that it shares.
-fn take_all(word: u64) -> (Vec<Owner>, Option<Scratch>) {
-    let mut owners = take_kept(word);
-    let (memory, scratch) = captured_memory::end(word);
-    owners.extend(memory);
-    (owners, scratch)
 }
 
 /// The graph that the driver has just handed over.
@@ -173,7 +169,8 @@ fn end_later(origin: Stream, word: u64) {
     attempt(Box::new(move || {
         let mut owners = Vec::new();
         let ended =
-            open_captures::try_end(word, || end_in_driver(&origin), || owners = take_all(word).0).ok()?;
+            open_captures::try_end(word, || end_in_driver(&origin), || owners = take_kept(word)).ok()?;
+        owners.extend(captured_memory::end(word).0);
         if let Ok(Ok(raw)) = ended {
             drop(own(&origin, raw));
         }
