@@ -105,8 +105,8 @@ pub(crate) unsafe fn enqueue(
         return Err(outside(kernel));
     }
     let mut turn = match arguments.ready_on(stream) {
-        // SAFETY: the caller's promise.
         Ok(()) if config.has_events() => {
+            // SAFETY: the caller's promise.
             return unsafe { enqueue_recording(kernel, stream, config, arguments) };
         }
         Ok(()) => stream.enqueue()?,
