@@ -260,15 +260,30 @@ unsafe fn call_with_attributes(
     }
 }
 
-/// The launch on a stream that captures: with a record of kernel and arguments, which the capture
-/// keeps. The turn is passed by value: a reference would force every launch to write it to memory.
+/// The launch on a stream that captures. The turn is passed by value: a reference would force every
+/// launch to write it to memory.
 ///
 /// # Safety
 /// As [`Launch::launch`]; configuration and arguments are checked, and `turn` is the stream's.
 #[cold]
-#[inline(never)]
 unsafe fn enqueue_captured(
     turn: Enqueue<'_>,
+    kernel: &Kernel,
+    config: StreamConfig<'_>,
+    arguments: &impl Arguments,
+) -> Result<()> {
+    // SAFETY: the caller's promise.
+    unsafe { enqueue_recorded(&turn, kernel, config, arguments) }
+}
+
+/// The launch with a record of kernel and arguments, which the capture keeps. Apart from the cold
+/// function: little is inlined into those.
+///
+/// # Safety
+/// As [`enqueue_captured`].
+#[inline(never)]
+unsafe fn enqueue_recorded(
+    turn: &Enqueue<'_>,
     kernel: &Kernel,
     config: StreamConfig<'_>,
     arguments: &impl Arguments,

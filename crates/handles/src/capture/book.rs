@@ -30,6 +30,8 @@ pub(super) struct Book {
     pub(super) handle_ends: Vec<(usize, usize)>,
     /// Owners of the capture as a whole.
     pub(super) kept: Vec<Owner>,
+    /// How many owners are of records that are written whole.
+    settled: usize,
     recent: [u32; RECENT],
 }
 
@@ -39,17 +41,6 @@ pub(super) struct Entry {
     pub(super) work: Work,
     pub(super) bytes_end: usize,
     pub(super) uses_end: usize,
-}
-
-/// The lengths of a book's tables.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Mark {
-    entries: usize,
-    bytes: usize,
-    uses: usize,
-    owners: usize,
-    handles: usize,
-    handle_ends: usize,
 }
 
 impl Default for Book {
@@ -62,40 +53,31 @@ impl Default for Book {
             handles: Vec::new(),
             handle_ends: Vec::new(),
             kept: Vec::new(),
+            settled: 0,
             recent: [0; RECENT],
         }
     }
 }
 
 impl Book {
-    #[inline]
-    pub(super) fn mark(&self) -> Mark {
-        Mark {
-            entries: self.entries.len(),
-            bytes: self.bytes.len(),
-            uses: self.uses.len(),
-            owners: self.owners.len(),
-            handles: self.handles.len(),
-            handle_ends: self.handle_ends.len(),
-        }
-    }
-
-    /// Removes all that was written since a mark; returns the owners, to be dropped without the
-    /// book's lock.
-    #[cold]
-    pub(super) fn back_to(&mut self, mark: Mark) -> Vec<Owner> {
-        self.entries.truncate(mark.entries);
-        self.bytes.truncate(mark.bytes);
-        self.uses.truncate(mark.uses);
-        self.handles.truncate(mark.handles);
-        self.handle_ends.truncate(mark.handle_ends);
-        self.owners.split_off(mark.owners.min(self.owners.len()))
-    }
-
     /// Ends a record with what was written since the last one.
     #[inline]
     pub(super) fn end_record(&mut self, work: Work) {
         self.entries.push(Entry { work, bytes_end: self.bytes.len(), uses_end: self.uses.len() });
+        self.settled = self.owners.len();
+    }
+
+    /// Removes what was written since the last record; returns its owners, to be dropped without
+    /// the book's lock.
+    #[cold]
+    pub(super) fn take_back(&mut self) -> Vec<Owner> {
+        let (bytes, uses) = self.entries.last().map_or((0, 0), |last| (last.bytes_end, last.uses_end));
+        self.bytes.truncate(bytes);
+        self.uses.truncate(uses);
+        let record = self.entries.len();
+        self.handle_ends.retain(|(of, _)| *of != record);
+        self.handles.truncate(self.handle_ends.last().map_or(0, |(_, end)| *end));
+        self.owners.split_off(self.settled.min(self.owners.len()))
     }
 
     /// Writes an owner of the next record: the one in the table that `is_it`, or a new one.
@@ -143,19 +125,27 @@ impl Recorder<'_> {
     /// The next argument of a kernel; `None` if some of its bytes may not be initialised.
     #[inline]
     pub fn argument(&mut self, bytes: Option<&[u8]>) {
-        let len = bytes.and_then(|bytes| u32::try_from(bytes.len()).ok()).unwrap_or(UNKNOWN);
         let to = &mut self.book.bytes;
-        to.extend_from_slice(&len.to_ne_bytes());
-        if let Some(bytes) = bytes
-            && len != UNKNOWN
-        {
-            match *bytes {
-                // The most frequent lengths, without a call.
-                [a, b, c, d] => to.extend_from_slice(&[a, b, c, d]),
-                [a, b, c, d, e, f, g, h] => to.extend_from_slice(&[a, b, c, d, e, f, g, h]),
-                _ => to.extend_from_slice(bytes),
+        match bytes {
+            // The most frequent lengths, in one piece.
+            Some(&[a, b, c, d]) => {
+                let [e, f, g, h] = 4_u32.to_ne_bytes();
+                to.extend_from_slice(&[e, f, g, h, a, b, c, d]);
             }
+            Some(&[a, b, c, d, e, f, g, h]) => {
+                let [i, j, k, l] = 8_u32.to_ne_bytes();
+                to.extend_from_slice(&[i, j, k, l, a, b, c, d, e, f, g, h]);
+            }
+            bytes => self.long_argument(bytes),
         }
+    }
+
+    fn long_argument(&mut self, bytes: Option<&[u8]>) {
+        // No kernel has an argument of 4 GiB.
+        let known = bytes.and_then(|bytes| Some((u32::try_from(bytes.len()).ok()?, bytes)));
+        let (len, bytes) = known.unwrap_or((UNKNOWN, &[]));
+        self.book.bytes.extend_from_slice(&len.to_ne_bytes());
+        self.book.bytes.extend_from_slice(bytes);
     }
 
     /// The handles of conditions among the arguments.

@@ -6,7 +6,7 @@
 
 use cuda_sys::{CUresult, Call};
 
-use super::book::{Book, Mark, Recorder};
+use super::book::{Book, Recorder};
 use super::enqueue::Enqueue;
 use crate::context::{Busy, Context, unless_inside};
 use crate::error::{Cause, Result};
@@ -37,34 +37,31 @@ impl Log {
     /// The book, once no other call of the capture is being made.
     #[inline]
     fn lock(&self, context: &Context) -> Result<SpinGuard<'_, Book>> {
+        match self.0.try_lock() {
+            Some(book) => Ok(book),
+            None => self.lock_later(context),
+        }
+    }
+
+    #[cold]
+    fn lock_later(&self, context: &Context) -> Result<SpinGuard<'_, Book>> {
         unless_inside(context, || Busy::called("a capture"), || self.0.try_lock())
     }
 }
 
-/// A call with a record, which is taken back unless the call succeeds.
+/// What a call has written into the book, which is taken back unless the call succeeds.
 struct Recorded<'l> {
     /// `None` once it is decided.
     book: Option<SpinGuard<'l, Book>>,
-    before: Mark,
 }
 
-impl<'l> Recorded<'l> {
+impl Recorded<'_> {
+    /// Makes a record of it.
     #[inline]
-    fn write(book: SpinGuard<'l, Book>, work: Work, give: impl FnOnce(&mut Recorder<'_>)) -> Self {
-        let before = book.mark();
-        // Made first, in case `give` panics.
-        let mut recorded = Self { book: Some(book), before };
-        if let Some(book) = &mut recorded.book {
-            give(&mut Recorder { book });
+    fn done(mut self, work: Work) {
+        if let Some(mut book) = self.book.take() {
             book.end_record(work);
         }
-        recorded
-    }
-
-    /// Keeps the record.
-    #[inline]
-    fn done(mut self) {
-        drop(self.book.take());
     }
 }
 
@@ -72,7 +69,7 @@ impl Drop for Recorded<'_> {
     #[inline]
     fn drop(&mut self) {
         if let Some(mut book) = self.book.take() {
-            let owners = book.back_to(self.before);
+            let owners = book.take_back();
             drop(book);
             drop(owners);
         }
@@ -100,17 +97,19 @@ impl Enqueue<'_> {
         give: impl FnOnce(&mut Recorder<'_>),
         call: impl FnOnce() -> (Call, CUresult),
     ) -> Result<()> {
-        process::ensure_not_forked()?;
         let context = self.stream().context();
         let Some(log) = self.log() else {
             self.keep_foreign_record(work, give)?;
             let (call, code) = call();
             return context.check(call, code);
         };
-        let recorded = Recorded::write(log.lock(context)?, work, give);
+        let mut recorded = Recorded { book: Some(log.lock(context)?) };
+        if let Some(book) = &mut recorded.book {
+            give(&mut Recorder { book });
+        }
         let (call, code) = call();
         if code.is_success() {
-            recorded.done();
+            recorded.done(work);
             return Ok(());
         }
         open_captures::note_fault(self.stream().capture_id().unwrap_or(0), Cause { call, code });

@@ -48,6 +48,7 @@ impl Records {
 
     /// All owners, each once: of the records, and of the capture as a whole.
     #[must_use]
+    #[allow(clippy::mutable_key_type)] // Owners are equal by what they lead to, which stays.
     pub fn into_owners(self) -> Vec<Owner> {
         let Book { mut owners, kept, .. } = self.0;
         owners.extend(kept);
