@@ -273,7 +273,7 @@ unsafe fn enqueue_captured(
     arguments: &impl Arguments,
 ) -> Result<()> {
     // SAFETY: the caller's promise.
-    unsafe { enqueue_recorded(&turn, kernel, config, arguments) }
+    unsafe { enqueue_recorded(&turn, kernel, &config, arguments) }
 }
 
 /// The launch with a record of kernel and arguments, which the capture keeps. Apart from the cold
@@ -285,7 +285,7 @@ unsafe fn enqueue_captured(
 unsafe fn enqueue_recorded(
     turn: &Enqueue<'_>,
     kernel: &Kernel,
-    config: StreamConfig<'_>,
+    config: &StreamConfig<'_>,
     arguments: &impl Arguments,
 ) -> Result<()> {
     let stream = turn.stream();
@@ -304,7 +304,9 @@ unsafe fn enqueue_recorded(
             unsafe {
                 match config.is_plain() {
                     true => (Call::cuLaunchKernel, call(kernel, stream, plain, pointers)),
-                    false => (Call::cuLaunchKernelEx, call_with_attributes(kernel, stream, config, pointers)),
+                    false => {
+                        (Call::cuLaunchKernelEx, call_with_attributes(kernel, stream, *config, pointers))
+                    }
                 }
             }
         })
@@ -319,7 +321,7 @@ fn three(Dim { x, y, z }: Dim) -> [u32; 3] {
 ///
 /// # Safety
 /// The pointers are the arguments'.
-#[inline]
+#[inline(always)]
 unsafe fn record_launch(
     record: &mut Recorder<'_>,
     kernel: &Kernel,

@@ -30,7 +30,7 @@ pub(super) struct Book {
     pub(super) handle_ends: Vec<(usize, usize)>,
     /// Owners of the capture as a whole.
     pub(super) kept: Vec<Owner>,
-    /// How many owners are of records that are written whole.
+    /// How many owners there were when the last record began.
     settled: usize,
     recent: [u32; RECENT],
 }
@@ -60,28 +60,35 @@ impl Default for Book {
 }
 
 impl Book {
-    /// Ends a record with what was written since the last one.
-    #[inline]
-    pub(super) fn end_record(&mut self, work: Work) {
-        self.entries.push(Entry { work, bytes_end: self.bytes.len(), uses_end: self.uses.len() });
+    /// Begins a record; returns the number of those before it.
+    #[inline(always)]
+    pub(super) fn begin_record(&mut self) -> usize {
         self.settled = self.owners.len();
+        self.entries.len()
     }
 
-    /// Removes what was written since the last record; returns its owners, to be dropped without
-    /// the book's lock.
+    /// Ends a record with what was written since it began. Before the driver call: the work need
+    /// not be kept elsewhere meanwhile.
+    #[inline(always)]
+    pub(super) fn end_record(&mut self, work: Work) {
+        self.entries.push(Entry { work, bytes_end: self.bytes.len(), uses_end: self.uses.len() });
+    }
+
+    /// Removes the record that began last, of which there were `before` before; returns its owners,
+    /// to be dropped without the book's lock.
     #[cold]
-    pub(super) fn take_back(&mut self) -> Vec<Owner> {
+    pub(super) fn take_back(&mut self, before: usize) -> Vec<Owner> {
+        self.entries.truncate(before);
         let (bytes, uses) = self.entries.last().map_or((0, 0), |last| (last.bytes_end, last.uses_end));
         self.bytes.truncate(bytes);
         self.uses.truncate(uses);
-        let record = self.entries.len();
-        self.handle_ends.retain(|(of, _)| *of != record);
+        self.handle_ends.retain(|(of, _)| *of < before);
         self.handles.truncate(self.handle_ends.last().map_or(0, |(_, end)| *end));
         self.owners.split_off(self.settled.min(self.owners.len()))
     }
 
     /// Writes an owner of the next record: the one in the table that `is_it`, or a new one.
-    #[inline]
+    #[inline(always)]
     fn owner(&mut self, address: usize, is_it: impl Fn(&Owner) -> bool, make: impl FnOnce() -> Owner) {
         // Multiplication mixes the address into the highest bits.
         let slot = address.wrapping_mul(0x9e37_79b9_7f4a_7c15_u64 as usize) >> (usize::BITS - RECENT.ilog2());
@@ -103,14 +110,15 @@ pub struct Recorder<'b> {
 
 impl Recorder<'_> {
     /// The kernel, as an owner.
-    #[inline]
+    // The inlining of these is worth half of the record's time.
+    #[inline(always)]
     pub fn kernel(&mut self, kernel: &Kernel) {
         let is_it = |owner: &Owner| matches!(owner, Owner::Kernel(kept) if kept == kernel);
         self.book.owner(kernel.as_raw().addr(), is_it, || Owner::Kernel(kernel.clone()));
     }
 
     /// Memory, as an owner.
-    #[inline]
+    #[inline(always)]
     pub fn allocation(&mut self, allocation: &Arc<Allocation>) {
         let is_it = |owner: &Owner| matches!(owner, Owner::Allocation(kept) if Arc::ptr_eq(kept, allocation));
         let address = Arc::as_ptr(allocation).addr();
@@ -123,7 +131,7 @@ impl Recorder<'_> {
     }
 
     /// The next argument of a kernel; `None` if some of its bytes may not be initialised.
-    #[inline]
+    #[inline(always)]
     pub fn argument(&mut self, bytes: Option<&[u8]>) {
         let to = &mut self.book.bytes;
         match bytes {

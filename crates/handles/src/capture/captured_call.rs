@@ -49,19 +49,31 @@ impl Log {
     }
 }
 
-/// What a call has written into the book, which is taken back unless the call succeeds.
+/// The record of a call, which is taken back unless the call succeeds.
 struct Recorded<'l> {
     /// `None` once it is decided.
     book: Option<SpinGuard<'l, Book>>,
+    /// The number of records before it.
+    before: usize,
 }
 
-impl Recorded<'_> {
-    /// Makes a record of it.
-    #[inline]
-    fn done(mut self, work: Work) {
-        if let Some(mut book) = self.book.take() {
+impl<'l> Recorded<'l> {
+    #[inline(always)]
+    fn write(mut book: SpinGuard<'l, Book>, work: Work, give: impl FnOnce(&mut Recorder<'_>)) -> Self {
+        let before = book.begin_record();
+        // Made first, in case `give` panics.
+        let mut recorded = Self { book: Some(book), before };
+        if let Some(book) = &mut recorded.book {
+            give(&mut Recorder { book });
             book.end_record(work);
         }
+        recorded
+    }
+
+    /// Keeps the record.
+    #[inline(always)]
+    fn done(mut self) {
+        drop(self.book.take());
     }
 }
 
@@ -69,7 +81,7 @@ impl Drop for Recorded<'_> {
     #[inline]
     fn drop(&mut self) {
         if let Some(mut book) = self.book.take() {
-            let owners = book.take_back();
+            let owners = book.take_back(self.before);
             drop(book);
             drop(owners);
         }
@@ -103,13 +115,10 @@ impl Enqueue<'_> {
             let (call, code) = call();
             return context.check(call, code);
         };
-        let mut recorded = Recorded { book: Some(log.lock(context)?) };
-        if let Some(book) = &mut recorded.book {
-            give(&mut Recorder { book });
-        }
+        let recorded = Recorded::write(log.lock(context)?, work, give);
         let (call, code) = call();
         if code.is_success() {
-            recorded.done(work);
+            recorded.done();
             return Ok(());
         }
         open_captures::note_fault(self.stream().capture_id().unwrap_or(0), Cause { call, code });
