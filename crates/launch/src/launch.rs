@@ -283,17 +283,32 @@ unsafe fn call_with_attributes(
     }
 }
 
-/// The launch on a stream that captures: with a record of kernel and arguments, which the capture
-/// keeps. The turn is passed by value: a reference would force every launch to write it to memory.
+/// The launch on a stream that captures. The turn is passed by value: a reference would force every
+/// launch to write it to memory.
 ///
 /// # Safety
 /// As [`Launch::launch`]; configuration and arguments are checked, and `turn` is the stream's.
 #[cold]
-#[inline(never)]
 unsafe fn enqueue_captured(
     turn: Enqueue<'_>,
     kernel: &Kernel,
     config: StreamConfig<'_>,
+    arguments: &impl Arguments,
+) -> Result<()> {
+    // SAFETY: the caller's promise.
+    unsafe { enqueue_recorded(&turn, kernel, &config, arguments) }
+}
+
+/// The launch with a record of kernel and arguments, which the capture keeps. Apart from the cold
+/// function: little is inlined into those.
+///
+/// # Safety
+/// As [`enqueue_captured`].
+#[inline(never)]
+unsafe fn enqueue_recorded(
+    turn: &Enqueue<'_>,
+    kernel: &Kernel,
+    config: &StreamConfig<'_>,
     arguments: &impl Arguments,
 ) -> Result<()> {
     let stream = turn.stream();
@@ -312,7 +327,9 @@ unsafe fn enqueue_captured(
             unsafe {
                 match config.is_plain() {
                     true => (Call::cuLaunchKernel, call(kernel, stream, plain, pointers)),
-                    false => (Call::cuLaunchKernelEx, call_with_attributes(kernel, stream, config, pointers)),
+                    false => {
+                        (Call::cuLaunchKernelEx, call_with_attributes(kernel, stream, *config, pointers))
+                    }
                 }
             }
         })
@@ -327,7 +344,7 @@ fn three(Dim { x, y, z }: Dim) -> [u32; 3] {
 ///
 /// # Safety
 /// The pointers are the arguments'.
-#[inline]
+#[inline(always)]
 unsafe fn record_launch(
     record: &mut Recorder<'_>,
     kernel: &Kernel,
