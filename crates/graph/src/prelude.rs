@@ -14,12 +14,13 @@
 //! # }
 //! ```
 
+pub use cuda_handles::capture::CaptureMode;
 pub use cuda_handles::{
     Buffer, Context, Device, Event, HostBuffer, Image, Kernel, Library, SharedHostBuffer, Slice, Stream,
 };
 pub use cuda_launch::{Launch, LaunchConfig, SafeKernel, TypedKernel, kernel, params, per, per_2d};
 
 pub use crate::{
-    Condition, ContextExt, EdgeKind, Frontier, Graph, GraphExec, InstantiateOptions, Node, NodeKind, Repeat,
-    Test,
+    Condition, ContextExt, EdgeKind, Frontier, Graph, GraphBuilder, GraphExec, InstantiateOptions, Node,
+    NodeKind, Repeat, StreamExt, Test,
 };

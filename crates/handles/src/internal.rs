@@ -1,13 +1,13 @@
 //! Items for the crates above this one. No part of the public interface: they change without
 //! notice.
 //!
-//! The methods that go with these are hidden, and say so: [`Enqueue::keep_with`],
+//! The methods that go with these are hidden, and say so: [`Enqueue::captured_call`],
 //! [`Event::recording`], [`Event::set_in_graphs`], [`GraphHandle::tie`],
 //! [`GraphHandle::knowledge`], [`GraphHandle::disown`], [`GraphExecHandle::destroy_deferred`],
 //! [`GraphExecHandle::destroy_all_deferred`], [`UserObject::end`], [`Kernel::occupancy_memo`],
 //! [`Context::refuse_in_callback`], [`Stream::downgrade`].
 //!
-//! [`Enqueue::keep_with`]: crate::capture::Enqueue::keep_with
+//! [`Enqueue::captured_call`]: crate::capture::Enqueue::captured_call
 //! [`Event::recording`]: crate::Event::recording
 //! [`Event::set_in_graphs`]: crate::Event::set_in_graphs
 //! [`GraphHandle::tie`]: crate::GraphHandle::tie
@@ -20,7 +20,7 @@
 //! [`Context::refuse_in_callback`]: crate::Context::refuse_in_callback
 //! [`Stream::downgrade`]: crate::Stream::downgrade
 
-pub use crate::capture::Keeper;
+pub use crate::capture::Recorder;
 pub use crate::context::{lock_second_unless_inside, lock_unless_inside};
 pub use crate::destroy::clones::alone_in_order;
 pub use crate::graph::ExecEnd;

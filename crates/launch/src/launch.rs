@@ -1,11 +1,16 @@
 //! Kernel launches on a stream.
 
-use cuda_handles::capture::Enqueue;
-use cuda_handles::{AsStream, Event, Kernel, Stream};
-use cuda_sys::Call;
+use core::ffi::c_void;
 
+use cuda_handles::capture::{Enqueue, Work};
+use cuda_handles::internal::Recorder;
+use cuda_handles::{AsStream, Event, Kernel, Stream};
+use cuda_sys::{CUresult, Call};
+
+use crate::arguments::conditional_handle::ConditionalHandle;
 use crate::arguments::holder::Arguments;
 use crate::arguments::wrong_context;
+use crate::config::dim::Dim;
 use crate::config::driver_config::raw_config;
 use crate::config::launch_config::LaunchConfig;
 use crate::config::stream_config::StreamConfig;
@@ -94,11 +99,7 @@ pub(crate) unsafe fn enqueue(
     config: StreamConfig<'_>,
     arguments: &impl Arguments,
 ) -> Result<()> {
-    if !kernel.context().is_same(stream.context()) {
-        return Err(wrong_context::kernel_and_stream(kernel, stream));
-    }
-    config.check(kernel)?;
-    arguments.check(kernel)?;
+    check(kernel, stream, &config, arguments)?;
     if arguments.has_handles() {
         return Err(outside(kernel));
     }
@@ -109,16 +110,70 @@ pub(crate) unsafe fn enqueue(
         // SAFETY: the caller's promise.
         return unsafe { enqueue_recording(kernel, stream, config, arguments) };
     }
-    let mut turn = stream.enqueue()?;
+    let turn = stream.enqueue()?;
     if turn.is_captured()? {
-        turn = keep(turn, kernel, arguments)?;
+        // SAFETY: the caller's promise.
+        return unsafe { enqueue_captured(turn, kernel, config, arguments) };
     }
     if !config.is_plain() {
         // SAFETY: the caller's promise.
         return unsafe { enqueue_with_attributes(turn, kernel, config, arguments) };
     }
-    // SAFETY: the checks above, and the caller's promise for the rest.
-    unsafe { call(kernel, stream, config.config(), arguments) }
+    let result = arguments.with_pointers(|pointers| {
+        // SAFETY: the checks above, and the caller's promise for the rest.
+        unsafe { call(kernel, stream, config.config(), pointers) }
+    });
+    Ok(stream.context().check(Call::cuLaunchKernel, result)?)
+}
+
+/// Launches into a capture of this library. An argument may be the handle of a condition; the
+/// caller checks that its graph is the capture's.
+///
+/// # Safety
+/// As [`Launch::launch`]; and the handles among the arguments are of the graph into which the
+/// capture's nodes come.
+///
+/// # Errors
+/// As [`Launch::launch`]; [`Error::OutsideGraph`] if the stream is in no capture of this library.
+pub unsafe fn launch_captured<'e>(
+    kernel: &Kernel,
+    stream: &impl AsStream,
+    config: impl Into<StreamConfig<'e>>,
+    arguments: &impl Arguments,
+) -> Result<()> {
+    let (stream, config) = (stream.as_stream(), config.into());
+    check(kernel, stream, &config, arguments)?;
+    // Asked again below: here, so that nothing waits for the arguments in vain.
+    if stream.capture_id().is_none() {
+        return Err(outside(kernel));
+    }
+    if config.has_events() {
+        return Err(uncaptured(config));
+    }
+    if let Err(error) = arguments.ready_on(stream) {
+        return Err(wrong_context::name_argument(error, kernel, arguments));
+    }
+    let turn = stream.enqueue()?;
+    if stream.capture_id().is_none() {
+        return Err(outside(kernel));
+    }
+    // SAFETY: the caller's promise.
+    unsafe { enqueue_captured(turn, kernel, config, arguments) }
+}
+
+/// The checks that make no driver call.
+#[inline(always)]
+fn check(
+    kernel: &Kernel,
+    stream: &Stream,
+    config: &StreamConfig<'_>,
+    arguments: &impl Arguments,
+) -> Result<()> {
+    if !kernel.context().is_same(stream.context()) {
+        return Err(wrong_context::kernel_and_stream(kernel, stream));
+    }
+    config.check(kernel)?;
+    arguments.check(kernel)
 }
 
 /// The error of a launch with events on a stream that captures.
@@ -136,35 +191,33 @@ fn outside(kernel: &Kernel) -> Error {
 /// The launch of a configuration without attributes.
 ///
 /// # Safety
-/// As [`Launch::launch`]; configuration and arguments are checked, and the stream's turn is held.
+/// As [`Launch::launch`]; configuration and arguments are checked, `pointers` are the arguments',
+/// and the stream's turn is held.
 #[inline(always)]
 unsafe fn call(
     kernel: &Kernel,
     stream: &Stream,
     config: &LaunchConfig,
-    arguments: &impl Arguments,
-) -> Result<()> {
+    pointers: *mut *mut c_void,
+) -> CUresult {
     let (grid, block) = (config.grid(), config.block());
-    let result = arguments.with_pointers(|pointers| {
-        // SAFETY: function and stream are live, as their owners are; there is a pointer to a value
-        // of the right size for each parameter; the rest is the caller's promise.
-        unsafe {
-            stream.context().driver().cuLaunchKernel(
-                kernel.function(),
-                grid.x,
-                grid.y,
-                grid.z,
-                block.x,
-                block.y,
-                block.z,
-                config.shared(),
-                stream.as_raw(),
-                pointers,
-                core::ptr::null_mut(),
-            )
-        }
-    });
-    Ok(stream.context().check(Call::cuLaunchKernel, result)?)
+    // SAFETY: function and stream are live, as their owners are; there is a pointer to a value of
+    // the right size for each parameter; the rest is the caller's promise.
+    unsafe {
+        stream.context().driver().cuLaunchKernel(
+            kernel.function(),
+            grid.x,
+            grid.y,
+            grid.z,
+            block.x,
+            block.y,
+            block.z,
+            config.shared(),
+            stream.as_raw(),
+            pointers,
+            core::ptr::null_mut(),
+        )
+    }
 }
 
 /// The launch of a configuration that has attributes.
@@ -179,17 +232,97 @@ unsafe fn enqueue_with_attributes(
     arguments: &impl Arguments,
 ) -> Result<()> {
     let stream = turn.stream();
-    let mut attributes = config.list();
-    let raw = raw_config(config.config(), Some(stream), &mut attributes);
     let result = arguments.with_pointers(|pointers| {
-        // SAFETY: function, stream and events are live, as their owners are; the attributes live as
-        // long as the call; the rest is the caller's promise.
-        unsafe {
-            let driver = stream.context().driver();
-            driver.cuLaunchKernelEx(&raw const raw, kernel.function(), pointers, core::ptr::null_mut())
-        }
+        // SAFETY: the caller's promise.
+        unsafe { call_with_attributes(kernel, stream, config, pointers) }
     });
     Ok(stream.context().check(Call::cuLaunchKernelEx, result)?)
+}
+
+/// The driver call for a configuration that has attributes.
+///
+/// # Safety
+/// As [`call`].
+#[cold]
+unsafe fn call_with_attributes(
+    kernel: &Kernel,
+    stream: &Stream,
+    config: StreamConfig<'_>,
+    pointers: *mut *mut c_void,
+) -> CUresult {
+    let mut attributes = config.list();
+    let raw = raw_config(config.config(), Some(stream), &mut attributes);
+    // SAFETY: function, stream and events are live, as their owners are; the attributes live as
+    // long as the call; the rest is the caller's promise.
+    unsafe {
+        let driver = stream.context().driver();
+        driver.cuLaunchKernelEx(&raw const raw, kernel.function(), pointers, core::ptr::null_mut())
+    }
+}
+
+/// The launch on a stream that captures: with a record of kernel and arguments, which the capture
+/// keeps. The turn is passed by value: a reference would force every launch to write it to memory.
+///
+/// # Safety
+/// As [`Launch::launch`]; configuration and arguments are checked, and `turn` is the stream's.
+#[cold]
+#[inline(never)]
+unsafe fn enqueue_captured(
+    turn: Enqueue<'_>,
+    kernel: &Kernel,
+    config: StreamConfig<'_>,
+    arguments: &impl Arguments,
+) -> Result<()> {
+    let stream = turn.stream();
+    let plain = config.config();
+    let work = Work::Kernel {
+        kernel: kernel.as_raw().addr(),
+        grid: three(plain.grid()),
+        block: three(plain.block()),
+        shared: plain.shared(),
+    };
+    Ok(arguments.with_pointers(|pointers| {
+        // SAFETY: the pointers are the arguments'.
+        let give = |record: &mut Recorder<'_>| unsafe { record_launch(record, kernel, arguments, pointers) };
+        turn.captured_call(work, give, || {
+            // SAFETY: the caller's promise.
+            unsafe {
+                match config.is_plain() {
+                    true => (Call::cuLaunchKernel, call(kernel, stream, plain, pointers)),
+                    false => (Call::cuLaunchKernelEx, call_with_attributes(kernel, stream, config, pointers)),
+                }
+            }
+        })
+    })?)
+}
+
+fn three(Dim { x, y, z }: Dim) -> [u32; 3] {
+    [x, y, z]
+}
+
+/// Writes kernel and arguments of a launch into its record.
+///
+/// # Safety
+/// The pointers are the arguments'.
+#[inline]
+unsafe fn record_launch(
+    record: &mut Recorder<'_>,
+    kernel: &Kernel,
+    arguments: &impl Arguments,
+    pointers: *mut *mut c_void,
+) {
+    record.kernel(kernel);
+    arguments.each_allocation(|allocation| record.allocation(allocation));
+    for (index, slot) in arguments.slots().iter().enumerate() {
+        record.argument((!arguments.may_be_padded(index)).then(|| {
+            // SAFETY: there is a pointer to a value of the slot's size for each argument, by the
+            // caller's promise, and all its bytes are initialised, as it has no padding.
+            unsafe { core::slice::from_raw_parts((*pointers.add(index)).cast::<u8>(), slot.size()) }
+        }));
+    }
+    if arguments.has_handles() {
+        record.handles(arguments.handles().into_iter().map(ConditionalHandle::as_raw));
+    }
 }
 
 /// The launch of a configuration that has events.
@@ -214,15 +347,4 @@ unsafe fn enqueue_recording(
     unsafe { enqueue_with_attributes(turn, kernel, config, arguments) }?;
     recording.done();
     Ok(())
-}
-
-/// Makes the capture keep kernel and arguments. The turn is passed by value: a reference would
-/// force every launch to write it to memory.
-#[cold]
-fn keep<'s>(turn: Enqueue<'s>, kernel: &Kernel, arguments: &impl Arguments) -> Result<Enqueue<'s>> {
-    turn.keep_with(|keeper| {
-        keeper.kernel(kernel);
-        arguments.each_allocation(|allocation| keeper.allocation(allocation));
-    })?;
-    Ok(turn)
 }

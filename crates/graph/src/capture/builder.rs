@@ -226,3 +226,15 @@ impl<K: Kind, S: State> fmt::Debug for GraphBuilder<K, S> {
 
 /// Bodies are captured by builders of their own; see [`GraphBuilder::capture_body`].
 pub(super) type BodyBuilder = GraphBuilder<Body, Capturing>;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn builders_that_may_change_threads_do() {
+        fn is_send<T: Send>() {}
+        is_send::<GraphBuilder<AnyThread, Capturing>>();
+        is_send::<GraphBuilder<Fork, Capturing>>();
+    }
+}

@@ -1,21 +1,24 @@
-//! Conditional nodes and child graphs in a capture.
+//! Nodes that no call on a stream makes: conditional nodes, child graphs, memory nodes, and whatever
+//! else a frontier adds.
 
 use std::sync::Arc;
 
 use cuda_handles::capture::CaptureMode;
+use cuda_handles::{Element, GraphBuffer};
 use smallvec::SmallVec;
 
+use crate::build::frontier::Frontier;
 use crate::capture::builder::{BodyBuilder, GraphBuilder};
 use crate::capture::copied::Position;
 use crate::capture::kind::{Body, Capturing, Kind};
 use crate::capture::placed::Placed;
 use crate::capture::session::Session;
 use crate::condition::Condition;
-use crate::error::{CaptureError, Error, Result};
+use crate::error::{CaptureError, Error, NodeError, Result};
 use crate::graph::Graph;
 use crate::graph::node::Node;
 use crate::loops::{Branch, Loop, Repeat, Test};
-use crate::node::{ChildGraphNode, IfElseNode, IfNode, SwitchNode, WhileNode};
+use crate::node::{ChildGraphNode, FreeNode, IfElseNode, IfNode, SwitchNode, WhileNode};
 
 impl<K: Kind> GraphBuilder<K, Capturing> {
     /// A condition of the graph that is captured; see [`Graph::condition`].
@@ -212,19 +215,75 @@ impl<K: Kind> GraphBuilder<K, Capturing> {
         })
     }
 
-    /// Adds a node that runs a clone of `graph`; see [`Frontier::child`](crate::Frontier::child).
+    /// Adds a node by hand: the closure adds it at a frontier, and the node comes after what was
+    /// captured here before, and before what is captured next. Only such nodes can use memory that
+    /// the graph [allocates](Self::alloc).
+    ///
+    /// ```no_run
+    /// # use cuda_graph::{Result, capture::{Capturing, GraphBuilder, Primary}};
+    /// # fn example(capture: &GraphBuilder<Primary, Capturing>, y: &cuda_handles::Buffer<f32>) -> Result<()> {
+    /// let scratch = capture.alloc::<f32>(1024)?;
+    /// capture.add(|at| at.fill(&scratch, 1.0))?;
+    /// capture.add(|at| at.copy(scratch.slice(..16)?, y))?.named("result");
+    /// capture.free(&scratch)?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// Calls what the frontier calls, and `cuLaunchHostFunc`, which marks the place.
+    ///
+    /// # Errors
+    /// The closure's error; [`CaptureError::Over`]: the capture has ended. There is no node then.
+    /// From a graph with memory nodes the driver removes nothing: there the [end](Self::end) fails.
+    pub fn add<N: core::ops::Deref<Target = Node>>(
+        &self,
+        add: impl FnOnce(Frontier<'_>) -> Result<N>,
+    ) -> Result<N> {
+        let target = self.target()?;
+        let node = add(target.root())?;
+        if node.graph() != &target {
+            return Err(Error::Node(NodeError::Foreign { node: node.name().into() }));
+        }
+        self.place_filled::<(), Error>(&node, || Ok(()))?;
+        Ok(node)
+    }
+
+    /// Adds a node that runs a clone of `graph`; see [`Frontier::child`].
     ///
     /// Calls `cuGraphAddNode` (CUDA 12.2) and `cuLaunchHostFunc`, which marks the place.
     ///
     /// # Errors
-    /// The errors of [`Frontier::child`](crate::Frontier::child); [`CaptureError::Over`]: the
-    /// capture has ended.
+    /// The errors of [`Frontier::child`] and of [`add`](Self::add).
     #[doc(alias = "cuGraphAddChildGraphNode")]
     #[doc(alias = "cudaGraphAddChildGraphNode")]
     pub fn embed(&self, graph: &Graph) -> Result<ChildGraphNode> {
-        let node = self.target()?.root().child(graph)?;
-        self.place_filled::<(), Error>(&node, || Ok(()))?;
-        Ok(node)
+        self.add(|at| at.child(graph))
+    }
+
+    /// Adds a node that allocates memory at each launch of the graph; see [`Frontier::alloc`]. Only
+    /// nodes that are [added by hand](Self::add) can use it. [`zeros`](Self::zeros) gives memory
+    /// that everything captured can use.
+    ///
+    /// Calls `cuGraphAddNode` (CUDA 12.2) and `cuLaunchHostFunc`, which marks the place.
+    ///
+    /// # Errors
+    /// The errors of [`Frontier::alloc`] and of [`add`](Self::add).
+    #[doc(alias = "cuGraphAddMemAllocNode")]
+    #[doc(alias = "cudaGraphAddMemAllocNode")]
+    pub fn alloc<T: Element>(&self, len: usize) -> Result<GraphBuffer<T>> {
+        self.add(|at| Ok(at.alloc::<T>(len)?.0))?.memory()
+    }
+
+    /// Adds a node that frees memory which the graph allocates; see [`Frontier::free`].
+    ///
+    /// Calls `cuGraphAddNode` (CUDA 12.2) and `cuLaunchHostFunc`, which marks the place.
+    ///
+    /// # Errors
+    /// The errors of [`Frontier::free`] and of [`add`](Self::add).
+    #[doc(alias = "cuGraphAddMemFreeNode")]
+    #[doc(alias = "cudaGraphAddMemFreeNode")]
+    pub fn free<T>(&self, memory: &GraphBuffer<T>) -> Result<FreeNode> {
+        self.add(|at| at.free(memory))
     }
 
     /// A builder that captures into a body of a conditional node of this capture. It may already

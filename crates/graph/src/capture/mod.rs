@@ -60,6 +60,7 @@ mod adopted;
 mod builder;
 mod conditional;
 mod copied;
+mod foreign;
 mod fork;
 mod kind;
 mod placed;
@@ -68,5 +69,6 @@ mod session;
 mod work;
 
 pub use builder::GraphBuilder;
+pub use foreign::ForeignNode;
 pub use kind::{AnyThread, Body, Capturing, Ended, Fork, Kind, NotBegun, Origin, Primary, State};
 pub use scope::StreamExt;

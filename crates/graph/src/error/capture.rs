@@ -46,6 +46,19 @@ pub enum CaptureError {
         /// The kind of the builder that was to join it.
         kind: &'static str,
     },
+    /// Work that was captured again has other nodes or edges than before, so that executables of
+    /// the graph could not take it.
+    #[error(
+        "the work captured again has another shape ({} instead of {}, or other kinds or edges); build \
+         the graph anew for it",
+        Count(*found, "node"), Count(*expected, "node")
+    )]
+    OtherShape {
+        /// The number of nodes before.
+        expected: usize,
+        /// The number of nodes now.
+        found: usize,
+    },
     /// The graph is no body of a conditional node of this capture.
     #[error(
         "the graph is no body of a conditional node of this capture; use a body of a node that this \

@@ -36,6 +36,7 @@ fn kind(error: &Error) -> String {
         Error::Embed(error) => format!("embed {:?}", discriminant(error)),
         Error::Interop(error) => format!("interop {:?}", discriminant(error)),
         Error::Condition(error) => format!("condition {:?}", discriminant(error)),
+        Error::Capture(error) => format!("capture {:?}", discriminant(error)),
         Error::Memory(error) => format!("memory {:?}", discriminant(error)),
         Error::Exec(error) => format!("exec {:?}", discriminant(error)),
         Error::Loop(error) => format!("loop {:?}", discriminant(error)),
@@ -49,7 +50,8 @@ fn kind(error: &Error) -> String {
 /// Every error, those with numbers or words in several forms.
 fn every_error(name: &str) -> Vec<Error> {
     let node = || NodeName::from(name);
-    let groups: [fn(&str) -> Vec<Error>; 10] = [
+    let groups: [fn(&str) -> Vec<Error>; 11] = [
+        capture_errors,
         node_errors,
         edge_errors,
         exec_errors,
@@ -104,6 +106,20 @@ fn every_error(name: &str) -> Vec<Error> {
         all.push(Error::Memory(MemoryError::LargerThanDevice { bytes: number, device: 0, total: number }));
     }
     all
+}
+
+fn capture_errors(name: &str) -> Vec<Error> {
+    let kinds = ["primary", "fork", "body"];
+    let mut all = vec![CaptureError::NotABody, CaptureError::NotCopied { node: NodeName::from(name) }];
+    for kind in kinds {
+        all.extend([CaptureError::Over { kind }, CaptureError::OtherCapture { kind }]);
+        for count in [1, 2] {
+            all.push(CaptureError::Unjoined { kind, forks: count });
+            all.push(CaptureError::BodyOpen { kind, bodies: count });
+        }
+    }
+    all.extend([1, 2].map(|found| CaptureError::OtherShape { expected: 1, found }));
+    all.into_iter().map(Error::Capture).collect()
 }
 
 fn node_errors(name: &str) -> Vec<Error> {

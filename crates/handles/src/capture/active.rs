@@ -1,14 +1,19 @@
 //! Captures in progress: begun on a stream, ended by their owner.
 
+use core::cell::RefCell;
 use core::marker::PhantomData;
+use std::sync::Arc;
 
 use cuda_sys::{CUgraph, CUresult, Call};
 
-use super::keeper::{self, keep_for, take_kept};
+use super::book::Book;
+use super::captured_call::Log;
 use super::mode::CaptureMode;
+use super::records::Records;
 use crate::destroy::{Kept, attempt};
-use crate::error::{Error, Result};
+use crate::error::{Cause, Error, Result};
 use crate::graph::{GraphHandle, Owner};
+use crate::raw_stream::{CaptureLog, RawStream};
 use crate::stream::{AsStream, Stream, open_captures};
 use crate::sync::process;
 
@@ -38,9 +43,8 @@ impl Stream {
             let code = unsafe { context.driver().cuStreamBeginCapture(self.as_raw(), mode.raw()) };
             context.check(Call::cuStreamBeginCapture, code)
         };
-        keeper::reserve();
-        let word = open_captures::begin(self.raw_stream(), keeper::open, call)?;
-        Ok(ActiveCapture { origin: self.clone(), word, _thread: PhantomData })
+        let word = open_captures::begin(self.raw_stream(), Arc::new(Log::new()), call)?;
+        Ok(ActiveCapture { origin: self.clone(), word, kept: RefCell::default(), _thread: PhantomData })
     }
 }
 
@@ -49,11 +53,9 @@ impl Stream {
 pub struct Captured {
     /// The graph.
     pub graph: GraphHandle,
-    /// The owners of everything that the nodes use. They have to live as long as the graph and
-    /// whatever is made from it.
-    pub owners: Vec<Owner>,
-    /// s
-    pub records: super::Records,
+    /// A record of each captured call, with the owners of everything that the nodes use. The owners
+    /// have to live as long as the graph and whatever is made from it.
+    pub records: Records,
 }
 
 /// A capture going on. It belongs to the thread that began it.
@@ -63,6 +65,8 @@ pub struct ActiveCapture {
     origin: Stream,
     /// 0 once it is over.
     word: u64,
+    /// Owners of the capture as a whole.
+    kept: RefCell<Vec<Owner>>,
     _thread: PhantomData<*mut ()>,
 }
 
@@ -91,7 +95,9 @@ impl ActiveCapture {
     /// dropped.
     pub fn keep(&self, owner: impl Into<Owner>) {
         let owner = owner.into();
-        keep_for(self.word, |keeper| keeper.owners.push(owner));
+        if !process::is_forked() {
+            self.kept.borrow_mut().push(owner);
+        }
     }
 
     /// Ends it. Whatever the driver answers, no stream is in the capture afterwards, and all of
@@ -100,9 +106,12 @@ impl ActiveCapture {
     /// Calls `cuStreamEndCapture` (CUDA 10.0).
     ///
     /// # Errors
-    /// A call during the capture has invalidated it, a stream that takes part was not waited for,
-    /// or the driver refuses the call ([`Driver`](crate::Error::Driver)). The captured work is
-    /// discarded.
+    /// A call during the capture has invalidated it
+    /// ([`CaptureInvalidated`](crate::Error::CaptureInvalidated) names the first one of this
+    /// library that the driver has refused); a stream that takes part was not waited for
+    /// ([`CaptureUnjoined`](crate::Error::CaptureUnjoined)); it was ended by
+    /// [`Stream::discard_capture`] ([`Discarded`](crate::Error::Discarded)); or the driver refuses
+    /// the call ([`Driver`](crate::Error::Driver)). The captured work is discarded.
     ///
     /// Inside a host function, another thread is enqueuing on a stream that takes part and does not
     /// return (`NOT_PERMITTED`): the driver may have that thread wait for the function. The
@@ -117,35 +126,64 @@ impl ActiveCapture {
 
     fn finish(&mut self) -> Result<Captured> {
         let word = core::mem::take(&mut self.word);
-        let mut owners = Vec::new();
-        let over = || owners = take_kept(word);
-        match open_captures::end(self.origin.context(), word, || end_in_driver(&self.origin), over) {
-            Ok(raw) => Ok(Captured { graph: own(&self.origin, raw?), owners, records: super::Records }),
+        let (origin, kept) = (self.origin.raw_stream(), self.kept.take());
+        match open_captures::end(self.origin.context(), word, || end_in_driver(origin)) {
+            Ok(ended) => {
+                let records = Records::new(book(ended.log), kept);
+                match ended.result {
+                    Ok(raw) => Ok(Captured { graph: own(origin, raw), records }),
+                    Err(error) => Err(why(error, ended.fault, &ended.streams)),
+                }
+            }
+            Err(Error::Discarded) => Err(Error::Discarded),
             Err(refusal) => {
-                end_later(self.origin.clone(), word);
+                end_later(Arc::clone(origin), word, kept);
                 Err(refusal)
             }
         }
     }
 }
 
+/// The book of a capture that is over.
+pub(super) fn book(log: CaptureLog) -> Book {
+    let log = log.downcast().ok().and_then(Arc::<Log>::into_inner);
+    log.map(Log::into_book).unwrap_or_default()
+}
+
+/// The error of a capture that ended without a graph.
+#[cold]
+fn why(error: Error, fault: Option<Cause>, streams: &[u64]) -> Error {
+    match error {
+        Error::Driver { code: CUresult::CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, .. } => {
+            Error::CaptureInvalidated { by: fault }
+        }
+        Error::Driver { code: CUresult::CUDA_ERROR_STREAM_CAPTURE_UNJOINED, .. } => {
+            let (origin, others) =
+                streams.split_first().map_or((0, &[][..]), |(origin, others)| (*origin, others));
+            Error::CaptureUnjoined { origin, others: others.into() }
+        }
+        other => other,
+    }
+}
+
 /// The graph that the driver has just handed over.
-fn own(origin: &Stream, raw: CUgraph) -> GraphHandle {
+pub(super) fn own(origin: &RawStream, raw: CUgraph) -> GraphHandle {
     // SAFETY: the graph is new and has no other owner.
     unsafe { GraphHandle::from_raw_owned(origin.context(), raw) }
 }
 
 /// Lets the reaper end a capture and discard the captured work. By the driver's rules another
 /// thread may end a capture that belongs to this one: it fails, but the capture is over.
-fn end_later(origin: Stream, word: u64) {
+fn end_later(origin: Arc<RawStream>, word: u64, kept: Vec<Owner>) {
+    let mut kept = Some(kept);
     attempt(Box::new(move || {
-        let mut owners = Vec::new();
-        let ended =
-            open_captures::try_end(word, || end_in_driver(&origin), || owners = take_kept(word)).ok()?;
-        if let Ok(Ok(raw)) = ended {
+        let ended = open_captures::try_end(word, || end_in_driver(&origin)).ok()?;
+        let kept = kept.take().unwrap_or_default();
+        let Ok(ended) = ended else { return Some(Kept::new(kept)) };
+        if let Ok(raw) = ended.result {
             drop(own(&origin, raw));
         }
-        Some(Kept::new(owners))
+        Some(Kept::new(Records::new(book(ended.log), kept)))
     }));
 }
 
@@ -162,17 +200,14 @@ impl Drop for ActiveCapture {
             if process::is_forked() {
                 return;
             }
-            if let Ok(Captured { graph, owners, .. }) = self.finish() {
-                // In this order.
-                drop(graph);
-                drop(owners);
-            }
+            // First the graph, then its owners.
+            drop(self.finish());
         }
     }
 }
 
 /// The driver's end of a capture, and whether it goes on all the same.
-fn end_in_driver(origin: &Stream) -> (Result<CUgraph>, bool) {
+pub(super) fn end_in_driver(origin: &RawStream) -> (Result<CUgraph>, bool) {
     let context = origin.context();
     if let Err(error) = context.ensure_usable() {
         return (Err(error), false);
@@ -180,7 +215,7 @@ fn end_in_driver(origin: &Stream) -> (Result<CUgraph>, bool) {
     let end = || {
         let mut graph = core::ptr::null_mut::<cuda_sys::CUgraph_st>();
         // SAFETY: the stream is alive and the out pointer valid.
-        let code = unsafe { context.driver().cuStreamEndCapture(origin.as_raw(), &raw mut graph) };
+        let code = unsafe { context.driver().cuStreamEndCapture(origin.raw(), &raw mut graph) };
         (context.check(Call::cuStreamEndCapture, code), graph)
     };
     match end() {
@@ -191,7 +226,7 @@ fn end_in_driver(origin: &Stream) -> (Result<CUgraph>, bool) {
         }
         (Err(error), _) => {
             // Mostly it is over; a call that the driver did not even begin is worth a second try.
-            let goes_on = || origin.raw_stream().ask_capturing().unwrap_or(false);
+            let goes_on = || origin.ask_capturing().unwrap_or(false);
             if goes_on()
                 && let (Ok(()), graph) = end()
                 && !graph.is_null()

@@ -2,9 +2,8 @@
 
 use core::fmt;
 
-use cuda_sys::{CUgraph, CUstreamCaptureStatus, Call};
-
-use super::keeper::{Keeper, keep_for};
+use super::captured_call::Log;
+use super::info;
 use crate::access::{CAPTURED, ReadGuard};
 use crate::error::Result;
 use crate::graph::{GraphHandle, Owner, UserObject};
@@ -73,52 +72,39 @@ impl<'s> Enqueue<'s> {
     }
 
     /// Gives the capture an owner of something that the call uses. The owner lives as long as the
-    /// captured graph and whatever is made from it. Does nothing on a stream that is not capturing.
-    /// Call this **before** the driver call.
+    /// captured graph and whatever is made from it ([`Records::kept`](super::Records::kept)). Does
+    /// nothing on a stream that is not capturing. Call this **before** the driver call.
     ///
     /// For a capture that other code began, creates a user object: calls `cuStreamGetCaptureInfo`
     /// and `cuGraphRetainUserObject` (CUDA 11.3).
     ///
     /// # Errors
     /// [`Error::Driver`](crate::Error::Driver) if other code began the capture and the driver
-    /// refuses a call.
+    /// refuses a call. Inside a host function, another thread is making a call of the capture
+    /// (`NOT_PERMITTED`), and elsewhere it makes one all the time
+    /// ([`Busy`](crate::Error::Busy)).
     #[doc(alias = "cuStreamGetCaptureInfo")]
     #[doc(alias = "cudaStreamGetCaptureInfo")]
     pub fn keep(&self, owner: impl Into<Owner>) -> Result<()> {
         let owner = owner.into();
-        match self.stream.capture_id() {
-            Some(word) => keep_for(word, |keeper| keeper.owners.push(owner)),
-            None if self.is_captured()? => self.keep_foreign(owner)?,
-            None => {}
+        match self.log() {
+            Some(log) => log.keep(self.stream.context(), owner),
+            None if self.is_captured()? => self.keep_foreign(owner),
+            None => Ok(()),
         }
-        Ok(())
     }
 
-    /// As [`keep`](Self::keep) for several owners at once, for the crates above this one. `give`
-    /// hands them over and makes no other call of this library.
-    ///
-    /// # Errors
-    /// As [`keep`](Self::keep).
-    #[doc(hidden)]
+    /// The log of the capture of this library that the stream is in.
     #[inline]
-    pub fn keep_with(&self, give: impl FnOnce(&mut Keeper<'_>)) -> Result<()> {
-        match self.stream.capture_id() {
-            Some(word) => keep_for(word, give),
-            None if self.is_captured()? => return self.keep_with_foreign(give),
-            None => {}
-        }
-        Ok(())
+    pub(super) fn log(&self) -> Option<&Log> {
+        // SAFETY: `access` is read access of the stream, held at least as long as the result.
+        let log = unsafe { self.stream.raw_stream().capture_log() }?;
+        log.downcast_ref()
     }
 
-    fn keep_with_foreign(&self, give: impl FnOnce(&mut Keeper<'_>)) -> Result<()> {
-        let mut owners = Vec::new();
-        give(&mut Keeper { owners: &mut owners });
-        owners.into_iter().try_for_each(|owner| self.keep_foreign(owner))
-    }
-
-    fn keep_foreign(&self, owner: Owner) -> Result<()> {
+    pub(super) fn keep_foreign(&self, owner: Owner) -> Result<()> {
         let context = self.stream.context();
-        let Some(graph) = foreign_graph(self.stream)? else { return Ok(()) };
+        let Some(graph) = info::graph(self.stream)? else { return Ok(()) };
         // SAFETY: the graph of an open capture, which cannot end while the caller has read access.
         let graph = unsafe { GraphHandle::from_raw(context, graph) }?;
         UserObject::new(context, Box::new(owner))?.retain_on(&graph)
@@ -133,27 +119,4 @@ impl fmt::Debug for Enqueue<'_> {
             .field("capture", &self.stream.capture_id())
             .finish()
     }
-}
-
-/// The graph into which other code captures; `None` if that capture is invalid, so that it never
-/// becomes a graph.
-fn foreign_graph(stream: &Stream) -> Result<Option<CUgraph>> {
-    let context = stream.context();
-    let (mut status, mut graph) =
-        (CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE, core::ptr::null_mut::<cuda_sys::CUgraph_st>());
-    let (mut id, mut count) = (0, 0);
-    // SAFETY: the stream is alive and the out pointers are valid; what may be null is.
-    let code = unsafe {
-        let driver = context.driver();
-        driver.cuStreamGetCaptureInfo(
-            stream.as_raw(),
-            &raw mut status,
-            &raw mut id,
-            &raw mut graph,
-            core::ptr::null_mut(),
-            &raw mut count,
-        )
-    };
-    context.check(Call::cuStreamGetCaptureInfo, code)?;
-    Ok(Some(graph).filter(|_| status == CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_ACTIVE))
 }

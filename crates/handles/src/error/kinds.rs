@@ -5,6 +5,7 @@ use core::fmt;
 use cuda_sys::{CUresult, Call, LoadError, Missing, Printable};
 
 use super::advice::Advice;
+use super::capture_end::{InvalidatedBy, Unjoined};
 use super::cause::Cause;
 use super::memory_kind::MemoryKind;
 use super::near::Near;
@@ -264,12 +265,26 @@ pub enum Error {
         /// The operation.
         what: &'static str,
     },
-    /// s
-    #[error("s")]
-    Unjoined {
-        /// s
-        streams: Vec<String>,
+    /// A call during a capture has invalidated it; what was captured is thrown away, and its streams
+    /// can be used.
+    #[error("{}", InvalidatedBy(by.as_ref()))]
+    CaptureInvalidated {
+        /// The first captured call of this library that the driver has refused, if there is one.
+        by: Option<Cause>,
     },
+    /// Streams take part in a capture whose first stream does not wait for them at its end; what
+    /// was captured is thrown away, and the streams can be used.
+    #[error("{}", Unjoined(*origin, others))]
+    CaptureUnjoined {
+        /// The number of the stream on which the capture began; see
+        /// [`Stream::id`](crate::Stream::id).
+        origin: u64,
+        /// The numbers of its other streams.
+        others: Box<[u64]>,
+    },
+    /// The capture was ended by [`Stream::discard_capture`](crate::Stream::discard_capture).
+    #[error("the capture is over: `Stream::discard_capture` has ended it and thrown away what was captured")]
+    Discarded,
     /// A capturing stream was to wait for something outside of its capture; the capture goes on.
     #[error(
         "a capturing stream can only wait for what was recorded in the same capture; wait before the capture begins, or let the other stream join it first"

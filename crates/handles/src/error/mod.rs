@@ -1,6 +1,7 @@
 //! The errors of this crate: one enum, with a sentence for each case.
 
 mod advice;
+mod capture_end;
 mod cause;
 mod kinds;
 mod memory_kind;

@@ -1,14 +1,15 @@
 //! Host functions on streams.
 
 use core::any::type_name;
+use core::ffi::c_void;
 
-use cuda_sys::Call;
+use cuda_sys::{CUresult, Call};
 
 use super::closure;
 use super::closure::{CallOnce, Callable, Offered, Outcome};
 use super::viewable::{Shown, Viewable};
 use crate::error::{Error, Result};
-use crate::stream::Stream;
+use crate::stream::{Stream, Work};
 
 impl Stream {
     /// Calls a closure on a thread of the driver's, once the work enqueued so far is done. Work
@@ -156,11 +157,16 @@ impl Stream {
         let access = self.enqueue()?;
         if access.is_captured()? {
             callable = Callable::named(name, call);
-            access.keep(callable.owner.clone())?;
-            return self.launch_host(callable.data);
+            let function = (closure::call as unsafe extern "C" fn(*mut c_void)) as usize;
+            return access.captured_call(
+                Work::Host { function, data: callable.data.addr() },
+                |record| record.owner(callable.owner.clone()),
+                || self.launch_host(callable.data),
+            );
         }
         offered = Offered::new(self.context(), name, CallOnce::Kept(Box::new(call)));
-        self.launch_host(offered.data())?;
+        let (call, code) = self.launch_host(offered.data());
+        self.context().check(call, code)?;
         drop(access);
         offered.accept(self.context());
         Ok(())
@@ -176,17 +182,18 @@ impl Stream {
             });
         }
         offered = Offered::new(self.context(), name, CallOnce::Given(Box::new(call)));
-        self.launch_host(offered.data())?;
+        let (call, code) = self.launch_host(offered.data());
+        self.context().check(call, code)?;
         drop(access);
         offered.accept(self.context());
         Ok(())
     }
 
     /// With read access of the stream.
-    fn launch_host(&self, data: *mut core::ffi::c_void) -> Result<()> {
+    fn launch_host(&self, data: *mut c_void) -> (Call, CUresult) {
         // SAFETY: the stream is alive; the function takes any number, at any time.
         let code =
             unsafe { self.context().driver().cuLaunchHostFunc(self.as_raw(), Some(closure::call), data) };
-        self.context().check(Call::cuLaunchHostFunc, code)
+        (Call::cuLaunchHostFunc, code)
     }
 }

@@ -10,7 +10,7 @@ use super::batch_operation::{BarrierScope, BatchOperation, BatchWord, Compare};
 use crate::context::Context;
 use crate::error::{Error, MemoryKind, Result};
 use crate::memory::{Allocation, Slice};
-use crate::stream::Stream;
+use crate::stream::{Stream, Work};
 
 /// A list of memory operations, done one after the other: for [`Stream::batch`] and for batch nodes
 /// of graphs. It keeps the memory, which has to be plain or pinned: pooled and managed memory the
@@ -244,16 +244,24 @@ impl Stream {
         }
         batch.memory.iter().try_for_each(|memory| memory.ready_on(self))?;
         let mut params = batch.params();
+        let count = params.len() as u32;
         let access = self.enqueue()?;
-        if access.is_captured()? {
-            batch.memory.iter().try_for_each(|memory| access.keep(memory))?;
-        }
-        // SAFETY: there are so many operations, at most 255, on memory that lives until after this
-        // point of the stream, or as long as the graph they are captured into.
-        let code = unsafe {
-            let count = params.len() as u32;
-            context.driver().cuStreamBatchMemOp(self.as_raw(), count, params.as_mut_ptr(), 0)
+        let mut call = || {
+            // SAFETY: there are so many operations, at most 255, on memory that lives until after
+            // this point of the stream, or as long as the graph they are captured into.
+            let code =
+                unsafe { context.driver().cuStreamBatchMemOp(self.as_raw(), count, params.as_mut_ptr(), 0) };
+            (Call::cuStreamBatchMemOp, code)
         };
-        context.check(Call::cuStreamBatchMemOp, code)
+        if access.is_captured()? {
+            let first = batch.operations.first().map_or(0, BatchOperation::address);
+            return access.captured_call(
+                Work::Batch { first, count },
+                |record| batch.memory.iter().for_each(|memory| record.allocation(memory)),
+                call,
+            );
+        }
+        let (call, code) = call();
+        context.check(call, code)
     }
 }

@@ -114,6 +114,14 @@ impl Compare {
 }
 
 impl BatchOperation {
+    /// The address of its number; 0 if it has none.
+    pub(super) fn address(&self) -> CUdeviceptr {
+        match *self {
+            Self::Write { address, .. } | Self::Wait { address, .. } => address,
+            Self::Barrier { .. } | Self::Flush => 0,
+        }
+    }
+
     pub(super) fn params(&self) -> CUstreamBatchMemOpParams {
         let mut params = CUstreamBatchMemOpParams::default();
         match *self {

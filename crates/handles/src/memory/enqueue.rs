@@ -6,39 +6,41 @@ use cuda_sys::{CUresult, CUstream, Call, Driver};
 
 use super::allocation::Allocation;
 use crate::error::Result;
-use crate::stream::Stream;
+use crate::stream::{Stream, Work};
 
 impl Stream {
     /// Enqueues one driver call that uses `memory`:
     ///
     /// 1. makes the memory ready on this stream, until the call is enqueued;
     /// 2. takes read access of the stream;
-    /// 3. on a capturing stream, gives the capture the memory to keep;
+    /// 3. on a capturing stream, records the call as `work`, with the memory for the capture to
+    ///    keep;
     /// 4. makes the call and checks its answer.
     ///
-    /// `work` makes the call, with the driver and the raw stream. Costs nothing over the steps
+    /// `call` makes the call, with the driver and the raw stream. Costs nothing over the steps
     /// written out: all of it is inlined.
     #[inline(always)]
     pub(crate) fn enqueue_use(
         &self,
         memory: &Arc<Allocation>,
-        work: impl FnOnce(&'static Driver, CUstream) -> (Call, CUresult),
+        work: Work,
+        call: impl FnOnce(&'static Driver, CUstream) -> (Call, CUresult),
     ) -> Result<()> {
         let _use = memory.ready_once(self)?;
-        self.enqueue_kept([memory], work)
+        self.enqueue_kept([memory], work, call)
     }
 
     /// As [`enqueue_use`](Self::enqueue_use), for a call that reads and writes memory.
     #[inline(always)]
     pub(crate) fn enqueue_copy(
         &self,
-        source: &Arc<Allocation>,
-        destination: &Arc<Allocation>,
-        work: impl FnOnce(&'static Driver, CUstream) -> (Call, CUresult),
+        [source, destination]: [&Arc<Allocation>; 2],
+        work: Work,
+        call: impl FnOnce(&'static Driver, CUstream) -> (Call, CUresult),
     ) -> Result<()> {
         let _read = source.ready_once(self)?;
         let _written = destination.ready_once(self)?;
-        self.enqueue_kept([source, destination], work)
+        self.enqueue_kept([source, destination], work, call)
     }
 
     /// The steps from 2 on.
@@ -46,13 +48,19 @@ impl Stream {
     fn enqueue_kept<const N: usize>(
         &self,
         memory: [&Arc<Allocation>; N],
-        work: impl FnOnce(&'static Driver, CUstream) -> (Call, CUresult),
+        work: Work,
+        call: impl FnOnce(&'static Driver, CUstream) -> (Call, CUresult),
     ) -> Result<()> {
         let access = self.enqueue()?;
+        let call = || call(self.context().driver(), self.as_raw());
         if access.is_captured()? {
-            memory.into_iter().try_for_each(|memory| access.keep(memory))?;
+            return access.captured_call(
+                work,
+                |record| memory.into_iter().for_each(|memory| record.allocation(memory)),
+                call,
+            );
         }
-        let (call, code) = work(self.context().driver(), self.as_raw());
+        let (call, code) = call();
         self.context().check(call, code)
     }
 }

@@ -1,9 +1,11 @@
 //! Whether a stream is capturing, and enqueuing on it without missing the answer.
 
+use core::any::Any;
 use std::sync::atomic::Ordering;
 
 use cuda_sys::{CUresult, CUstreamCaptureStatus, Call};
 
+use super::capture_log::CaptureLog;
 use super::owner::RawStream;
 use crate::access::{CAPTURED, FOREIGN, ReadGuard, holders, own_slots};
 use crate::context::{is_sticky, unless_inside};
@@ -38,13 +40,36 @@ impl RawStream {
         unless_inside(&self.context, busy, || self.access.read_again(own_slots()))
     }
 
-    /// Requires [exclusive access](super::exclusion).
-    pub(crate) fn set_capture(&self, word: u64) {
+    /// Lets the stream enter a capture of this library, with its number and its log.
+    ///
+    /// # Safety
+    /// The caller has [exclusive access](super::exclusion).
+    pub(crate) unsafe fn enter_capture(&self, word: u64, log: CaptureLog) {
+        // SAFETY: the caller's promise.
+        unsafe { self.log.set(Some(log)) };
         self.capture.store(word, Ordering::Release);
-        match word {
-            0 => self.access.clear(CAPTURED),
-            _ => self.access.set(CAPTURED),
-        }
+        self.access.set(CAPTURED);
+    }
+
+    /// Lets the stream leave the capture that it is in.
+    ///
+    /// # Safety
+    /// The caller has [exclusive access](super::exclusion).
+    pub(crate) unsafe fn leave_capture(&self) {
+        self.capture.store(0, Ordering::Release);
+        self.access.clear(CAPTURED);
+        // SAFETY: the caller's promise.
+        unsafe { self.log.set(None) };
+    }
+
+    /// The log of the capture of this library that the stream is in.
+    ///
+    /// # Safety
+    /// The caller has read access of the stream as long as the result is used.
+    #[inline]
+    pub(crate) unsafe fn capture_log(&self) -> Option<&(dyn Any + Send + Sync)> {
+        // SAFETY: the caller's promise.
+        unsafe { self.log.get() }
     }
 
     /// From now on the driver is asked, since a capture of other code may reach this stream.

@@ -1,6 +1,7 @@
 //! The driver's stream behind the handles, which may outlive them.
 
 mod all_streams;
+mod capture_log;
 mod capture_state;
 mod event;
 mod exclusion;
@@ -13,6 +14,7 @@ pub(crate) mod point;
 mod writers;
 
 pub(crate) use all_streams::{ensure_idle, note};
+pub(crate) use capture_log::CaptureLog;
 pub(crate) use event::create_event;
 pub(crate) use legacy::read as share_legacy;
 pub(crate) use order::let_wait;

@@ -5,6 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use cuda_sys::{CUevent_st, CUstream, CUstream_st};
 
+use super::capture_log::LogSlot;
 use super::writers::Writers;
 use crate::access::StreamAccess;
 use crate::context::Context;
@@ -29,6 +30,9 @@ pub(crate) struct RawStream {
     pub(super) in_fence: AtomicBool,
     /// The capture that the stream is in, 0 for none. Written with `access` held exclusively.
     pub(super) capture: AtomicU64,
+    /// What that capture notes about its calls. Written with `access` held exclusively, and read
+    /// with read access.
+    pub(super) log: LogSlot,
     /// Read by threads that enqueue, from loading `capture` to the driver's answer; exclusive for
     /// changes of the capture. So it is always known whether a call is captured. One of its flags
     /// says that `capture` is not 0, the other one that other code may let the stream enter a
@@ -85,6 +89,7 @@ impl RawStream {
             gate: Lock::new(Rank::Gate, Gate::default()),
             in_fence: AtomicBool::new(false),
             capture: AtomicU64::new(0),
+            log: LogSlot::default(),
             access: StreamAccess::new(id),
             writers: Writers::new(meets_legacy),
             is_home: AtomicBool::new(false),

@@ -11,6 +11,7 @@ mod order;
 mod recorded;
 mod synchronize;
 mod weak;
+mod work;
 
 pub use default_stream::DefaultStream;
 pub(crate) use event::WeakEvent;
@@ -18,3 +19,4 @@ pub use event::{Event, EventOptions, Recording};
 pub use handle::{AsStream, Stream};
 pub use options::StreamOptions;
 pub use weak::WeakStream;
+pub use work::Work;

@@ -15,8 +15,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::recorded::Recorded;
 use crate::context::{Busy, Context, unless_inside};
-use crate::error::{Error, Result};
-use crate::raw_stream::RawStream;
+use crate::error::{Cause, Error, Result};
+use crate::raw_stream::{CaptureLog, RawStream};
 use crate::sync::{Lock, LockGuard, Rank};
 
 struct OpenCapture {
@@ -25,6 +25,10 @@ struct OpenCapture {
     /// Its streams, and streams that are joining. They live until its end, whatever becomes of
     /// their handles.
     members: Vec<Arc<RawStream>>,
+    /// What it notes about its calls.
+    log: CaptureLog,
+    /// The first call of this library in it that the driver has refused.
+    fault: Option<Cause>,
     /// No stream joins any more.
     ending: bool,
 }
@@ -55,11 +59,37 @@ pub(crate) fn size(word: u64) -> usize {
     found.map_or(0, |capture| capture.members.len())
 }
 
-/// Begins a capture with a stream as its first one; `call` begins it in the driver. `ready` gets
-/// its number before other threads do.
+/// The stream on which an open capture began.
+pub(crate) fn origin(word: u64) -> Option<Arc<RawStream>> {
+    let open = open();
+    let capture = open.iter().find(|capture| capture.word == word)?;
+    capture.members.first().cloned()
+}
+
+/// Notes a call in a capture that the driver has refused, unless there was one before.
+#[cold]
+pub(crate) fn note_fault(word: u64, fault: Cause) {
+    let mut open = open();
+    if let Some(capture) = open.iter_mut().find(|capture| capture.word == word) {
+        capture.fault.get_or_insert(fault);
+    }
+}
+
+/// As [`note_fault`], for a call on a stream whose result is there already.
+#[inline]
+pub(crate) fn note_failure<R>(stream: &RawStream, result: Result<R>) -> Result<R> {
+    if let Err(Error::Driver { call, code }) = result
+        && stream.capture() != 0
+    {
+        note_fault(stream.capture(), Cause { call, code });
+    }
+    result
+}
+
+/// Begins a capture with a stream as its first one; `call` begins it in the driver.
 pub(crate) fn begin(
     stream: &Arc<RawStream>,
-    ready: impl FnOnce(u64),
+    log: CaptureLog,
     call: impl FnOnce() -> Result<()>,
 ) -> Result<u64> {
     static NEXT: AtomicU64 = AtomicU64::new(1);
@@ -70,6 +100,8 @@ pub(crate) fn begin(
         word,
         context: stream.context().clone(),
         members: vec![Arc::clone(stream)],
+        log: Arc::clone(&log),
+        fault: None,
         ending: false,
     };
     open().push(entry);
@@ -77,8 +109,8 @@ pub(crate) fn begin(
         drop(take(word));
         return Err(error);
     }
-    ready(word);
-    stream.set_capture(word);
+    // SAFETY: exclusive access is held.
+    unsafe { stream.enter_capture(word, log) };
     Ok(word)
 }
 
@@ -107,7 +139,7 @@ pub(crate) fn wait(
     {
         let _access = stream.enqueue()?;
         if stream.capture() == word {
-            return call().map(Some);
+            return note_failure(stream, call()).map(Some);
         }
     }
     try_join(stream, word, call)
@@ -127,7 +159,7 @@ fn wait_unsure(
             0 if stream.is_foreign() => return call().map(Some),
             0 => {}
             _ if recorded == Recorded::Foreign => return Err(Error::Isolated),
-            _ => return call().map(Some),
+            _ => return note_failure(stream, call()).map(Some),
         }
     }
     let Some(_entering) = stream.try_enter() else { return Ok(None) };
@@ -153,35 +185,35 @@ fn try_join(stream: &Arc<RawStream>, word: u64, call: impl FnOnce() -> Result<()
         // A capture of other code.
         0 if stream.is_capturing()? => return Err(Error::Merge),
         0 => {}
-        same if same == word => return call().map(Some),
+        same if same == word => return note_failure(stream, call()).map(Some),
         _ => return Err(Error::Merge),
     }
-    if !enter(word, stream) {
-        return Err(Error::CapturedEvent);
-    }
+    let Some(log) = enter(word, stream) else { return Err(Error::CapturedEvent) };
     if let Err(error) = call() {
-        leave(word, stream);
+        leave(word, stream, &error);
         return Err(error);
     }
-    stream.set_capture(word);
+    // SAFETY: exclusive access is held.
+    unsafe { stream.enter_capture(word, log) };
     Ok(Some(()))
 }
 
-/// Enters a stream to which the caller has exclusive access. False if the capture is over, or about
-/// to end.
-fn enter(word: u64, stream: &Arc<RawStream>) -> bool {
+/// Enters a stream to which the caller has exclusive access; returns the capture's log. `None` if
+/// the capture is over, or about to end.
+fn enter(word: u64, stream: &Arc<RawStream>) -> Option<CaptureLog> {
     let mut open = open();
-    let Some(capture) = open.iter_mut().find(|capture| capture.word == word && !capture.ending) else {
-        return false;
-    };
+    let capture = open.iter_mut().find(|capture| capture.word == word && !capture.ending)?;
     capture.members.push(Arc::clone(stream));
-    true
+    Some(Arc::clone(&capture.log))
 }
 
-/// Reverts [`enter`], still with exclusive access.
-fn leave(word: u64, stream: &Arc<RawStream>) {
+/// Reverts [`enter`] because of an error, still with exclusive access.
+fn leave(word: u64, stream: &Arc<RawStream>, error: &Error) {
     let mut open = open();
     if let Some(capture) = open.iter_mut().find(|capture| capture.word == word) {
+        if let Error::Driver { call, code } = *error {
+            capture.fault.get_or_insert(Cause { call, code });
+        }
         // The caller has another reference.
         capture.members.retain(|member| member.id() != stream.id());
     }
@@ -196,33 +228,36 @@ fn end_soon(word: u64) -> Option<Vec<Arc<RawStream>>> {
     Some(capture.members.clone())
 }
 
+/// A capture that is over.
+pub(crate) struct Ended<R> {
+    /// The driver's answer.
+    pub(crate) result: R,
+    /// The capture's log. No other reference is left.
+    pub(crate) log: CaptureLog,
+    /// The first call of this library in it that the driver has refused.
+    pub(crate) fault: Option<Cause>,
+    /// The numbers of its streams, the first one included.
+    pub(crate) streams: Box<[u64]>,
+}
+
 /// Ends a capture. `call` ends it in the driver; whatever it answers, the streams are in no capture
 /// of this library afterwards. If it also says that the driver did not end it, the driver is asked
-/// from now on. `over` runs before any thread can enqueue on the streams again. Waits for threads
-/// with access of one of the streams.
+/// from now on. Waits for threads with access of one of the streams.
 ///
 /// # Errors
-/// There is no such capture ([`Unknown`](crate::Error::Unknown)). Inside a host function, one of
-/// the streams is in use (`NOT_PERMITTED`). One is in use all the time
+/// There is no such capture ([`Discarded`](crate::Error::Discarded)). Inside a host function, one
+/// of the streams is in use (`NOT_PERMITTED`). One is in use all the time
 /// ([`Busy`](crate::Error::Busy)). The only effect is that no more streams join.
-pub(crate) fn end<R>(
-    context: &Context,
-    word: u64,
-    call: impl FnOnce() -> (R, bool),
-    over: impl FnOnce(),
-) -> Result<R> {
-    let mut ending = Some((call, over));
+pub(crate) fn end<R>(context: &Context, word: u64, call: impl FnOnce() -> (R, bool)) -> Result<Ended<R>> {
+    let mut call = Some(call);
     unless_inside(
         context,
         || in_the_way(word),
-        || {
-            let (call, over) = ending.take()?;
-            match try_end(word, call, over) {
-                Ok(result) => Some(result),
-                Err(later) => {
-                    ending = Some(later);
-                    None
-                }
+        || match try_end(word, call.take()?) {
+            Ok(result) => Some(result),
+            Err(later) => {
+                call = Some(later);
+                None
             }
         },
     )?
@@ -239,26 +274,30 @@ fn in_the_way(word: u64) -> Busy {
     )
 }
 
-/// As [`end`], unless another thread has access of one of the streams: then returns the two
-/// closures.
-pub(crate) fn try_end<R, C: FnOnce() -> (R, bool), O: FnOnce()>(
+/// As [`end`], unless another thread has access of one of the streams: then returns the closure.
+pub(crate) fn try_end<R, C: FnOnce() -> (R, bool)>(
     word: u64,
     call: C,
-    over: O,
-) -> core::result::Result<Result<R>, (C, O)> {
-    // A capture that is active is in the table.
-    let Some(members) = end_soon(word) else { return Ok(Err(Error::Unknown { what: "capture", raw: 0 })) };
-    let Some(alone) = RawStream::try_leave(&members) else { return Err((call, over)) };
+) -> core::result::Result<Result<Ended<R>>, C> {
+    let Some(members) = end_soon(word) else { return Ok(Err(Error::Discarded)) };
+    let Some(alone) = RawStream::try_leave(&members) else { return Err(call) };
+    // Another thread may have ended it just now. From here on, none can.
+    if origin(word).is_none() {
+        return Ok(Err(Error::Discarded));
+    }
     let (result, still_capturing) = call();
     // Streams that could not join have left it.
-    let capture = take(word);
-    for member in capture.iter().flat_map(|capture| &capture.members) {
+    let Some(OpenCapture { log, fault, members: left, .. }) = take(word) else {
+        return Ok(Err(Error::Discarded));
+    };
+    for member in &left {
         if still_capturing {
             member.set_foreign();
         }
-        member.set_capture(0);
+        // SAFETY: exclusive access is held.
+        unsafe { member.leave_capture() };
     }
-    over();
+    let streams = left.iter().map(|member| member.id()).collect();
     drop(alone);
-    Ok(Ok(result))
+    Ok(Ok(Ended { result, log, fault, streams }))
 }

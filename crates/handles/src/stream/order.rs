@@ -36,7 +36,7 @@ impl Stream {
         let issued = self.issued();
         // SAFETY: stream and event are alive.
         let code = unsafe { self.context().driver().cuEventRecord(event.as_raw(), self.as_raw()) };
-        self.context().check(Call::cuEventRecord, code)?;
+        open_captures::note_failure(&self.0.stream, self.context().check(Call::cuEventRecord, code))?;
         match place {
             Recorded::Plain => recorded.set_behind(self.0.stream.reached(), issued),
             place => recorded.set(place),
@@ -117,7 +117,9 @@ impl Stream {
                 }
             })
         };
-        self.0.stream.insist(|| attempt().transpose())??;
+        let waits = self.0.stream.insist(|| attempt().transpose());
+        // The record on `other` may have been refused.
+        open_captures::note_failure(&other.0.stream, waits?)?;
         if plain {
             self.remember_wait(other.id(), issued);
         }

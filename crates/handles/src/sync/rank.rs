@@ -52,6 +52,8 @@ ranks! {
     Staging: "handles", "The staging memory of a stream: taken before the stream's gate and access.";
     Gate: "handles", "The gate of a stream: from recording its marker to the wait for it.";
     StreamAccess: "handles", "Waiting for read access of a stream.";
+    CaptureRecords: "handles",
+        "The records of an open capture, over the driver call that is captured: taken with read access of its stream held.";
     Clones: "handles", "Calls that make or destroy clones of graphs, over the driver call; an adopted graph retains user objects meanwhile.";
     UserObject: "handles", "The graphs that hold a user object; taken on a capturing stream, too.";
     LentLog: "graph", "The owners that a lent graph retains; written while a node is added to it under `Clones`.";
@@ -60,7 +62,6 @@ ranks! {
     AllStreams: "handles", "The list of all streams.";
     FenceMembers: "handles", "The streams that fences span.";
     OpenCaptures: "handles", "The open captures and their streams.";
-    CaptureOwners: "handles", "The owners that open captures keep.";
     StreamWaits: "handles", "The points of other streams that a stream has waited for.";
     HostUsers: "handles", "The streams that use host memory.";
     PoolHomes: "handles", "The streams on which memory of a pool is freed.";

@@ -7,7 +7,6 @@ use core::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::rank::{Held, Rank, hold};
-use super::wait::patiently;
 
 /// A value behind such a lock. A panic while the lock is held does not block others.
 pub(crate) struct SpinLock<T> {
@@ -31,6 +30,11 @@ impl<T> SpinLock<T> {
         }
     }
 
+    /// The value of a lock that is not shared.
+    pub(crate) fn into_inner(self) -> T {
+        self.value.into_inner()
+    }
+
     #[cfg(debug_assertions)]
     fn rank(&self) -> Rank {
         self.rank
@@ -41,12 +45,6 @@ impl<T> SpinLock<T> {
     fn rank(&self) -> Rank {
         // No build without checks looks at it.
         Rank::CallbackHook
-    }
-
-    /// Takes the lock, once no other thread has it. Not twice on one thread.
-    #[inline]
-    pub(crate) fn lock(&self) -> SpinGuard<'_, T> {
-        self.try_lock().unwrap_or_else(|| patiently(|| self.try_lock()))
     }
 
     /// Takes the lock, unless another thread has it.
@@ -102,7 +100,16 @@ impl<T> Drop for SpinGuard<'_, T> {
 
 #[cfg(test)]
 mod tests {
+    use core::time::Duration;
+
     use super::*;
+    use crate::sync::for_at_most;
+
+    impl<T> SpinLock<T> {
+        fn lock(&self) -> SpinGuard<'_, T> {
+            for_at_most(Duration::from_secs(60), || self.try_lock()).unwrap()
+        }
+    }
 
     #[test]
     fn one_at_a_time_has_the_value() {

@@ -32,20 +32,8 @@ pub fn set_patience(patience: Duration) {
     PATIENCE.store(micros, Ordering::Relaxed);
 }
 
-/// Repeats an attempt until it succeeds, without keeping a processor busy for long. Only for locks
-/// that are held for moments, and over no driver call and no code of others.
-#[cold]
-pub(crate) fn patiently<R>(mut attempt: impl FnMut() -> Option<R>) -> R {
-    let mut tries = 0;
-    loop {
-        if let Some(result) = attempt() {
-            return result;
-        }
-        pause(&mut tries);
-    }
-}
-
-/// As [`patiently`], but no longer than `bound`.
+/// Repeats an attempt until it succeeds, but no longer than `bound`, and without keeping a processor
+/// busy for long.
 #[cold]
 pub(crate) fn for_at_most<R>(bound: Duration, mut attempt: impl FnMut() -> Option<R>) -> Option<R> {
     let (mut tries, begin) = (0, Instant::now());
@@ -83,8 +71,7 @@ mod tests {
             tries += 1;
             (tries % 3 == 0).then_some(tries)
         };
-        assert_eq!(patiently(&mut third), 3);
-        assert_eq!(for_at_most(Duration::from_secs(60), &mut third), Some(6));
+        assert_eq!(for_at_most(Duration::from_secs(60), &mut third), Some(3));
         let begin = Instant::now();
         assert_eq!(for_at_most(Duration::from_millis(20), || None::<()>), None);
         assert!(begin.elapsed() >= Duration::from_millis(20));

@@ -44,6 +44,11 @@ pub trait Arguments: sealed::Sealed {
         ensure_memory_of(kernel, self)
     }
 
+    /// Whether the value of the argument of this index may have padding, whose bytes are not
+    /// initialised.
+    #[doc(hidden)]
+    fn may_be_padded(&self, argument: usize) -> bool;
+
     /// Makes `stream` wait until the memory of all buffers is ready for use on it; see
     /// [`Allocation::ready_on`].
     ///
@@ -116,6 +121,11 @@ impl<A: Arguments> Arguments for &A {
     #[inline]
     fn check_memory(&self, kernel: &Kernel) -> Result<()> {
         (**self).check_memory(kernel)
+    }
+
+    #[inline]
+    fn may_be_padded(&self, argument: usize) -> bool {
+        (**self).may_be_padded(argument)
     }
 
     #[inline]

@@ -10,6 +10,7 @@ pub(crate) mod holder;
 pub(crate) mod kernel_arg;
 pub(crate) mod last_launch;
 pub(crate) mod owned_params;
+pub(crate) mod padding;
 pub(crate) mod params;
 pub(crate) mod size_check;
 pub(crate) mod slot;

@@ -12,6 +12,7 @@ use crate::arguments::argument_order::ArgumentOrder;
 use crate::arguments::conditional_handle::ConditionalHandle;
 use crate::arguments::holder::{Arguments, sealed};
 use crate::arguments::last_launch::LastLaunch;
+use crate::arguments::padding::Padding;
 use crate::arguments::params::{Params, WORD, Word, pointer};
 use crate::arguments::slot::ParameterSlot;
 use crate::error::Result;
@@ -27,6 +28,7 @@ pub struct OwnedParams {
     slots: Vec<ParameterSlot>,
     allocations: Vec<Arc<Allocation>>,
     order: ArgumentOrder,
+    padding: Padding,
     handles: Vec<ConditionalHandle>,
     last_launch: LastLaunch,
 }
@@ -83,6 +85,7 @@ impl Params<'_> {
         OwnedParams {
             allocations: self.allocations.iter().map(|&allocation| Arc::clone(allocation)).collect(),
             order: self.order,
+            padding: self.padding,
             values: Values::new(self.words[..self.end.div_ceil(WORD)].to_vec(), &self.slots),
             slots: self.slots.into_vec(),
             handles: self.handles.map(Vec::from).unwrap_or_default(),
@@ -102,6 +105,11 @@ impl Arguments for OwnedParams {
     #[inline]
     fn check(&self, kernel: &Kernel) -> Result<()> {
         self.last_launch.check_sizes(kernel, &self.slots)
+    }
+
+    #[inline]
+    fn may_be_padded(&self, argument: usize) -> bool {
+        self.padding.may_be_in(argument)
     }
 
     #[inline]

@@ -13,6 +13,7 @@ use crate::arguments::argument_order::ArgumentOrder;
 use crate::arguments::conditional_handle::ConditionalHandle;
 use crate::arguments::holder::{Arguments, sealed};
 use crate::arguments::last_launch::LastLaunch;
+use crate::arguments::padding::Padding;
 use crate::arguments::slot::ParameterSlot;
 use crate::error::Result;
 
@@ -111,6 +112,8 @@ pub struct Params<'a> {
     pub(crate) allocations: SmallVec<[&'a Arc<Allocation>; INLINE]>,
     /// Which argument uses which allocation.
     pub(crate) order: ArgumentOrder,
+    /// Which arguments may have padding.
+    pub(crate) padding: Padding,
     /// The handles of conditions among the arguments. Boxed, as hardly any launch has one.
     pub(crate) handles: Option<Box<[ConditionalHandle]>>,
     pub(crate) last_launch: LastLaunch,
@@ -127,6 +130,7 @@ impl<'a> Params<'a> {
             slots: SmallVec::new(),
             allocations: SmallVec::new(),
             order: ArgumentOrder::default(),
+            padding: Padding::default(),
             handles: None,
             last_launch: LastLaunch::default(),
         }
@@ -203,6 +207,7 @@ impl<'a> Params<'a> {
 
     /// Appends bytes as one argument.
     pub(crate) fn push_bytes(&mut self, bytes: &[MaybeUninit<u8>], align: usize) {
+        self.padding.note(self.slots.len());
         let to = self.grow(bytes.len(), align);
         // SAFETY: there is room for the bytes, and the holder's memory does not overlap borrowed
         // memory.
@@ -256,6 +261,11 @@ impl Arguments for Params<'_> {
     #[inline]
     fn check(&self, kernel: &Kernel) -> Result<()> {
         self.last_launch.check_sizes(kernel, &self.slots)
+    }
+
+    #[inline]
+    fn may_be_padded(&self, argument: usize) -> bool {
+        self.padding.may_be_in(argument)
     }
 
     #[inline]

@@ -27,6 +27,9 @@ pub trait Signature: sealed::Sealed + 'static {
     /// Offset and size of each value, laid out as in a struct.
     const SLOTS: &'static [ParameterSlot];
 
+    /// For each parameter, whether its value may have padding.
+    const PADDED: &'static [bool];
+
     /// Whether a parameter is a [`ConditionalHandle`]. Such a kernel can only be a node of a graph.
     const HAS_HANDLES: bool;
 
@@ -147,6 +150,8 @@ macro_rules! signature {
             const SLOTS: &'static [ParameterSlot] = &const {
                 slots::<$count>([$((size_of::<$parameter::Packed>(), align_of::<$parameter::Packed>())),*])
             };
+
+            const PADDED: &'static [bool] = &const { [$($parameter::MAY_BE_PADDED),*] };
 
             const HAS_HANDLES: bool = false $(|| $parameter::IS_HANDLE)*;
 

@@ -223,6 +223,11 @@ impl<K: TypedKernel> Arguments for Prepared<'_, K> {
     }
 
     #[inline]
+    fn may_be_padded(&self, argument: usize) -> bool {
+        K::Signature::PADDED.get(argument).is_none_or(|padded| *padded)
+    }
+
+    #[inline]
     fn ready_on(&self, stream: &Stream) -> Result<()> {
         Ok(K::Signature::each_memory(&self.values, |memory| memory.allocation.ready_on(stream))?)
     }

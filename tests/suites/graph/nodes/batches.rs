@@ -294,7 +294,7 @@ fn a_batch_keeps_its_memory_on_streams_and_in_captures() {
         other.batch(&batch).unwrap();
         drop(batch);
         let captured = capture.end().unwrap();
-        assert_eq!(captured.owners.len(), 1);
+        assert_eq!(captured.records.into_owners().len(), 1);
         let nodes = raw::nodes(captured.graph.as_raw());
         assert_eq!(raw::kind(nodes[0]), cuda_sys::CUgraphNodeType::CU_GRAPH_NODE_TYPE_BATCH_MEM_OP);
     });

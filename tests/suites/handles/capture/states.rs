@@ -98,10 +98,10 @@ fn owners_go_to_the_capture_and_come_out_with_the_graph() {
         });
         capture.keep(Owner::shared(things[3].clone()));
         fork(&context, &other, &stream);
-        let Captured { graph, owners } = capture.end().unwrap();
-        assert_eq!(owners.len(), 4);
+        let Captured { graph, records } = capture.end().unwrap();
+        assert_eq!((records.len(), records.kept().len()), (0, 4));
         assert!(things.iter().all(|thing| Arc::strong_count(thing) == 2));
-        drop((graph, owners));
+        drop((graph, records));
         assert!(things.iter().all(|thing| Arc::strong_count(thing) == 1));
         let (stream, capture) = (stream.clone(), begin(&stream));
         stream.enqueue().unwrap().keep(Owner::shared(things[0].clone())).unwrap();
@@ -202,8 +202,9 @@ fn an_invalidated_capture_ends_with_an_error_and_every_stream_is_usable() {
         let code = unsafe { raw::driver().cuStreamQuery(stream.as_raw()) };
         assert_eq!(code, CUresult::CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
         let error = capture.end().unwrap_err();
-        let code = CUresult::CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
-        assert_eq!(error, Error::Driver { call: Call::cuStreamEndCapture, code });
+        assert_eq!(error, Error::CaptureInvalidated { by: None });
+        let text = error.to_string();
+        assert!(text.contains("a synchronisation or a query") && text.contains("legacy stream"), "{text}");
         assert_free(&[&stream, &forked]);
     });
 }
@@ -218,8 +219,9 @@ fn an_unjoined_stream_is_an_error_and_every_stream_is_usable() {
         fork(&context, &stream, &forked);
         raw::launch(&forked, &empty, 1, &[]);
         let error = capture.end().unwrap_err();
-        let code = CUresult::CUDA_ERROR_STREAM_CAPTURE_UNJOINED;
-        assert_eq!(error, Error::Driver { call: Call::cuStreamEndCapture, code });
+        assert_eq!(error, Error::CaptureUnjoined { origin: stream.id(), others: [forked.id()].into() });
+        let text = error.to_string();
+        assert!(text.contains(&format!("number {}", forked.id())) && text.contains("wait_for"), "{text}");
         assert_free(&[&stream, &forked]);
     });
 }
@@ -330,7 +332,7 @@ fn enqueuing_from_other_threads_is_captured_whole_or_not_at_all() {
                 std::thread::sleep(std::time::Duration::from_micros(200));
                 let captured = capture.end().unwrap();
                 nodes += raw::nodes(captured.graph.as_raw()).len();
-                owners += captured.owners.len();
+                owners += captured.records.kept().len();
             }
             stop.store(true, std::sync::atomic::Ordering::Relaxed);
         });

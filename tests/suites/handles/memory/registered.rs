@@ -403,7 +403,7 @@ fn on_a_capturing_stream_memory_is_cleared_but_not_allocated() {
         let captured = capture.end().unwrap();
         let nodes = raw::nodes(captured.graph.as_raw());
         assert_eq!(nodes.iter().map(|node| raw::memset(*node).width).collect::<Vec<_>>(), [32]);
-        assert_eq!(captured.owners.len(), 1, "the capture keeps the memory");
+        assert_eq!(captured.records.into_owners().len(), 1, "the capture keeps the memory");
         assert_eq!(buffer.read_blocking(&stream).unwrap(), [1.5; 4], "nothing ran");
     });
 }

@@ -181,7 +181,11 @@ fn a_captured_write_keeps_elements_of_its_own() {
         stream.write(&buffer, &[1, 2, 3, 4]).unwrap();
         assert!(matches!(stream.upload(&[1_u32]), Err(Error::Capturing { .. })));
         let captured = capture.end().unwrap();
-        assert_eq!(captured.owners.len(), 2, "the elements and the buffer");
+        assert_eq!(
+            captured.records.iter().next().map(|record| record.owners().count()),
+            Some(2),
+            "the elements and the buffer"
+        );
         let mut exec = core::ptr::null_mut();
         let mut params = CUDA_GRAPH_INSTANTIATE_PARAMS::default();
         let graph = captured.graph.as_raw();
@@ -198,7 +202,7 @@ fn a_captured_write_keeps_elements_of_its_own() {
         }
         // SAFETY: the last use of it.
         raw::ok(unsafe { raw::driver().cuGraphExecDestroy(exec) });
-        drop(captured.owners);
+        drop(captured.records);
     });
 }
 

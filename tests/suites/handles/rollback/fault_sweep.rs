@@ -267,7 +267,7 @@ fn captures() {
         other.fill(&buffer, 2)?;
         home.wait_for(&other)?;
         let captured = capture.end()?;
-        assert!(!captured.owners.is_empty());
+        assert!(!captured.records.is_empty());
         Ok(())
     });
     assert!(cases >= 20, "{cases}");

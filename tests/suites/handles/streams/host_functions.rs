@@ -220,7 +220,7 @@ fn a_closure_that_is_called_once_is_refused_on_a_capturing_stream() {
         assert!(text.contains("host_once"), "{text}");
         assert_eq!((Arc::strong_count(&calls), seen(&calls)), (1, 0));
         let captured = capture.end().expect("the capture goes on");
-        assert!(captured.owners.is_empty());
+        assert!(captured.records.into_owners().is_empty());
     });
 }
 

@@ -7,7 +7,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::Duration;
 
-use cuda_handles::capture::{ActiveCapture, CaptureMode};
+use cuda_handles::capture::{ActiveCapture, CaptureMode, Recorder, Work};
 use cuda_handles::{Context, Error, Event, Library, Owner, Stream, clones, reaper, set_patience};
 use cuda_sys::{CUresult, Call};
 use cuda_tests::states::Foreign;
@@ -297,31 +297,34 @@ fn a_forgotten_lock_of_clones_is_named_and_drops_do_without_it() {
     assert!(reaper::pending() >= 1, "the reaper tries again");
 }
 
-/// Code of others may do anything while it hands owners over.
 #[test]
-fn who_hands_owners_to_a_capture_may_call_the_library() {
+fn a_panic_while_a_call_is_recorded_leaves_neither_a_record_nor_a_lock() {
     let context = impatient();
     no_leaks(|| {
         let stream = context.stream().unwrap();
-        let buffer = stream.zeros::<u32>(8).unwrap();
+        let (buffer, other) = (stream.zeros::<u32>(8).unwrap(), stream.zeros::<u32>(8).unwrap());
         stream.synchronize_blocking().unwrap();
         let capture = stream.begin_capture(MODE).unwrap();
-        let (keeps, inner) = (stream.clone(), buffer.clone());
+        let (keeps, inner) = (stream.clone(), other.clone());
         ends_soon(move || {
             let turn = keeps.enqueue().unwrap();
-            turn.keep(Owner::from(&inner)).unwrap();
-            let give = |keeper: &mut cuda_handles::capture::Keeper<'_>| {
-                keeper.allocation(inner.allocation());
-                keeps.enqueue().unwrap().keep(Owner::other(1_u8)).unwrap();
-                keeper.allocation(inner.allocation());
+            let work = Work::Fill { destination: inner.address(), bytes: 32 };
+            let give = |record: &mut Recorder<'_>| {
+                record.allocation(inner.allocation());
+                record.argument(Some(&[1; 8]));
+                panic!("in between")
             };
-            turn.keep_with(give).unwrap();
-            let panics = std::panic::AssertUnwindSafe(|| turn.keep_with(|_| panic!("in between")));
+            let call = || unreachable!("it was not recorded");
+            let panics = std::panic::AssertUnwindSafe(|| turn.captured_call(work, give, call));
             std::panic::catch_unwind(panics).unwrap_err();
+            turn.keep(Owner::from(&inner)).unwrap();
         });
-        let captured = capture.end().unwrap();
-        // Once each.
-        assert_eq!(captured.owners.len(), 2, "{:?}", captured.owners);
+        stream.fill(&buffer, 1).unwrap();
+        let records = capture.end().unwrap().records;
+        let fills: Vec<_> =
+            records.iter().map(|record| (record.arguments().count(), record.owners().count())).collect();
+        assert_eq!(fills, [(0, 1)], "{records:?}");
+        assert_eq!(records.into_owners().len(), 2);
         settle();
     });
 }

@@ -258,7 +258,7 @@ fn a_captured_launch_keeps_attributes_and_arguments_but_has_no_events() {
         // SAFETY: the arguments are the kernel's, and the count is the buffer's.
         unsafe { increment.launch(&capture, per(64, 32).cluster(2), params![&buffer, 64_u32]) }.unwrap();
         let captured = capture.end().unwrap();
-        assert_eq!(captured.owners.len(), 2, "{:?}", captured.owners);
+        assert_eq!(captured.records.into_owners().len(), 2);
         let value =
             node_attribute(only_node(captured.graph.as_raw()), Id::CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION);
         // SAFETY: this is what the attribute holds.

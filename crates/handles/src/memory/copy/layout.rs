@@ -7,6 +7,7 @@ use cuda_sys::{CUDA_MEMCPY3D, CUdeviceptr, CUmemorytype};
 use crate::error::{Error, Result};
 use crate::memory::same_length;
 use crate::memory::{MemorySpace, Slice};
+use crate::stream::Work;
 
 /// One side of a copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -94,6 +95,12 @@ impl CopyLayout {
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.width.saturating_mul(self.height).saturating_mul(self.depth)
+    }
+
+    /// The copy as the work of a captured call.
+    pub(crate) fn work(&self) -> Work {
+        let (source, destination) = (self.source.address, self.destination.address);
+        Work::Copy { source, destination, bytes: self.bytes() as u64 }
     }
 
     fn shape(&self, side: &CopySide) -> Shape {

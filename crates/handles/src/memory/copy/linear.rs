@@ -6,7 +6,7 @@ use cuda_sys::{CUdeviceptr, CUresult, Call};
 
 use crate::error::{Error, MemoryKind, Result};
 use crate::memory::{Element, Slice, same_length};
-use crate::stream::Stream;
+use crate::stream::{Stream, Work};
 
 impl Stream {
     /// Copies memory to memory of the same length, of whatever [kinds](crate::MemoryKind). Waits
@@ -42,7 +42,12 @@ impl Stream {
         if source.size_bytes() == 0 {
             return Ok(());
         }
-        self.enqueue_copy(source.allocation(), destination.allocation(), |_driver, _stream| {
+        let work = Work::Copy {
+            source: source.address(),
+            destination: destination.address(),
+            bytes: source.size_bytes() as u64,
+        };
+        self.enqueue_copy([source.allocation(), destination.allocation()], work, |_driver, _stream| {
             // SAFETY: both ranges lie in memory that lives until after this point of the stream, or
             // as long as the graph it is captured into.
             unsafe { copy_call(self, &source, &destination) }

@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::memory::same_length;
 use crate::memory::{Allocation, Buffer, Element, HostBuffer, Slice, host};
 use crate::reclaim::{HostKind, STAGED_MOST};
-use crate::stream::Stream;
+use crate::stream::{Stream, Work};
 
 impl Stream {
     /// Overwrites memory with a copy of `elements`, in the order of this stream. Waits for nothing:
@@ -172,8 +172,15 @@ impl Target<'_> {
             match self.capture {
                 Capture::Refused(what) => return Err(Error::Capturing { what }),
                 Capture::Keeps(allocation) => {
-                    access.keep(kept)?;
-                    access.keep(allocation)?;
+                    let source = room.as_ptr().expose_provenance() as u64;
+                    let work = Work::Copy { source, destination: self.address, bytes: bytes.len as u64 };
+                    let keeps = [kept, allocation];
+                    return access.captured_call(
+                        work,
+                        |record| keeps.into_iter().for_each(|memory| record.allocation(memory)),
+                        // SAFETY: the capture keeps the buffer.
+                        || unsafe { self.enqueue(stream, room.as_ptr().cast(), bytes.len) },
+                    );
                 }
             }
         }

@@ -5,7 +5,7 @@ use cuda_sys::Call;
 use super::layout::FillLayout;
 use crate::error::Result;
 use crate::memory::{Element, Slice};
-use crate::stream::Stream;
+use crate::stream::{Stream, Work};
 
 impl Stream {
     /// Sets all bytes of memory to zero, whatever the elements. Waits for nothing. For other values
@@ -26,7 +26,8 @@ impl Stream {
             return Ok(());
         }
         let (address, bytes) = (memory.address(), memory.size_bytes());
-        self.enqueue_use(memory.allocation(), |driver, stream| {
+        let work = Work::Fill { destination: address, bytes: bytes as u64 };
+        self.enqueue_use(memory.allocation(), work, |driver, stream| {
             // SAFETY: the range lies in memory that lives until after this point of the stream.
             (Call::cuMemsetD8Async, unsafe { driver.cuMemsetD8Async(address, 0, bytes, stream) })
         })

@@ -7,7 +7,7 @@ use super::layout::FillLayout;
 use super::size::assert_value;
 use crate::error::Result;
 use crate::memory::{Element, Slice};
-use crate::stream::Stream;
+use crate::stream::{Stream, Work};
 
 impl Stream {
     /// Fills memory with one value of 1, 2 or 4 bytes. Waits for nothing.
@@ -50,7 +50,8 @@ impl Stream {
             return Ok(());
         }
         let (address, len) = (memory.address(), memory.len());
-        self.enqueue_use(memory.allocation(), |driver, stream| {
+        let work = Work::Fill { destination: address, bytes: memory.size_bytes() as u64 };
+        self.enqueue_use(memory.allocation(), work, |driver, stream| {
             // SAFETY: the range lies in memory that lives until after this point of the stream, and
             // is aligned to its elements.
             unsafe {
@@ -98,7 +99,8 @@ impl Stream {
             return Ok(());
         };
         let FillLayout { address, value, pitch, width, height, element, .. } = layout;
-        self.enqueue_use(memory.allocation(), |driver, stream| {
+        let work = Work::Fill { destination: address, bytes: layout.bytes() as u64 };
+        self.enqueue_use(memory.allocation(), work, |driver, stream| {
             // SAFETY: the rectangle lies in memory that lives until after this point of the stream,
             // or as long as the graph it is captured into, and is aligned to its elements.
             unsafe {

@@ -98,6 +98,8 @@ impl<T: Copy + Send + Sync + 'static> Parameter for Struct<T> {
     type Packed = T;
     type View<'s> = T;
 
+    const MAY_BE_PADDED: bool = true;
+
     #[inline]
     fn packed(value: &T) -> T {
         *value
@@ -134,6 +136,8 @@ impl<T: ConditionValue + Copy + Send + Sync + 'static> Parameter for Fields<T> {
     type Value<'a> = T;
     type Packed = T;
     type View<'s> = T::View<'s>;
+
+    const MAY_BE_PADDED: bool = true;
 
     #[inline]
     fn packed(value: &T) -> T {

@@ -62,6 +62,9 @@ pub trait Parameter: sealed::Sealed + 'static {
     /// The value in the form that conditions use.
     type View<'s>;
 
+    /// Whether a value may have padding, whose bytes are not initialised.
+    const MAY_BE_PADDED: bool = false;
+
     /// Whether the value is the handle of a condition.
     const IS_HANDLE: bool = false;
 

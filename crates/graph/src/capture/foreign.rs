@@ -1,0 +1,159 @@
+//! Work of other code as a child graph that is captured again for other values.
+
+use core::fmt;
+use std::collections::HashMap;
+
+use cuda_handles::capture::CaptureMode;
+use cuda_handles::internal::{Lock, Rank};
+use cuda_handles::{Owner, Stream};
+use cuda_sys::CUstream;
+
+use crate::capture::builder::GraphBuilder;
+use crate::capture::kind::{Capturing, Kind, Primary};
+use crate::capture::session::Session;
+use crate::error::{CaptureError, Result};
+use crate::graph::Graph;
+use crate::graph::node::Node;
+use crate::node::ChildGraphNode;
+use crate::node_kind::NodeKind;
+
+/// The graphs of values used last that are kept.
+const REMEMBERED: usize = 16;
+
+type Enqueue<V> = dyn Fn(CUstream, &V) -> Result<Vec<Owner>> + Send + Sync;
+
+/// A child graph node with work of other code; see [`GraphBuilder::embed_foreign`].
+///
+/// [`set`](Self::set) captures the work again for other values. The graphs of the values used last
+/// are kept, so that values which come again cost no capture.
+pub struct ForeignNode<V> {
+    node: ChildGraphNode,
+    stream: Stream,
+    work: Box<Enqueue<V>>,
+    made: Lock<Vec<(V, Graph)>>,
+}
+
+impl<K: Kind> GraphBuilder<K, Capturing> {
+    /// Captures work of other code into a child graph: `work` gets the driver's stream and the
+    /// values, enqueues on the stream, and returns the owners of everything that the work uses.
+    ///
+    /// [`ForeignNode::set`] calls `work` again for other values.
+    ///
+    /// ```no_run
+    /// # use cuda_graph::{Result, capture::{Capturing, GraphBuilder, Primary}};
+    /// # use cuda_handles::{Buffer, Owner};
+    /// # unsafe fn library_call(_: cuda_sys::CUstream, _: u64) {}
+    /// # fn example(
+    /// #     capture: &GraphBuilder<Primary, Capturing>, x: Buffer<f32>, y: Buffer<f32>
+    /// # ) -> Result<()> {
+    /// // SAFETY: the library uses only this buffer, and only on this stream.
+    /// let node = unsafe {
+    ///     capture.embed_foreign(x, |stream, x: &Buffer<f32>| {
+    ///         library_call(stream, x.address());
+    ///         Ok(vec![Owner::from(x)])
+    ///     })
+    /// }?;
+    /// node.set(y)?; // executables made from now on use `y`
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// The work is captured in [`CaptureMode::Relaxed`], on a stream of the library.
+    ///
+    /// # Safety
+    /// As for [`foreign`](Self::foreign), for each call of `work`. The owners that it returns keep
+    /// alive everything that the work uses.
+    ///
+    /// # Errors
+    /// The error of `work`; the errors of [`end`](Self::end) and of [`embed`](Self::embed).
+    #[doc(alias = "cuGraphAddChildGraphNode")]
+    pub unsafe fn embed_foreign<V: PartialEq + Clone>(
+        &self,
+        values: V,
+        work: impl Fn(CUstream, &V) -> Result<Vec<Owner>> + Send + Sync + 'static,
+    ) -> Result<ForeignNode<V>> {
+        let stream = self.state.session.spare_stream()?;
+        let graph = capture_work(&stream, &values, &work)?;
+        let node = self.embed(&graph)?;
+        let made = Lock::new(Rank::CaptureSession, vec![(values, graph)]);
+        Ok(ForeignNode { node, stream, work: Box::new(work), made })
+    }
+}
+
+impl<V: PartialEq + Clone> ForeignNode<V> {
+    /// Captures the work for other values, unless their graph is still known, and sets it in the
+    /// graph of the node. Executables made from now on run it.
+    ///
+    /// Calls `cuGraphNodeSetParams` (CUDA 12.2) besides the calls of a capture.
+    ///
+    /// # Errors
+    /// [`CaptureError::OtherShape`]: the work has other nodes or edges than before; the errors of
+    /// [`ChildGraphNode::set_graph`], of the work and of its capture. The node is unchanged then.
+    #[doc(alias = "cuGraphChildGraphNodeSetParams")]
+    #[doc(alias = "cuGraphNodeSetParams")]
+    pub fn set(&self, values: V) -> Result<()> {
+        let known = self.made.lock().iter().find(|(made, _)| *made == values).map(|(_, graph)| graph.clone());
+        let graph = match known {
+            Some(graph) => graph,
+            None => self.make(&values)?,
+        };
+        self.node.set_graph(&graph)?;
+        let mut made = self.made.lock();
+        let before = made.iter().position(|(other, _)| *other == values).map(|index| made.remove(index));
+        let oldest = (made.len() >= REMEMBERED).then(|| made.remove(0));
+        made.push((values, graph));
+        drop(made);
+        // Dropped after the lock.
+        drop((before, oldest));
+        Ok(())
+    }
+
+    fn make(&self, values: &V) -> Result<Graph> {
+        let graph = capture_work(&self.stream, values, &*self.work)?;
+        let embedded = self.node.embedded()?;
+        let (expected, found) = (shape(&embedded)?, shape(&graph)?);
+        if expected == found {
+            return Ok(graph);
+        }
+        Err(CaptureError::OtherShape { expected: expected.0.len(), found: found.0.len() }.into())
+    }
+}
+
+impl<V> ForeignNode<V> {
+    /// The child graph node.
+    #[must_use]
+    pub fn node(&self) -> &ChildGraphNode {
+        &self.node
+    }
+}
+
+impl<V> fmt::Debug for ForeignNode<V> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_tuple("ForeignNode").field(&self.node).finish()
+    }
+}
+
+/// A graph of the work alone.
+fn capture_work<V>(
+    stream: &Stream,
+    values: &V,
+    work: &(impl Fn(CUstream, &V) -> Result<Vec<Owner>> + ?Sized),
+) -> Result<Graph> {
+    let session = Session::begin(stream, CaptureMode::Relaxed, Primary::NAME, None)?;
+    let capture = GraphBuilder::<Primary, _>::capturing(session, stream.clone())?;
+    for owner in work(stream.as_raw(), values)? {
+        capture.keep(owner)?;
+    }
+    Ok(capture.end()?.into_graph())
+}
+
+/// The kinds of nodes in the order of their creation, and the edges between them.
+fn shape(graph: &Graph) -> Result<(Vec<NodeKind>, Vec<(usize, usize)>)> {
+    let nodes = graph.nodes()?;
+    let places: HashMap<&Node, usize> = nodes.iter().zip(0..).collect();
+    let edges = graph.edges()?;
+    let mut ends: Vec<(usize, usize)> =
+        edges.iter().filter_map(|edge| Some((*places.get(&edge.from)?, *places.get(&edge.to)?))).collect();
+    ends.sort_unstable();
+    Ok((nodes.iter().map(|node| node.kind()).collect(), ends))
+}

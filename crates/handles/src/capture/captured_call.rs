@@ -1,0 +1,128 @@
+//! Calls that a stream captures: each with a record, made one at a time.
+//!
+//! The book of a capture is locked from before the record is written until the driver has answered,
+//! so the order of the records is the order of the nodes. A call that the driver refuses takes its
+//! record back.
+
+use cuda_sys::{CUresult, Call};
+
+use super::book::{Book, Mark, Recorder};
+use super::enqueue::Enqueue;
+use crate::context::{Busy, Context, unless_inside};
+use crate::error::{Cause, Result};
+use crate::graph::Owner;
+use crate::stream::{Work, open_captures};
+use crate::sync::{Rank, SpinGuard, SpinLock, process};
+
+/// The log of a capture, which each of its streams leads to.
+#[derive(Debug)]
+pub(super) struct Log(SpinLock<Book>);
+
+impl Log {
+    pub(super) fn new() -> Self {
+        Self(SpinLock::new(Rank::CaptureRecords, Book::default()))
+    }
+
+    pub(super) fn into_book(self) -> Book {
+        self.0.into_inner()
+    }
+
+    /// Lets the capture as a whole own something.
+    pub(super) fn keep(&self, context: &Context, owner: Owner) -> Result<()> {
+        process::ensure_not_forked()?;
+        self.lock(context)?.kept.push(owner);
+        Ok(())
+    }
+
+    /// The book, once no other call of the capture is being made.
+    #[inline]
+    fn lock(&self, context: &Context) -> Result<SpinGuard<'_, Book>> {
+        unless_inside(context, || Busy::called("a capture"), || self.0.try_lock())
+    }
+}
+
+/// A call with a record, which is taken back unless the call succeeds.
+struct Recorded<'l> {
+    /// `None` once it is decided.
+    book: Option<SpinGuard<'l, Book>>,
+    before: Mark,
+}
+
+impl<'l> Recorded<'l> {
+    #[inline]
+    fn write(book: SpinGuard<'l, Book>, work: Work, give: impl FnOnce(&mut Recorder<'_>)) -> Self {
+        let before = book.mark();
+        // Made first, in case `give` panics.
+        let mut recorded = Self { book: Some(book), before };
+        if let Some(book) = &mut recorded.book {
+            give(&mut Recorder { book });
+            book.end_record(work);
+        }
+        recorded
+    }
+
+    /// Keeps the record.
+    #[inline]
+    fn done(mut self) {
+        drop(self.book.take());
+    }
+}
+
+impl Drop for Recorded<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        if let Some(mut book) = self.book.take() {
+            let owners = book.back_to(self.before);
+            drop(book);
+            drop(owners);
+        }
+    }
+}
+
+impl Enqueue<'_> {
+    /// Makes a driver call that is captured, on a stream for which
+    /// [`is_captured`](Self::is_captured) is true, and checks its answer. `give` writes what the
+    /// call uses, and `call` makes it; neither makes other calls of this library. For the crates
+    /// above this one.
+    ///
+    /// Calls of one capture are made one at a time. If other code began the capture, each owner
+    /// becomes a user object of its graph, as for [`keep`](Self::keep).
+    ///
+    /// # Errors
+    /// The driver refuses the call; inside a host function, another thread is making a call of the
+    /// capture (`NOT_PERMITTED`), and elsewhere it makes one all the time
+    /// ([`Busy`](crate::Error::Busy)).
+    #[doc(hidden)]
+    #[inline]
+    pub fn captured_call(
+        &self,
+        work: Work,
+        give: impl FnOnce(&mut Recorder<'_>),
+        call: impl FnOnce() -> (Call, CUresult),
+    ) -> Result<()> {
+        process::ensure_not_forked()?;
+        let context = self.stream().context();
+        let Some(log) = self.log() else {
+            self.keep_foreign_record(work, give)?;
+            let (call, code) = call();
+            return context.check(call, code);
+        };
+        let recorded = Recorded::write(log.lock(context)?, work, give);
+        let (call, code) = call();
+        if code.is_success() {
+            recorded.done();
+            return Ok(());
+        }
+        open_captures::note_fault(self.stream().capture_id().unwrap_or(0), Cause { call, code });
+        drop(recorded);
+        context.check(call, code)
+    }
+
+    #[cold]
+    fn keep_foreign_record(&self, work: Work, give: impl FnOnce(&mut Recorder<'_>)) -> Result<()> {
+        let mut book = Book::default();
+        give(&mut Recorder { book: &mut book });
+        book.end_record(work);
+        book.owners.into_iter().try_for_each(|owner| self.keep_foreign(owner))
+    }
+}
