@@ -92,7 +92,7 @@ impl Measured {
 impl std::fmt::Display for Measured {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Self { on_host, in_all, .. } = self;
-        write!(formatter, "{in_all:9.1?}, of which the host was busy for {on_host:9.1?}")
+        write!(formatter, "{in_all:>9.1?}, of which the host is busy for {on_host:>9.1?}")
     }
 }
 

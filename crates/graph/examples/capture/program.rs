@@ -100,6 +100,7 @@ impl Transformer {
     pub(crate) fn new(context: &Context, task: Task, layers: &[Layer<Vec<f32>>]) -> Result<Self> {
         let stream = context.stream()?;
         let layers = layers.iter().map(|layer| layer.moved(|numbers| stream.upload(numbers)));
+        let layers = layers.collect::<cuda_handles::Result<_>>()?;
         let lengths = [[task.tokens * task.width(); 8], [task.tokens * task.hidden(); 8]];
         let scratch = lengths.into_iter().flatten().map(|len| stream.zeros(len));
         let scratch = scratch.collect::<cuda_handles::Result<_>>()?;
@@ -107,7 +108,7 @@ impl Transformer {
         Ok(Self {
             task,
             kernels: Kernels::load(context)?,
-            layers: layers.collect::<cuda_handles::Result<_>>()?,
+            layers,
             branches: [context.stream()?, context.stream()?],
             rows: stream.zeros(task.tokens * task.width())?,
             scratch: RefCell::new(scratch),
