@@ -1,0 +1,3 @@
+//! Captures: the graphs that are made from the work of streams.
+
+mod cublas;
