@@ -1,5 +1,6 @@
 //! cuBLAS: where its library is, and the few calls of it that the tests make.
 
+use core::error::Error;
 use core::ffi::{CStr, c_char, c_int, c_void};
 use core::mem::{ManuallyDrop, forget};
 use core::ptr;
@@ -48,7 +49,9 @@ struct Api {
 impl Api {
     /// Opens a library, which is never closed: it has kernels in the driver.
     fn open(path: &Path) -> Result<Self, String> {
-        let words = |error: libloading::Error| format!("{}: {error}", path.display());
+        // The system's reason is the source of libloading's error.
+        let reason = |error: &libloading::Error| error.source().map(ToString::to_string);
+        let words = |error| format!("{}: {}", path.display(), reason(&error).unwrap_or(error.to_string()));
         // The loader does not always find the second part beside the first. A library that is
         // already open is found by its name.
         for part in entries(path.parent()).filter(|part| has_name(part, "libcublasLt.so.")) {
