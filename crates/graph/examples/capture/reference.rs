@@ -88,7 +88,7 @@ fn attention(task: Task, query: &[f32], key: &[f32], value: &[f32]) -> Vec<f32> 
 }
 
 fn gelu(x: f32) -> f32 {
-    let u = 0.797_884_56 * (x + 0.044_715 * (x * x * x));
+    let u = 0.797_884_6 * (x + 0.044_715 * (x * x * x));
     x / (1.0 + exponential(-2.0 * u))
 }
 

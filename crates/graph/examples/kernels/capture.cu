@@ -70,8 +70,8 @@ extern "C" __global__ void layer_norm(unsigned rows, unsigned width, const float
     }
 }
 
-// Each row of `depth` numbers times the matrix `weights` of `depth` rows and `columns` columns, plus
-// `bias`. A thread for each result, along x for columns and along y for rows.
+// Each row of `depth` numbers times the matrix `weights` of `depth` rows and `columns` columns,
+// plus `bias`. A thread for each result, along x for columns and along y for rows.
 extern "C" __global__ void linear(unsigned rows, unsigned columns, unsigned depth, const float* weights,
                                   const float* bias, const float* from, float* to)
 {
@@ -132,8 +132,8 @@ extern "C" __global__ void attention(unsigned tokens, unsigned heads, unsigned s
     }
 }
 
-// Gaussian error linear units, with the logistic function for the tangent: x / (1 + exp(-2 u)), where
-// u = sqrt(2 / pi) * (x + 0.044715 x^3).
+// Gaussian error linear units, with the logistic function for the tangent: x / (1 + exp(-2 u)),
+// where u = sqrt(2 / pi) * (x + 0.044715 x^3).
 extern "C" __global__ void gelu(unsigned n, float* numbers)
 {
     unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
