@@ -10,7 +10,6 @@ use std::sync::Arc;
 use cuda_handles::capture::{ActiveCapture, CaptureMode};
 use cuda_handles::internal::{Lock, LockGuard, Rank};
 use cuda_handles::{Error as HandleError, Stream};
-use cuda_sys::CUresult;
 
 use crate::build::frontier::Frontier;
 use crate::capture::adopted::Adopted;
@@ -26,6 +25,7 @@ pub(super) struct Session {
     origin: Stream,
     /// The number of the capture.
     id: u64,
+    mode: CaptureMode,
     /// The kind of the builder that ends it.
     kind: &'static str,
     /// The position in an existing graph that the nodes are for. Without one they get a graph of
@@ -73,11 +73,21 @@ impl Session {
         let id = active.id();
         let parts = Parts { active: Some(Open(active)), ..Parts::default() };
         let parts = Lock::new(Rank::CaptureSession, parts);
-        Ok(Arc::new(Self { origin: origin.clone(), id, kind, position, parts }))
+        Ok(Arc::new(Self { origin: origin.clone(), id, mode, kind, position, parts }))
     }
 
     fn parts(&self) -> LockGuard<'_, Parts> {
         self.parts.lock()
+    }
+
+    /// The number of the capture.
+    pub(super) fn id(&self) -> u64 {
+        self.id
+    }
+
+    /// The mode of the capture, and of the captures of its bodies.
+    pub(super) fn mode(&self) -> CaptureMode {
+        self.mode
     }
 
     /// Refuses a call on a stream that is no longer in the capture.
@@ -164,17 +174,17 @@ impl Session {
             (Ok(_), _) if bodies > 0 => Err(CaptureError::BodyOpen { kind, bodies }.into()),
             (Ok(_), Some(spoilt)) => Err(spoilt),
             (Ok(captured), None) => Adopted::new(captured),
-            (Err(error), _) if is_unjoined(&error) && !parts.forks.is_empty() => {
+            (Err(HandleError::CaptureUnjoined { .. }), _) if !parts.forks.is_empty() => {
                 Err(CaptureError::Unjoined { kind, forks: parts.forks.len() }.into())
             }
             (Err(error), _) => Err(error.into()),
         };
-        let result = result.and_then(|adopted| self.deliver(adopted, parts.own, &parts.placed));
-        result.inspect_err(|_| self.remove_placed(&parts.placed))
+        let result = result.and_then(|adopted| self.deliver(adopted, parts.own.as_ref(), &parts.placed));
+        result.inspect_err(|_| self.remove_placed(parts.own.as_ref(), &parts.placed))
     }
 
     /// Puts the nodes of an ended capture where they are for.
-    fn deliver(&self, adopted: Adopted, own: Option<Graph>, placed: &[Placed]) -> Result<Ended> {
+    fn deliver(&self, adopted: Adopted, own: Option<&Graph>, placed: &[Placed]) -> Result<Ended> {
         let unmatched = adopted.unmatched();
         let graph = match (&self.position, own) {
             (None, None) => adopted.into_graph(),
@@ -184,17 +194,16 @@ impl Session {
             }
             (None, Some(own)) => {
                 copy_into(&adopted, &Position::of(&own.root()), placed)?;
-                own
+                own.clone()
             }
         };
         Ok(Ended { graph, unmatched })
     }
 
-    /// Removes what was added by hand to an existing graph. A graph of the session's own goes as a
-    /// whole.
-    fn remove_placed(&self, placed: &[Placed]) {
-        if let Some(position) = &self.position {
-            placed.iter().for_each(|placed| placed.remove(position.graph()));
+    /// Removes what was added by hand. Somebody may have handles of it.
+    fn remove_placed(&self, own: Option<&Graph>, placed: &[Placed]) {
+        if let Some(target) = self.position.as_ref().map(Position::graph).or(own) {
+            placed.iter().for_each(|placed| placed.remove(target));
         }
     }
 
@@ -203,14 +212,8 @@ impl Session {
         let parts = mem::take(&mut *self.parts());
         parts.bodies.iter().for_each(|body| body.discard());
         drop(parts.active);
-        self.remove_placed(&parts.placed);
+        self.remove_placed(parts.own.as_ref(), &parts.placed);
     }
-}
-
-/// Whether the driver missed the join of a stream.
-fn is_unjoined(error: &HandleError) -> bool {
-    const UNJOINED: CUresult = CUresult::CUDA_ERROR_STREAM_CAPTURE_UNJOINED;
-    matches!(error, HandleError::Driver { code: UNJOINED, .. })
 }
 
 impl Position {

@@ -1,3 +1,4 @@
-//! Captures: the graphs that are made from the work of streams.
+//! Captures as graphs.
 
-mod cublas;
+mod matched;
+mod smoke;
