@@ -1,8 +1,6 @@
 //! The program: a small transformer whose step is written once, against a stream. It runs as it is,
 //! and is captured as it is.
 
-use std::cell::RefCell;
-use std::collections::VecDeque;
 use std::error::Error;
 
 use cuda_graph::{Graph, StreamExt};
@@ -93,7 +91,6 @@ pub(crate) struct Transformer {
     /// The streams of keys and of values, which do not wait for queries.
     branches: [Stream; 2],
     rows: Buffer<f32>,
-    scratch: RefCell<VecDeque<Buffer<f32>>>,
 }
 
 impl Transformer {
@@ -101,27 +98,14 @@ impl Transformer {
         let stream = context.stream()?;
         let layers = layers.iter().map(|layer| layer.moved(|numbers| stream.upload(numbers)));
         let layers = layers.collect::<cuda_handles::Result<_>>()?;
-        let lengths = [[task.tokens * task.width(); 8], [task.tokens * task.hidden(); 8]];
-        let scratch = lengths.into_iter().flatten().map(|len| stream.zeros(len));
-        let scratch = scratch.collect::<cuda_handles::Result<_>>()?;
-        stream.synchronize_blocking()?;
         Ok(Self {
             task,
             kernels: Kernels::load(context)?,
             layers,
             branches: [context.stream()?, context.stream()?],
             rows: stream.zeros(task.tokens * task.width())?,
-            scratch: RefCell::new(scratch),
             stream,
         })
-    }
-
-    fn temporary(&self, len: usize) -> Result<Buffer<f32>> {
-        let mut scratch = self.scratch.borrow_mut();
-        let first = scratch.iter().position(|buffer| buffer.len() == len).ok_or("no such scratch")?;
-        let found = scratch.remove(first).ok_or("no such scratch")?;
-        scratch.push_back(found.clone());
-        Ok(found)
     }
 
     /// The stream of the steps.
@@ -180,17 +164,17 @@ impl Transformer {
         self.branches.iter().try_for_each(|branch| stream.wait_for(branch))?;
 
         let Task { tokens, heads, size, .. } = self.task;
-        let to = self.temporary(queries.len())?;
-        let config = LaunchConfig::new((tokens as u32, heads as u32), 32);
-        let sizes = (tokens as u32, heads as u32, size as u32, self.task.scale());
-        let arguments = (sizes.0, sizes.1, sizes.2, sizes.3, &queries, &keys, &values, &to);
+        let [tokens, heads, size] = [tokens, heads, size].map(|number| number as u32);
+        let to = stream.alloc(queries.len())?;
+        let config = LaunchConfig::new((tokens, heads), 32);
+        let arguments = (tokens, heads, size, self.task.scale(), &queries, &keys, &values, &to);
         self.kernels.attention.launch(stream, config, arguments)?;
         Ok(to)
     }
 
     fn norm(&self, stream: &Stream, norm: &Norm<Buffer<f32>>, from: &Buffer<f32>) -> Result<Buffer<f32>> {
         let (rows, width) = (self.task.tokens as u32, self.task.width() as u32);
-        let to = self.temporary(from.len())?;
+        let to = stream.alloc(from.len())?;
         let arguments = (rows, width, &norm.scale, &norm.shift, from, &to);
         self.kernels.layer_norm.launch(stream, LaunchConfig::new(rows, BLOCK), arguments)?;
         Ok(to)
@@ -199,7 +183,7 @@ impl Transformer {
     fn linear(&self, stream: &Stream, part: &Linear<Buffer<f32>>, from: &Buffer<f32>) -> Result<Buffer<f32>> {
         let (rows, columns) = (self.task.tokens, part.bias.len());
         let depth = from.len() / rows;
-        let to = self.temporary(rows * columns)?;
+        let to = stream.alloc(rows * columns)?;
         let arguments = (rows as u32, columns as u32, depth as u32, &part.weights, &part.bias, from, &to);
         self.kernels.linear.launch(stream, per_2d((columns, rows), (32, 4)), arguments)?;
         Ok(to)
