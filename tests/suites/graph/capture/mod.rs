@@ -1,4 +1,5 @@
 //! Captures as graphs.
 
+mod cublas;
 mod matched;
 mod smoke;
