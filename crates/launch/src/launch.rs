@@ -4,7 +4,7 @@ use core::ffi::c_void;
 
 use cuda_handles::capture::{Enqueue, Work};
 use cuda_handles::internal::Recorder;
-use cuda_handles::{AsStream, Event, Kernel, Stream};
+use cuda_handles::{AsStream, Event, Kernel, Owner, Stream};
 use cuda_sys::{CUresult, Call};
 use smallvec::SmallVec;
 
@@ -359,6 +359,13 @@ unsafe fn record_launch(
             // caller's promise, and all its bytes are initialised, as it has no padding.
             unsafe { core::slice::from_raw_parts((*pointers.add(index)).cast::<u8>(), slot.size()) }
         }));
+    }
+    let accesses = arguments.accesses();
+    if let Some(declared) = accesses.to_record() {
+        record.declared(declared);
+        if accesses.are_apart() {
+            record.owner(Owner::other(arguments.access_ranges()));
+        }
     }
     if arguments.has_handles() {
         record.handles(arguments.handles().into_iter().map(ConditionalHandle::as_raw));

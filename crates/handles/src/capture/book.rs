@@ -1,5 +1,6 @@
 //! The book of a capture: a record for each captured call, in flat tables.
 
+use core::any::Any;
 use std::sync::Arc;
 
 use crate::graph::Owner;
@@ -12,6 +13,9 @@ const RECENT: usize = 64;
 
 /// The header of an argument whose bytes are not known. No argument is as long.
 pub(super) const UNKNOWN: u32 = u32::MAX;
+
+/// The declaration of a kernel, and one more number about a launch of it, for the crate above.
+pub(super) type Declared = (&'static (dyn Any + Send + Sync), u64);
 
 /// The records of a capture, and everything they share. An owner that calls use again and again is
 /// kept once, as long as no other one takes its slot.
@@ -28,6 +32,8 @@ pub(super) struct Book {
     pub(super) handles: Vec<u64>,
     /// The records that have handles, with the end of their handles.
     pub(super) handle_ends: Vec<(usize, usize)>,
+    /// The records whose kernels are declared, in their order.
+    pub(super) declared: Vec<(usize, Declared)>,
     /// Owners of the capture as a whole.
     pub(super) kept: Vec<Owner>,
     /// How many owners there were when the last record began.
@@ -52,6 +58,7 @@ impl Default for Book {
             owners: Vec::new(),
             handles: Vec::new(),
             handle_ends: Vec::new(),
+            declared: Vec::new(),
             kept: Vec::new(),
             settled: 0,
             recent: [0; RECENT],
@@ -83,6 +90,7 @@ impl Book {
         self.bytes.truncate(bytes);
         self.uses.truncate(uses);
         self.handle_ends.retain(|(of, _)| *of < before);
+        self.declared.truncate(self.declared.partition_point(|(of, _)| *of < before));
         self.handles.truncate(self.handle_ends.last().map_or(0, |(_, end)| *end));
         self.owners.split_off(self.settled.min(self.owners.len()))
     }
@@ -117,13 +125,8 @@ impl Recorder<'_> {
         self.book.owner(kernel.as_raw().addr(), is_it, || Owner::Kernel(kernel.clone()));
     }
 
-<<<<<<< HEAD
     /// Memory, as an owner, unless the capture keeps it anyway.
-    #[inline]
-=======
-    /// Memory, as an owner.
     #[inline(always)]
->>>>>>> records
     pub fn allocation(&mut self, allocation: &Arc<Allocation>) {
         if allocation.is_scratch() {
             return;
@@ -162,6 +165,12 @@ impl Recorder<'_> {
         let (len, bytes) = known.unwrap_or((UNKNOWN, &[]));
         self.book.bytes.extend_from_slice(&len.to_ne_bytes());
         self.book.bytes.extend_from_slice(bytes);
+    }
+
+    /// The declaration of the kernel.
+    #[inline(always)]
+    pub fn declared(&mut self, declared: Declared) {
+        self.book.declared.push((self.book.entries.len(), declared));
     }
 
     /// The handles of conditions among the arguments.

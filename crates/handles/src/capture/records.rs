@@ -3,7 +3,7 @@
 use core::fmt;
 use std::collections::HashSet;
 
-use super::book::{Book, Entry, UNKNOWN};
+use super::book::{Book, Declared, Entry, UNKNOWN};
 use crate::graph::Owner;
 use crate::stream::Work;
 
@@ -116,6 +116,15 @@ impl<'r> Record<'r> {
         let end_of = |place: usize| ends.get(place).map_or(0, |(_, end)| *end);
         let start = place.checked_sub(1).map_or(0, end_of);
         self.book.handles.get(start..end_of(place)).unwrap_or_default()
+    }
+
+    /// The declaration of the kernel, if it has one.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn declared(&self) -> Option<Declared> {
+        let declared = &self.book.declared;
+        let place = declared.binary_search_by_key(&self.index, |(record, _)| *record).ok()?;
+        declared.get(place).map(|(_, declared)| *declared)
     }
 }
 

@@ -107,3 +107,14 @@ fn the_exponential_function_is_one() {
         assert!((found / x.exp() - 1.0).abs() < 1e-5, "{x}: {found}");
     }
 }
+
+/// Captured launches of typed kernels declare what they access, as nodes do.
+#[test]
+fn the_check_knows_what_captured_kernels_access() {
+    let context = setup();
+    no_leaks(|| {
+        let report = graph(&context).check().unwrap();
+        let found = (report.findings().len(), report.stopped(), report.opaque().len());
+        assert_eq!(found, (0, None, 0), "{report}");
+    });
+}
