@@ -224,8 +224,16 @@ fn user_objects_end_with_their_last_holder() {
     }
 }
 
+/// Alone: while a destructor runs no host function does, and other tests may wait for theirs.
 #[test]
 fn an_executable_that_ran_gives_its_references_back_on_the_drivers_thread() {
+    alone(
+        "executables::an_executable_that_ran_gives_its_references_back_on_the_drivers_thread",
+        references_go_back_behind_a_destructor,
+    );
+}
+
+fn references_go_back_behind_a_destructor() {
     unsafe extern "C" fn wait(end: *mut c_void) {
         let end = unsafe { Box::from_raw(end.cast::<std::sync::mpsc::Receiver<()>>()) };
         let _ = end.recv();
