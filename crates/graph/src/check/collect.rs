@@ -148,6 +148,9 @@ impl Collector {
                 _ => {}
             }
         }
+        // Memory that was allocated in a capture belongs to the graph as a whole.
+        let of_graph = guard.facts(record.within).map_or(&[][..], |facts| &facts.kept);
+        used.extend(of_graph.iter().filter_map(Owner::memory));
         // An empty node at which the host decides accesses the memory of the decision.
         let ready = record.owners.decision().map(|decision| &*decision.control);
         let ready = ready.filter(|_| matches!(record.node_params, NodeParams::Empty));

@@ -204,6 +204,23 @@ impl Block {
     }
 }
 
+impl Owner {
+    /// The memory that it keeps, also if captures share that.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn memory(&self) -> Option<&Arc<Allocation>> {
+        match self {
+            Self::Allocation(allocation) => Some(allocation),
+            Self::Other(other) => other.downcast_ref::<Block>().map(|block| &block.0),
+            Self::Kernel(_)
+            | Self::Event(_)
+            | Self::Stream(_)
+            | Self::Context(_)
+            | Self::ExternalSemaphore(_) => None,
+        }
+    }
+}
+
 /// Scratch memory is equal if it is the same.
 impl PartialEq for Scratch {
     fn eq(&self, other: &Self) -> bool {
