@@ -70,8 +70,20 @@ impl Book {
     /// Begins a record; returns the number of those before it.
     #[inline(always)]
     pub(super) fn begin_record(&mut self) -> usize {
+        if self.entries.capacity() == 0 {
+            self.reserve();
+        }
         self.settled = self.owners.len();
         self.entries.len()
+    }
+
+    /// Makes room for the records of a small capture at once.
+    #[cold]
+    fn reserve(&mut self) {
+        self.entries.reserve(64);
+        self.bytes.reserve(2048);
+        self.uses.reserve(256);
+        self.owners.reserve(64);
     }
 
     /// Ends a record with what was written since it began. Before the driver call: the work need
@@ -145,20 +157,22 @@ impl Recorder<'_> {
     #[inline(always)]
     pub fn argument(&mut self, bytes: Option<&[u8]>) {
         let to = &mut self.book.bytes;
-        match bytes {
-            // The most frequent lengths, in one piece.
-            Some(&[a, b, c, d]) => {
-                let [e, f, g, h] = 4_u32.to_ne_bytes();
-                to.extend_from_slice(&[e, f, g, h, a, b, c, d]);
+        // The most frequent lengths go by way of a register: header and bytes put together in
+        // memory would be waited for.
+        match bytes.map(|bytes| (<[u8; 4]>::try_from(bytes), <[u8; 8]>::try_from(bytes))) {
+            Some((Ok(four), _)) => {
+                to.extend_from_slice(&4_u32.to_ne_bytes());
+                to.extend_from_slice(&four);
             }
-            Some(&[a, b, c, d, e, f, g, h]) => {
-                let [i, j, k, l] = 8_u32.to_ne_bytes();
-                to.extend_from_slice(&[i, j, k, l, a, b, c, d, e, f, g, h]);
+            Some((_, Ok(eight))) => {
+                to.extend_from_slice(&8_u32.to_ne_bytes());
+                to.extend_from_slice(&eight);
             }
-            bytes => self.long_argument(bytes),
+            Some((Err(_), Err(_))) | None => self.long_argument(bytes),
         }
     }
 
+    #[cold]
     fn long_argument(&mut self, bytes: Option<&[u8]>) {
         // No kernel has an argument of 4 GiB.
         let known = bytes.and_then(|bytes| Some((u32::try_from(bytes.len()).ok()?, bytes)));
