@@ -177,7 +177,7 @@ mod tests {
             record.argument(Some(&[3; 8]));
             record.handles([9]);
         });
-        assert_eq!(book.take_back(before), [single.clone()]);
+        assert_eq!(book.take_back(before), std::slice::from_ref(&single));
         write(&mut book, 3, |_| ());
         write(&mut book, 4, |record| {
             record.owner(single.clone());
@@ -193,7 +193,7 @@ mod tests {
             (work(4), vec![Some(vec![])], 1, vec![10]),
         ];
         assert_eq!(listed(&records), expected);
-        assert_eq!(records.kept(), [shared.clone()]);
+        assert_eq!(records.kept(), std::slice::from_ref(&shared));
         assert_eq!(records.into_owners(), [shared, single]);
     }
 
