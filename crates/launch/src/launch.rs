@@ -104,14 +104,15 @@ pub(crate) unsafe fn enqueue(
     if arguments.has_handles() {
         return Err(outside(kernel));
     }
-    let mut turn = match arguments.ready_on(stream) {
-        Ok(()) if config.has_events() => {
-            // SAFETY: the caller's promise.
-            return unsafe { enqueue_recording(kernel, stream, config, arguments) };
-        }
-        Ok(()) => stream.enqueue()?,
-        Err(error) => turn_of_first_use(kernel, stream, config, arguments, error)?,
-    };
+    if let Err(error) = arguments.ready_on(stream) {
+        // SAFETY: the caller's promise.
+        return unsafe { enqueue_first_use(kernel, stream, config, arguments, error) };
+    }
+    if config.has_events() {
+        // SAFETY: the caller's promise.
+        return unsafe { enqueue_recording(kernel, stream, config, arguments) };
+    }
+    let mut turn = stream.enqueue()?;
     if turn.is_captured()? {
         turn = keep(turn, kernel, arguments)?;
     }
@@ -130,25 +131,38 @@ fn uncaptured(config: StreamConfig<'_>) -> Error {
     cuda_handles::Error::Capturing { what }.into()
 }
 
-/// The turn of a launch whose memory is not ready: in a capture it waits for nothing.
+/// A launch whose memory is not ready: in a capture it waits for nothing.
+///
+/// # Safety
+/// As [`Launch::launch`]; configuration and arguments are checked.
 #[cold]
-fn turn_of_first_use<'s>(
+unsafe fn enqueue_first_use(
     kernel: &Kernel,
-    stream: &'s Stream,
+    stream: &Stream,
     config: StreamConfig<'_>,
     arguments: &impl Arguments,
     error: Error,
-) -> Result<Enqueue<'s>> {
+) -> Result<()> {
+    let named = |error| wrong_context::name_argument(error, kernel, arguments);
     if !matches!(error, Error::Handles(cuda_handles::Error::CapturedFirstUse)) {
-        return Err(wrong_context::name_argument(error, kernel, arguments));
+        return Err(named(error));
     }
     if config.has_events() {
         return Err(uncaptured(config));
     }
     let mut memory = SmallVec::<[_; 16]>::new();
     arguments.each_allocation(|allocation| memory.push(allocation));
-    let turn = stream.enqueue_ready(&memory);
-    turn.map_err(|error| wrong_context::name_argument(error.into(), kernel, arguments))
+    let mut turn = stream.enqueue_ready(&memory).map_err(|error| named(error.into()))?;
+    if turn.is_captured()? {
+        turn = keep(turn, kernel, arguments)?;
+    }
+    // SAFETY: the caller's promise.
+    unsafe {
+        match config.is_plain() {
+            true => call(kernel, stream, config.config(), arguments),
+            false => enqueue_with_attributes(turn, kernel, config, arguments),
+        }
+    }
 }
 
 #[cold]
