@@ -105,14 +105,15 @@ pub(crate) unsafe fn enqueue(
     if arguments.has_handles() {
         return Err(outside(kernel));
     }
-    let turn = match arguments.ready_on(stream) {
-        Ok(()) if config.has_events() => {
-            // SAFETY: the caller's promise.
-            return unsafe { enqueue_recording(kernel, stream, config, arguments) };
-        }
-        Ok(()) => stream.enqueue()?,
-        Err(error) => turn_of_first_use(kernel, stream, config, arguments, error)?,
-    };
+    if let Err(error) = arguments.ready_on(stream) {
+        // SAFETY: the caller's promise.
+        return unsafe { enqueue_first_use(kernel, stream, config, arguments, error) };
+    }
+    if config.has_events() {
+        // SAFETY: the caller's promise.
+        return unsafe { enqueue_recording(kernel, stream, config, arguments) };
+    }
+    let turn = stream.enqueue()?;
     if turn.is_captured()? {
         // SAFETY: the caller's promise.
         return unsafe { enqueue_captured(turn, kernel, config, arguments) };
@@ -194,16 +195,44 @@ fn turn_of_first_use<'s>(
     arguments: &impl Arguments,
     error: Error,
 ) -> Result<Enqueue<'s>> {
+    let named = |error| wrong_context::name_argument(error, kernel, arguments);
     if !matches!(error, Error::Handles(cuda_handles::Error::CapturedFirstUse)) {
-        return Err(wrong_context::name_argument(error, kernel, arguments));
+        return Err(named(error));
     }
     if config.has_events() {
         return Err(uncaptured(config));
     }
     let mut memory = SmallVec::<[_; 16]>::new();
     arguments.each_allocation(|allocation| memory.push(allocation));
-    let turn = stream.enqueue_ready(&memory);
-    turn.map_err(|error| wrong_context::name_argument(error.into(), kernel, arguments))
+    stream.enqueue_ready(&memory).map_err(|error| named(error.into()))
+}
+
+/// A launch whose memory is not ready: in a capture it waits for nothing.
+///
+/// # Safety
+/// As [`Launch::launch`]; configuration and arguments are checked.
+#[cold]
+unsafe fn enqueue_first_use(
+    kernel: &Kernel,
+    stream: &Stream,
+    config: StreamConfig<'_>,
+    arguments: &impl Arguments,
+    error: Error,
+) -> Result<()> {
+    let turn = turn_of_first_use(kernel, stream, config, arguments, error)?;
+    if turn.is_captured()? {
+        // SAFETY: the caller's promise.
+        return unsafe { enqueue_captured(turn, kernel, config, arguments) };
+    }
+    if !config.is_plain() {
+        // SAFETY: the caller's promise.
+        return unsafe { enqueue_with_attributes(turn, kernel, config, arguments) };
+    }
+    let result = arguments.with_pointers(|pointers| {
+        // SAFETY: the caller's promise.
+        unsafe { call(kernel, stream, config.config(), pointers) }
+    });
+    Ok(stream.context().check(Call::cuLaunchKernel, result)?)
 }
 
 #[cold]

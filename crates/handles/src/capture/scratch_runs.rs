@@ -71,12 +71,6 @@ impl ScratchTurn<'_> {
             last => self.before = last.replace(LastLaunch { stream: stream.clone(), ticket }),
         }
     }
-
-    /// Notes that the launch was waited for.
-    #[doc(hidden)]
-    pub fn ended(&mut self) {
-        self.before = self.last.take();
-    }
 }
 
 impl fmt::Debug for ScratchTurn<'_> {

@@ -1,7 +1,7 @@
 //! Launches of captured graphs: the first waits for the homes of captured memory, and graphs that
 //! share scratch memory are one line.
 
-use cuda_graph::{ContextExt, Error, ExecError, Graph, GraphExec, InstantiateOptions};
+use cuda_graph::{ContextExt, Error, ExecError, Fallback, Graph, GraphExec, InstantiateOptions};
 use cuda_handles::capture::{CaptureMode, CaptureOptions, Captured, Scratch};
 use cuda_handles::{Buffer, Context, Owner, Stream, reaper};
 use cuda_launch::{Launch, params, per};
@@ -97,7 +97,7 @@ fn memory_of_a_capture_is_there_before_during_and_after_the_launches() {
         assert_eq!(buffer.read_blocking(&stream).unwrap(), [12; 64]);
         let gate = Gate::close(&stream);
         exec.launch(&stream).unwrap();
-        drop((exec, graph, capture_is_over(&stream)));
+        drop((exec, graph));
         let last = buffer.clone();
         drop(buffer);
         gate.open();
@@ -106,10 +106,6 @@ fn memory_of_a_capture_is_there_before_during_and_after_the_launches() {
         settle();
         assert!(until(SOON, || live().of(Kind::Allocation) == before));
     });
-}
-
-fn capture_is_over(stream: &Stream) {
-    assert_eq!(stream.capture_id(), None);
 }
 
 #[test]
@@ -228,6 +224,32 @@ fn clones_and_graphs_around_are_in_the_line_and_others_are_not() {
         }
         assert_eq!(totals[0].read_blocking(&first).unwrap(), [3 * 8; 64]);
         assert_eq!(totals[1].read_blocking(&first).unwrap(), [3 * 4; 64]);
+    });
+}
+
+#[test]
+fn runs_with_decisions_of_the_host_are_in_the_line() {
+    let context = setup();
+    no_leaks(|| {
+        let (first, second) = (context.stream().unwrap(), context.stream().unwrap());
+        let scratch = Scratch::new(&context);
+        let total = first.zeros::<u32>(64).unwrap();
+        first.synchronize_blocking().unwrap();
+        let graph = counting(&context, &first, &scratch, &total);
+        let options = InstantiateOptions::new();
+        let mut by_host = graph.instantiate_with_fallback(Fallback::HostLoopAlways, options).unwrap();
+        assert!(by_host.is_on_host());
+        let mut exec = executable(&graph);
+        let gate = Gate::close(&first);
+        exec.launch(&first).unwrap();
+        std::thread::scope(|scope| {
+            let runs = scope.spawn(|| by_host.run_blocking(&second));
+            assert!(!until(std::time::Duration::from_millis(30), || runs.is_finished()));
+            gate.open();
+            runs.join().unwrap().unwrap();
+        });
+        exec.launch(&first).unwrap();
+        assert_eq!(total.read_blocking(&first).unwrap(), [9; 64]);
     });
 }
 

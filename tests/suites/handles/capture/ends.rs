@@ -24,6 +24,8 @@ fn is_free(stream: &Stream) {
     begin(stream).end().unwrap();
 }
 
+type Attempt<'a> = &'a dyn Fn() -> Result<(), Error>;
+
 #[test]
 fn the_first_refused_call_is_named_when_a_capture_is_invalid() {
     let context = setup();
@@ -32,7 +34,7 @@ fn the_first_refused_call_is_named_when_a_capture_is_invalid() {
         let (buffer, event) = (stream.zeros::<u32>(8).unwrap(), context.event().unwrap());
         stream.synchronize_blocking().unwrap();
         let code = CUresult::CUDA_ERROR_INVALID_VALUE;
-        let calls: [(Call, &dyn Fn() -> Result<(), Error>); 4] = [
+        let calls: [(Call, Attempt<'_>); 4] = [
             (Call::cuMemsetD32Async, &|| stream.fill(&buffer, 1)),
             (Call::cuEventRecord, &|| stream.record(&event)),
             (Call::cuEventRecord, &|| other.wait_for(&stream)),
