@@ -10,7 +10,6 @@ use std::sync::Arc;
 use cuda_handles::capture::{ActiveCapture, CaptureMode};
 use cuda_handles::internal::{Lock, LockGuard, Rank};
 use cuda_handles::{Error as HandleError, Stream};
-use cuda_sys::CUresult;
 
 use crate::build::frontier::Frontier;
 use crate::capture::adopted::Adopted;
@@ -164,7 +163,7 @@ impl Session {
             (Ok(_), _) if bodies > 0 => Err(CaptureError::BodyOpen { kind, bodies }.into()),
             (Ok(_), Some(spoilt)) => Err(spoilt),
             (Ok(captured), None) => Adopted::new(captured),
-            (Err(error), _) if is_unjoined(&error) && !parts.forks.is_empty() => {
+            (Err(HandleError::CaptureUnjoined { .. }), _) if !parts.forks.is_empty() => {
                 Err(CaptureError::Unjoined { kind, forks: parts.forks.len() }.into())
             }
             (Err(error), _) => Err(error.into()),
@@ -205,12 +204,6 @@ impl Session {
         drop(parts.active);
         self.remove_placed(&parts.placed);
     }
-}
-
-/// Whether the driver missed the join of a stream.
-fn is_unjoined(error: &HandleError) -> bool {
-    const UNJOINED: CUresult = CUresult::CUDA_ERROR_STREAM_CAPTURE_UNJOINED;
-    matches!(error, HandleError::Driver { code: UNJOINED, .. })
 }
 
 impl Position {

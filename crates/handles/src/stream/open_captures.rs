@@ -13,6 +13,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use cuda_sys::CUresult;
+
 use super::recorded::Recorded;
 use crate::context::{Busy, Context, unless_inside};
 use crate::error::{Cause, Error, Result};
@@ -66,9 +68,13 @@ pub(crate) fn origin(word: u64) -> Option<Arc<RawStream>> {
     capture.members.first().cloned()
 }
 
-/// Notes a call in a capture that the driver has refused, unless there was one before.
+/// Notes a call in a capture that the driver has refused, unless there was one before, or the capture
+/// was invalid already: by something else then.
 #[cold]
 pub(crate) fn note_fault(word: u64, fault: Cause) {
+    if fault.code == CUresult::CUDA_ERROR_STREAM_CAPTURE_INVALIDATED {
+        return;
+    }
     let mut open = open();
     if let Some(capture) = open.iter_mut().find(|capture| capture.word == word) {
         capture.fault.get_or_insert(fault);
