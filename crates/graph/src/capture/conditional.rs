@@ -320,9 +320,8 @@ impl<K: Kind> GraphBuilder<K, Capturing> {
     ) -> Result<R, E> {
         let builder = self.capture_body(&body?)?;
         let inside = fill(&builder)?;
-        builder.state.session.join_all()?;
         let stream = builder.stream().clone();
-        drop(builder.end()?);
+        drop(builder.state.session.join_and_end()?);
         self.state.session.give_back(stream);
         Ok(inside)
     }

@@ -93,7 +93,9 @@ impl Session {
             return Ok(own.clone());
         }
         let new = Graph::new(self.origin.context())?;
-        Ok(self.parts().own.get_or_insert(new).clone())
+        // If another fork was first, `new` is dropped after the lock.
+        let own = self.parts().own.get_or_insert_with(|| new.clone()).clone();
+        Ok(own)
     }
 
     /// A stream for a fork or a body.
@@ -120,7 +122,7 @@ impl Session {
     }
 
     /// Makes the stream on which the capture began wait for every fork that was not joined.
-    pub(super) fn join_all(&self) -> Result<()> {
+    fn join_all(&self) -> Result<()> {
         let forks = mem::take(&mut self.parts().forks);
         forks.iter().try_for_each(|fork| Ok(self.origin.wait_for(fork)?))
     }
@@ -151,6 +153,15 @@ impl Session {
         self.parts().active.is_some()
     }
 
+    /// Joins all forks and ends the capture, as scopes do. A capture that a call has invalidated
+    /// refuses the joins, too; the error of the end says more then.
+    pub(super) fn join_and_end(&self) -> Result<Ended> {
+        if let Err(error) = self.join_all() {
+            self.spoil(error);
+        }
+        self.end()
+    }
+
     /// Ends the capture and puts the nodes where they are for.
     pub(super) fn end(&self) -> Result<Ended> {
         let kind = self.kind;
@@ -161,12 +172,13 @@ impl Session {
         let Some(Open(active)) = parts.active else { return Err(CaptureError::Over { kind }.into()) };
         let result = match (active.end(), parts.spoilt) {
             (Ok(_), _) if bodies > 0 => Err(CaptureError::BodyOpen { kind, bodies }.into()),
-            (Ok(_), Some(spoilt)) => Err(spoilt),
+            (Err(error @ HandleError::CaptureInvalidated { .. }), _) => Err(error.into()),
+            (_, Some(spoilt)) => Err(spoilt),
             (Ok(captured), None) => Adopted::new(captured),
-            (Err(HandleError::CaptureUnjoined { .. }), _) if !parts.forks.is_empty() => {
+            (Err(HandleError::CaptureUnjoined { .. }), None) if !parts.forks.is_empty() => {
                 Err(CaptureError::Unjoined { kind, forks: parts.forks.len() }.into())
             }
-            (Err(error), _) => Err(error.into()),
+            (Err(error), None) => Err(error.into()),
         };
         let result = result.and_then(|adopted| self.deliver(adopted, parts.own, &parts.placed));
         result.inspect_err(|_| self.remove_placed(&parts.placed))
