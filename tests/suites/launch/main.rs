@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // This is how a test fails.
 
 mod arguments;
+mod captures;
 mod configurations;
 mod costs;
 mod kernels;

@@ -8,7 +8,7 @@ use std::collections::{HashMap, HashSet, VecDeque};
 
 use cuda_handles::Owner;
 use cuda_handles::capture::{Captured, Record, Work};
-use cuda_sys::CUgraphNode;
+use cuda_sys::{CUgraphNode, CUgraphNodeType, CUstreamBatchMemOpType};
 
 use crate::clone::node_copy::NodeCopy;
 use crate::error::Result;
@@ -150,12 +150,10 @@ impl GraphGuard<'_> {
             NodeParams::Host(Host::Raw(function, data)) => {
                 Work::Host { function: *function as usize, data: data.0.addr() }
             }
-            NodeParams::Other { kind } if *kind == cuda_sys::CUgraphNodeType::CU_GRAPH_NODE_TYPE_KERNEL => {
+            NodeParams::Other { kind } if *kind == CUgraphNodeType::CU_GRAPH_NODE_TYPE_KERNEL => {
                 return self.kernel_work(raw).map(Some);
             }
-            NodeParams::Other { kind }
-                if *kind == cuda_sys::CUgraphNodeType::CU_GRAPH_NODE_TYPE_BATCH_MEM_OP =>
-            {
+            NodeParams::Other { kind } if *kind == CUgraphNodeType::CU_GRAPH_NODE_TYPE_BATCH_MEM_OP => {
                 let copy = NodeCopy::of(self, raw, id)?;
                 let Some(work) = copy.and_then(|mut copy| batch_work(&mut copy)) else { return Ok(None) };
                 work
@@ -214,8 +212,14 @@ fn batch_work(copy: &mut NodeCopy) -> Option<Work> {
     if batch.paramArray.is_null() || batch.count == 0 {
         return None;
     }
-    // SAFETY: the driver has an array of this length for as long as the node lives, and every
-    // operation has its address at this place.
-    let first = unsafe { (*batch.paramArray).writeValue.address };
-    Some(Work::Batch { first, count: batch.count })
+    // SAFETY: the driver has an array of this length for as long as the node lives. Every operation
+    // begins with its type, and those with an address have it at the same place.
+    let (operation, address) =
+        unsafe { ((*batch.paramArray).operation, (*batch.paramArray).writeValue.address) };
+    let has_address = !matches!(
+        operation,
+        CUstreamBatchMemOpType::CU_STREAM_MEM_OP_BARRIER
+            | CUstreamBatchMemOpType::CU_STREAM_MEM_OP_FLUSH_REMOTE_WRITES
+    );
+    Some(Work::Batch { first: if has_address { address } else { 0 }, count: batch.count })
 }

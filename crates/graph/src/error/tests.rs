@@ -293,6 +293,7 @@ fn every_error_is_one_line_of_correct_language() {
         assert_eq!(fault(&text), None, "{text}");
     }
     let groups = [
+        include_str!("capture.rs"),
         include_str!("condition.rs"),
         include_str!("draw.rs"),
         include_str!("edge.rs"),

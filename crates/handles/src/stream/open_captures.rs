@@ -68,16 +68,22 @@ pub(crate) fn origin(word: u64) -> Option<Arc<RawStream>> {
     capture.members.first().cloned()
 }
 
-/// Notes a call in a capture that the driver has refused, unless there was one before, or the capture
-/// was invalid already: by something else then.
+impl OpenCapture {
+    /// Notes a call that the driver has refused, unless there was one before, or the refusal says
+    /// that the capture was invalid already.
+    fn note(&mut self, fault: Cause) {
+        if fault.code != CUresult::CUDA_ERROR_STREAM_CAPTURE_INVALIDATED {
+            self.fault.get_or_insert(fault);
+        }
+    }
+}
+
+/// Notes a call in a capture that the driver has refused.
 #[cold]
 pub(crate) fn note_fault(word: u64, fault: Cause) {
-    if fault.code == CUresult::CUDA_ERROR_STREAM_CAPTURE_INVALIDATED {
-        return;
-    }
     let mut open = open();
     if let Some(capture) = open.iter_mut().find(|capture| capture.word == word) {
-        capture.fault.get_or_insert(fault);
+        capture.note(fault);
     }
 }
 
@@ -218,7 +224,7 @@ fn leave(word: u64, stream: &Arc<RawStream>, error: &Error) {
     let mut open = open();
     if let Some(capture) = open.iter_mut().find(|capture| capture.word == word) {
         if let Error::Driver { call, code } = *error {
-            capture.fault.get_or_insert(Cause { call, code });
+            capture.note(Cause { call, code });
         }
         // The caller has another reference.
         capture.members.retain(|member| member.id() != stream.id());

@@ -8,9 +8,10 @@ use cuda_launch::{kernel, per};
 use cuda_sys::{CUresult, CUstreamCaptureStatus};
 use cuda_tests::raw;
 
-
 mod bodies;
+mod matched;
 mod scopes;
+mod smoke;
 mod states;
 
 /// The elements of a buffer.
