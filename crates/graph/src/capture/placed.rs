@@ -63,14 +63,28 @@ impl Placed {
         }
     }
 
-    /// Removes the nodes from the target. If the driver refuses that, they stay.
-    pub(super) fn remove(&self, target: &Graph) {
-        let both = [Some(self.exit), Some(self.entry).filter(|entry| *entry != self.exit)];
-        for id in both.into_iter().flatten() {
-            let kind = target.look().ok().and_then(|guard| Some(guard.record(id)?.node_params.kind()));
-            if let Some(kind) = kind {
-                let _stays = Node::new(target.clone(), id, kind).remove();
-            }
+    /// Removes the nodes from the target.
+    pub(super) fn remove(&self, target: &Graph) -> Result<()> {
+        let node = |id| {
+            let kind = target.look().ok()?.record(id)?.node_params.kind();
+            Some(Node::new(target.clone(), id, kind))
+        };
+        remove_all(node(self.entry).as_ref(), node(self.exit).as_ref())
+    }
+}
+
+/// Removes nodes that were added to a target, where they are left, and those between them: the kernel
+/// that decides about a ready-made loop or branch.
+pub(super) fn remove_all(entry: Option<&Node>, exit: Option<&Node>) -> Result<()> {
+    let is_left = |node: &&Node| !node.is_removed();
+    let between = match entry.filter(is_left) {
+        Some(entry) if exit.is_some_and(|exit| exit != entry) => entry.successors()?,
+        _ => Vec::new(),
+    };
+    for node in exit.into_iter().chain(&between).chain(entry) {
+        if !node.is_removed() {
+            node.remove()?;
         }
     }
+    Ok(())
 }

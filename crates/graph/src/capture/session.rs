@@ -139,8 +139,18 @@ impl Session {
         self.parts().placed.retain(|other| other != placed);
     }
 
-    /// Takes note that the target has a node which could not be removed again: the capture fails.
-    pub(super) fn spoil(&self, why: Error) {
+    /// Takes note that the target has a node which could not be removed again: the capture fails,
+    /// and an existing graph is broken.
+    pub(super) fn spoil_target(&self, undo: Error) {
+        let why = match &self.position {
+            Some(position) => position.broken(CaptureError::GivenUp.into(), undo),
+            None => undo,
+        };
+        self.spoil(why);
+    }
+
+    /// Takes note of why the capture fails.
+    fn spoil(&self, why: Error) {
         // If there is a reason already, the later one is dropped after the lock.
         let _later = match &mut self.parts().spoilt {
             Some(_) => Some(why),
@@ -181,7 +191,7 @@ impl Session {
             (Err(error), None) => Err(error.into()),
         };
         let result = result.and_then(|adopted| self.deliver(adopted, parts.own, &parts.placed));
-        result.inspect_err(|_| self.remove_placed(&parts.placed))
+        result.map_err(|cause| self.remove_placed(&parts.placed, cause))
     }
 
     /// Puts the nodes of an ended capture where they are for.
@@ -203,9 +213,11 @@ impl Session {
 
     /// Removes what was added by hand to an existing graph. A graph of the session's own goes as a
     /// whole.
-    fn remove_placed(&self, placed: &[Placed]) {
-        if let Some(position) = &self.position {
-            placed.iter().for_each(|placed| placed.remove(position.graph()));
+    fn remove_placed(&self, placed: &[Placed], cause: Error) -> Error {
+        let Some(position) = &self.position else { return cause };
+        match placed.iter().rev().try_for_each(|placed| placed.remove(position.graph())) {
+            Ok(()) => cause,
+            Err(undo) => position.broken(cause, undo),
         }
     }
 
@@ -214,7 +226,8 @@ impl Session {
         let parts = mem::take(&mut *self.parts());
         parts.bodies.iter().for_each(|body| body.discard());
         drop(parts.active);
-        self.remove_placed(&parts.placed);
+        // If the graph breaks here, its next use says so.
+        let _said_later = self.remove_placed(&parts.placed, CaptureError::GivenUp.into());
     }
 }
 

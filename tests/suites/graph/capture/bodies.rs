@@ -233,6 +233,7 @@ fn a_captured_graph_outlives_everything_but_its_executable() {
         let (mut exec, is_gone) = {
             let bench = Bench::new(&context);
             let input = bench.stream.upload_blocking(&[7_u32; 4]).unwrap();
+            let child = bench.stream.upload_blocking(&[9_u32; 1]).unwrap();
             let capture = bench.begin();
             let (owner, is_gone) = flag();
             capture.keep(owner).unwrap();
@@ -240,7 +241,6 @@ fn a_captured_graph_outlives_everything_but_its_executable() {
             let [fork] = capture.split().unwrap();
             fork.if_node(&always, |body| body.copy(&input, &out)).unwrap();
             capture.join([fork]).unwrap();
-            let child = bench.stream.upload_blocking(&[9_u32; 1]).unwrap();
             let inner = context.graph().unwrap();
             inner.root().copy(&child, out.slice(3..).unwrap()).unwrap();
             capture.embed(&inner).unwrap();
@@ -453,7 +453,8 @@ fn a_given_graph_is_as_it_was_after_each_failure() {
     needs!(Conditionals);
     no_leaks(|| {
         let bench = Bench::new(&context);
-        let code = CUresult::CUDA_ERROR_OPERATING_SYSTEM;
+        // With it, what could not be destroyed is destroyed later.
+        let code = CUresult::CUDA_ERROR_NOT_PERMITTED;
         for between in [false, true] {
             let mut done = false;
             for nth in 1.. {
@@ -488,7 +489,7 @@ fn a_given_graph_is_as_it_was_after_each_failure() {
                     break;
                 };
                 if let Err(error) = &outcome {
-                    assert!(error.to_string().contains("CUDA_ERROR_OPERATING_SYSTEM"), "{call:?}: {error}");
+                    assert!(error.to_string().contains("CUDA_ERROR_NOT_PERMITTED"), "{call:?}: {error}");
                     given.is_untouched(&format!("between {between}, call {nth}: {}", call.name()));
                     assert!(soon(&is_gone), "{call:?}: what was captured is let go");
                 }
@@ -521,6 +522,66 @@ fn a_ready_made_loop_in_a_capture_into_a_given_graph_goes_with_the_capture() {
             }
             bench.works_again();
         }
+    });
+}
+
+#[test]
+fn a_given_graph_whose_nodes_cannot_be_taken_away_again_is_broken() {
+    let context = setup();
+    needs!(Conditionals);
+    no_leaks(|| {
+        let bench = Bench::new(&context);
+        let code = CUresult::CUDA_ERROR_OPERATING_SYSTEM;
+        let counter = bench.stream.zeros::<u32>(1).unwrap();
+        bench.stream.synchronize_blocking().unwrap();
+        for in_body in [false, true] {
+            let given = Given::new(&bench);
+            let mut injection = None;
+            let failed = given.ends[0]
+                .then()
+                .capture(&bench.stream, LOCAL, |capture| {
+                    let mut fails = || {
+                        injection = Some(fail(Call::cuGraphDestroyNode, 1, code));
+                        Err(Error::Capture(CaptureError::NotABody))
+                    };
+                    if in_body {
+                        let always = capture.condition_with_default(1)?;
+                        return capture.if_node(&always, |_| fails()).map(drop);
+                    }
+                    capture.while_loop(Test::nonzero(&counter), |body| bench.add(body, 1))?;
+                    fails()
+                })
+                .unwrap_err();
+            assert!(injection.is_some_and(|injection| injection.hit()));
+            assert_eq!(failed, Error::Capture(CaptureError::NotABody), "the closure's error");
+            let broken = given.graph.root().empty().unwrap_err();
+            assert!(matches!(broken, Error::Broken(_)), "{broken}");
+            assert!(broken.to_string().contains("cuGraphDestroyNode"), "{broken}");
+            bench.works_again();
+        }
+    });
+}
+
+#[test]
+fn a_ready_made_loop_that_gets_no_place_leaves_nothing() {
+    let context = setup();
+    needs!(Branches);
+    no_leaks(|| {
+        let bench = Bench::new(&context);
+        let counter = bench.stream.zeros::<u32>(1).unwrap();
+        bench.stream.synchronize_blocking().unwrap();
+        let capture = bench.begin();
+        let refused = {
+            let injection = fail(Call::cuLaunchHostFunc, 1, CUresult::CUDA_ERROR_OPERATING_SYSTEM);
+            let refused = capture.if_then(Test::zero(&counter), |body| bench.add(body, 1)).map(drop);
+            assert!(injection.hit());
+            refused
+        };
+        refused.unwrap_err();
+        let node = capture.if_then(Test::zero(&counter), |body| bench.add(body, 5)).unwrap();
+        assert_eq!(node.graph().len().unwrap(), 3, "where it begins, the deciding kernel, and the node");
+        assert_eq!(bench.run(capture.end().unwrap().graph()), 5);
+        bench.works_again();
     });
 }
 
