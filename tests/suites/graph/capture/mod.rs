@@ -3,13 +3,14 @@
 use cuda_graph::capture::{Capturing, GraphBuilder, Kind, Primary};
 use cuda_graph::{Condition, Graph, Result, StreamExt};
 use cuda_handles::capture::CaptureMode;
-use cuda_handles::{Buffer, Context, Stream};
+use cuda_handles::{Buffer, Context, Image, Stream};
 use cuda_launch::{kernel, per};
-use cuda_sys::{CUresult, CUstreamCaptureStatus};
+use cuda_sys::{CUresult, CUstreamCaptureMode, CUstreamCaptureStatus};
 use cuda_tests::raw;
 
 mod bodies;
 mod matched;
+mod model;
 mod scopes;
 mod smoke;
 mod states;
@@ -20,13 +21,34 @@ pub(crate) const N: usize = 16;
 pub(crate) const MODES: [CaptureMode; 3] =
     [CaptureMode::Global, CaptureMode::ThreadLocal, CaptureMode::Relaxed];
 
+/// Adds to a word. Forks may run at the same time.
+const ADD: &str = "
+.version 7.8
+.target sm_70
+.address_size 64
+.visible .entry add_to(.param .u32 amount, .param .u64 value)
+{
+    .reg .b32 %r<2>;
+    .reg .b64 %rd<3>;
+    ld.param.u32 %r1, [amount];
+    ld.param.u64 %rd1, [value];
+    cvta.to.global.u64 %rd2, %rd1;
+    red.global.add.u32 [%rd2], %r1;
+    ret;
+}";
+
 kernel! {
-    // SAFETY: the kernels in the file have these parameters, and each touches the first element, or
-    // the elements below `n`.
+    // SAFETY: the kernel has these parameters, and touches the first element alone.
+    unsafe in Image::Ptx(ADD);
+
+    pub(crate) fn add_to(amount: u32, value: InOut<u32>)
+    where value.len() >= 1;
+}
+
+kernel! {
+    // SAFETY: the kernel in the file has these parameters, and touches the elements below `n`.
     unsafe in "../../../kernels/increment.ptx";
 
-    pub(crate) fn increment_by(amount: u32, value: InOut<u32>)
-    where value.len() >= 1;
     pub(crate) fn increment_all(n: u32, values: InOut<u32>)
     where values.len() >= n;
 }
@@ -50,7 +72,7 @@ pub(crate) struct Bench {
     pub(crate) stream: Stream,
     pub(crate) numbers: Buffer<u32>,
     pub(crate) others: Buffer<u32>,
-    pub(crate) add: increment_by,
+    pub(crate) add: add_to,
     pub(crate) all: increment_all,
     pub(crate) set_to: set_to,
     pub(crate) set_from: set_from,
@@ -64,7 +86,7 @@ impl Bench {
         let others = stream.zeros(N).unwrap();
         stream.synchronize_blocking().unwrap();
         Self {
-            add: increment_by::load(context).unwrap(),
+            add: add_to::load(context).unwrap(),
             all: increment_all::load(context).unwrap(),
             set_to: set_to::load(context).unwrap(),
             set_from: set_from::load(context).unwrap(),
@@ -144,11 +166,18 @@ pub(crate) fn works_again(stream: &Stream) {
     assert_eq!(numbers.read_blocking(stream).unwrap(), [7; 4]);
 }
 
-/// Invalidates the capture that a stream is in, as other code does.
+/// Invalidates the capture that a stream is in, as other code does, and no other.
 #[track_caller]
 pub(crate) fn invalidate(stream: &Stream) {
-    // SAFETY: the stream lives; the driver answers by invalidating the capture.
-    let code = unsafe { raw::driver().cuStreamQuery(stream.as_raw()) };
+    let mut mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED;
+    // SAFETY: the stream lives; the driver answers by invalidating the capture. The mode of the
+    // thread is as before afterwards.
+    let code = unsafe {
+        raw::ok(raw::driver().cuThreadExchangeStreamCaptureMode(&raw mut mode));
+        let code = raw::driver().cuStreamQuery(stream.as_raw());
+        raw::ok(raw::driver().cuThreadExchangeStreamCaptureMode(&raw mut mode));
+        code
+    };
     assert_eq!(code, CUresult::CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
 }
 
