@@ -123,11 +123,7 @@ impl<K: Kind> Captures for GraphBuilder<K, Capturing> {
         })?;
         self.do_while_loop(Test::nonzero(counter), |body| bench.add(body, 10))?;
         self.if_then(Test::zero(counter), |body| bench.add(body, 100))?;
-        self.if_then_else(
-            Test::zero(counter),
-            |body| bench.add(body, 1000),
-            |body| bench.add(body, 2000),
-        )?;
+        self.if_then_else(Test::zero(counter), |body| bench.add(body, 1000), |body| bench.add(body, 2000))?;
         bench.add(self, 10000)
     }
 
@@ -157,20 +153,35 @@ fn branches_are_captured_by_builders_of_every_kind() {
     no_leaks(|| {
         let bench = Bench::new(&context);
         for (value, expected) in [(0, 101), (1, 111), (7, 111)] {
-            from_each_kind(&bench, "a branch", |at| at.branch(&bench, value), |what, graph, ()| {
-                assert_eq!(bench.run(graph), expected, "{what}, {value}");
-            });
+            from_each_kind(
+                &bench,
+                "a branch",
+                |at| at.branch(&bench, value),
+                |what, graph, ()| {
+                    assert_eq!(bench.run(graph), expected, "{what}, {value}");
+                },
+            );
         }
         needs!(Branches);
         for (value, expected) in [(0, 21), (1, 11)] {
-            from_each_kind(&bench, "a branch of two", |at| at.either(&bench, value), |what, graph, ()| {
-                assert_eq!(bench.run(graph), expected, "{what}, {value}");
-            });
+            from_each_kind(
+                &bench,
+                "a branch of two",
+                |at| at.either(&bench, value),
+                |what, graph, ()| {
+                    assert_eq!(bench.run(graph), expected, "{what}, {value}");
+                },
+            );
         }
         for (value, expected) in [(0, 110), (2, 112), (3, 100)] {
-            from_each_kind(&bench, "a switch", |at| at.switch(&bench, value), |what, graph, ()| {
-                assert_eq!(bench.run(graph), expected, "{what}, {value}");
-            });
+            from_each_kind(
+                &bench,
+                "a switch",
+                |at| at.switch(&bench, value),
+                |what, graph, ()| {
+                    assert_eq!(bench.run(graph), expected, "{what}, {value}");
+                },
+            );
         }
     });
 }
@@ -183,13 +194,23 @@ fn loops_are_captured_by_builders_of_every_kind() {
         let bench = Bench::new(&context);
         let counter = bench.stream.zeros::<u32>(1).unwrap();
         bench.stream.synchronize_blocking().unwrap();
-        from_each_kind(&bench, "a loop", |at| at.rounds(&bench, &counter), |what, graph, ()| {
-            assert_eq!(bench.run(graph), 105, "{what}");
-        });
+        from_each_kind(
+            &bench,
+            "a loop",
+            |at| at.rounds(&bench, &counter),
+            |what, graph, ()| {
+                assert_eq!(bench.run(graph), 105, "{what}");
+            },
+        );
         needs!(Branches);
-        from_each_kind(&bench, "loops", |at| at.ready_made(&bench, &counter), |what, graph, ()| {
-            assert_eq!(bench.run(graph), 11114, "{what}");
-        });
+        from_each_kind(
+            &bench,
+            "loops",
+            |at| at.ready_made(&bench, &counter),
+            |what, graph, ()| {
+                assert_eq!(bench.run(graph), 11114, "{what}");
+            },
+        );
     });
 }
 
@@ -200,9 +221,14 @@ fn graphs_are_embedded_by_builders_of_every_kind() {
     no_leaks(|| {
         let bench = Bench::new(&context);
         let ended = bench.stream.capture(LOCAL, |capture| bench.add(capture, 10)).unwrap();
-        from_each_kind(&bench, "a graph", |at| at.embeds(&bench, &ended), |what, graph, ()| {
-            assert_eq!(bench.run(graph), 111, "{what}");
-        });
+        from_each_kind(
+            &bench,
+            "a graph",
+            |at| at.embeds(&bench, &ended),
+            |what, graph, ()| {
+                assert_eq!(bench.run(graph), 111, "{what}");
+            },
+        );
         assert_eq!(bench.run(&ended), 10, "it is a clone that was embedded");
     });
 }
@@ -213,12 +239,17 @@ fn a_body_is_captured_and_filled_by_hand_before_and_after() {
     needs!(Conditionals);
     no_leaks(|| {
         let bench = Bench::new(&context);
-        from_each_kind(&bench, "a body", |at| at.by_hand(&bench), |what, graph, node| {
-            assert_eq!(bench.run(graph), 1111, "{what}");
-            let end = node.body().unwrap().nodes().unwrap().pop().unwrap();
-            end.then().launch(&bench.add, per(1, 1), (10000, &bench.numbers)).unwrap();
-            assert_eq!(bench.run(graph), 11111, "{what}: and after the end");
-        });
+        from_each_kind(
+            &bench,
+            "a body",
+            |at| at.by_hand(&bench),
+            |what, graph, node| {
+                assert_eq!(bench.run(graph), 1111, "{what}");
+                let end = node.body().unwrap().nodes().unwrap().pop().unwrap();
+                end.then().launch(&bench.add, per(1, 1), (10000, &bench.numbers)).unwrap();
+                assert_eq!(bench.run(graph), 11111, "{what}: and after the end");
+            },
+        );
     });
 }
 
@@ -321,10 +352,7 @@ fn a_failing_body_takes_its_node_away_and_the_capture_goes_on() {
             invalidate(body.stream());
             Ok::<_, Error>(())
         });
-        assert!(matches!(
-            failed,
-            Err(Error::Handles(cuda_handles::Error::CaptureInvalidated { by: None }))
-        ));
+        assert!(matches!(failed, Err(Error::Handles(cuda_handles::Error::CaptureInvalidated { by: None }))));
         let failed = capture.if_node(&always, |body| -> Result<()> {
             streams.push(body.stream().clone());
             let [fork] = body.split()?;
@@ -388,8 +416,7 @@ impl Given {
     fn new(bench: &Bench) -> Self {
         let graph = bench.stream.context().graph().unwrap();
         let first: Node = graph.root().fill(&bench.numbers, 0).unwrap().into();
-        let last: Node =
-            first.then().launch(&bench.add, per(1, 1), (1000, &bench.numbers)).unwrap().into();
+        let last: Node = first.then().launch(&bench.add, per(1, 1), (1000, &bench.numbers)).unwrap().into();
         last.then().copy(bench.numbers.slice(..1).unwrap(), bench.numbers.slice(1..2).unwrap()).unwrap();
         let (nodes, edges) = (graph.nodes().unwrap(), graph.edges().unwrap());
         Self { graph, ends: [first, last], nodes, edges }
@@ -597,7 +624,10 @@ fn a_position_that_is_gone_at_the_end_is_refused() {
                 bench.add(capture, 1)?;
                 given.ends[gone].remove()
             });
-            assert!(matches!(outcome, Err(Error::Node(cuda_graph::NodeError::Removed { .. }))), "{outcome:?}");
+            assert!(
+                matches!(outcome, Err(Error::Node(cuda_graph::NodeError::Removed { .. }))),
+                "{outcome:?}"
+            );
             assert_eq!(given.graph.len().unwrap(), 2);
             bench.works_again();
         }

@@ -14,6 +14,7 @@ mod model;
 mod scopes;
 mod smoke;
 mod states;
+mod sweep;
 
 /// The elements of a buffer.
 pub(crate) const N: usize = 16;
@@ -180,4 +181,3 @@ pub(crate) fn invalidate(stream: &Stream) {
     };
     assert_eq!(code, CUresult::CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
 }
-

@@ -54,9 +54,7 @@ impl Exit {
     #[track_caller]
     fn check<T>(self, outcome: std::thread::Result<Result<T, Own>>) {
         match (self, outcome) {
-            (Self::Returns, Ok(Ok(_)))
-            | (Self::Fails, Ok(Err(Own::Chosen(7))))
-            | (Self::Panics, Err(_)) => {}
+            (Self::Returns, Ok(Ok(_))) | (Self::Fails, Ok(Err(Own::Chosen(7)))) | (Self::Panics, Err(_)) => {}
             (Self::Invalidates, Ok(Err(Own::Graph(text)))) => assert!(text.contains("invalidated"), "{text}"),
             (exit, Ok(Err(error))) => panic!("{exit:?}: {error:?}"),
             (exit, outcome) => panic!("{exit:?}: is_ok {}", outcome.is_ok()),
@@ -214,7 +212,8 @@ fn a_capture_into_a_graph_that_ends_in_whatever_way_leaves_that_graph_as_it_was(
         for exit in EXITS {
             let graph = context.graph().unwrap();
             let first = graph.root().fill(&bench.numbers, 100).unwrap();
-            let last = first.then().launch(&bench.add, cuda_launch::per(1, 1), (1000, &bench.numbers)).unwrap();
+            let last =
+                first.then().launch(&bench.add, cuda_launch::per(1, 1), (1000, &bench.numbers)).unwrap();
             let before = (graph.nodes().unwrap(), graph.edges().unwrap());
             let outcome = caught(|| {
                 first.then().before([&last]).unwrap().capture(&bench.stream, LOCAL, |capture| {

@@ -47,10 +47,8 @@ fn a_replay_gives_the_numbers_that_the_streams_calls_give() {
         for mode in MODES {
             clear();
             let before = look();
-            let graph = bench
-                .stream
-                .capture(mode, |capture| Ok(work(&bench, capture.stream(), &scratch)?))
-                .unwrap();
+            let graph =
+                bench.stream.capture(mode, |capture| Ok(work(&bench, capture.stream(), &scratch)?)).unwrap();
             assert_eq!(look(), before, "a capture runs nothing");
             let mut exec = graph.instantiate().unwrap();
             for _ in 0..3 {
@@ -157,10 +155,12 @@ fn a_failing_begin_leaves_the_stream_as_it_was() {
             let refused = match attempt {
                 0 => bench.stream.graph_builder().begin().map(drop),
                 1 => bench.stream.graph_builder().begin_on_any_thread().map(drop),
-                _ => bench.stream.capture(CaptureMode::Global, |_| -> cuda_graph::Result<()> {
-                    panic!("the closure is not called")
-                })
-                .map(drop),
+                _ => bench
+                    .stream
+                    .capture(CaptureMode::Global, |_| -> cuda_graph::Result<()> {
+                        panic!("the closure is not called")
+                    })
+                    .map(drop),
             };
             assert!(injection.hit());
             let expected = HandleError::Driver { call: Call::cuStreamBeginCapture, code };
@@ -316,7 +316,8 @@ fn builders_kept_from_dropping_hold_nothing_up() {
             let forks = prepare(&bench, &capture, with);
             let streams: Vec<Stream> = forks.iter().map(|fork| fork.stream().clone()).collect();
             let ended = capture.end().map(drop);
-            let needs_join = !matches!(with, With::Nothing | With::Work | With::IdleForks | With::JoinedForks);
+            let needs_join =
+                !matches!(with, With::Nothing | With::Work | With::IdleForks | With::JoinedForks);
             assert_eq!(ended.is_err(), needs_join, "{with:?}: {ended:?}");
             bench.works_again();
             streams.iter().for_each(works_again);
@@ -457,7 +458,8 @@ fn a_join_that_fails_half_way_leaves_no_stream_capturing() {
     no_leaks(|| {
         let bench = Bench::new(&context);
         let code = CUresult::CUDA_ERROR_OPERATING_SYSTEM;
-        for (call, nth) in [(Call::cuEventRecord, 1), (Call::cuEventRecord, 2), (Call::cuStreamWaitEvent, 2)] {
+        for (call, nth) in [(Call::cuEventRecord, 1), (Call::cuEventRecord, 2), (Call::cuStreamWaitEvent, 2)]
+        {
             let capture = bench.begin();
             let forks = capture.split_into(3).unwrap();
             forks.iter().for_each(|fork| bench.add(fork, 1).unwrap());
