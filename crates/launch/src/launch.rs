@@ -6,6 +6,7 @@ use cuda_handles::capture::{Enqueue, Work};
 use cuda_handles::internal::Recorder;
 use cuda_handles::{AsStream, Event, Kernel, Stream};
 use cuda_sys::{CUresult, Call};
+use smallvec::SmallVec;
 
 use crate::arguments::conditional_handle::ConditionalHandle;
 use crate::arguments::holder::Arguments;
@@ -103,14 +104,14 @@ pub(crate) unsafe fn enqueue(
     if arguments.has_handles() {
         return Err(outside(kernel));
     }
-    if let Err(error) = arguments.ready_on(stream) {
-        return Err(wrong_context::name_argument(error, kernel, arguments));
-    }
-    if config.has_events() {
+    let turn = match arguments.ready_on(stream) {
         // SAFETY: the caller's promise.
-        return unsafe { enqueue_recording(kernel, stream, config, arguments) };
-    }
-    let turn = stream.enqueue()?;
+        Ok(()) if config.has_events() => {
+            return unsafe { enqueue_recording(kernel, stream, config, arguments) };
+        }
+        Ok(()) => stream.enqueue()?,
+        Err(error) => turn_of_first_use(kernel, stream, config, arguments, error)?,
+    };
     if turn.is_captured()? {
         // SAFETY: the caller's promise.
         return unsafe { enqueue_captured(turn, kernel, config, arguments) };
@@ -126,35 +127,35 @@ pub(crate) unsafe fn enqueue(
     Ok(stream.context().check(Call::cuLaunchKernel, result)?)
 }
 
-/// Launches into a capture of this library. An argument may be the handle of a condition; the
-/// caller checks that its graph is the capture's.
+/// Launches into the capture of this library with this number. An argument may be the handle of a
+/// condition; the caller checks that its graph is the capture's.
 ///
 /// # Safety
 /// As [`Launch::launch`]; and the handles among the arguments are of the graph into which the
 /// capture's nodes come.
 ///
 /// # Errors
-/// As [`Launch::launch`]; [`Error::OutsideGraph`] if the stream is in no capture of this library.
+/// As [`Launch::launch`]; [`Error::OutsideGraph`] if the stream is not in that capture.
 pub unsafe fn launch_captured<'e>(
     kernel: &Kernel,
-    stream: &impl AsStream,
+    (stream, capture): (&impl AsStream, u64),
     config: impl Into<StreamConfig<'e>>,
     arguments: &impl Arguments,
 ) -> Result<()> {
     let (stream, config) = (stream.as_stream(), config.into());
     check(kernel, stream, &config, arguments)?;
     // Asked again below: here, so that nothing waits for the arguments in vain.
-    if stream.capture_id().is_none() {
+    if stream.capture_id() != Some(capture) {
         return Err(outside(kernel));
     }
     if config.has_events() {
         return Err(uncaptured(config));
     }
-    if let Err(error) = arguments.ready_on(stream) {
-        return Err(wrong_context::name_argument(error, kernel, arguments));
-    }
-    let turn = stream.enqueue()?;
-    if stream.capture_id().is_none() {
+    let turn = match arguments.ready_on(stream) {
+        Ok(()) => stream.enqueue()?,
+        Err(error) => turn_of_first_use(kernel, stream, config, arguments, error)?,
+    };
+    if stream.capture_id() != Some(capture) {
         return Err(outside(kernel));
     }
     // SAFETY: the caller's promise.
@@ -181,6 +182,27 @@ fn check(
 fn uncaptured(config: StreamConfig<'_>) -> Error {
     let what = config.events().next().map_or("the event of a launch", |(_, what)| what);
     cuda_handles::Error::Capturing { what }.into()
+}
+
+/// The turn of a launch whose memory is not ready: in a capture it waits for nothing.
+#[cold]
+fn turn_of_first_use<'s>(
+    kernel: &Kernel,
+    stream: &'s Stream,
+    config: StreamConfig<'_>,
+    arguments: &impl Arguments,
+    error: Error,
+) -> Result<Enqueue<'s>> {
+    if !matches!(error, Error::Handles(cuda_handles::Error::CapturedFirstUse)) {
+        return Err(wrong_context::name_argument(error, kernel, arguments));
+    }
+    if config.has_events() {
+        return Err(uncaptured(config));
+    }
+    let mut memory = SmallVec::<[_; 16]>::new();
+    arguments.each_allocation(|allocation| memory.push(allocation));
+    let turn = stream.enqueue_ready(&memory);
+    turn.map_err(|error| wrong_context::name_argument(error.into(), kernel, arguments))
 }
 
 #[cold]

@@ -2,10 +2,9 @@
 
 use core::fmt;
 
-use cuda_handles::capture::CaptureMode;
-use cuda_handles::{Error, Image, Library, reaper};
-use cuda_sys::CUresult;
-use cuda_tests::{Need, fail, no_leaks, setup};
+use cuda_handles::{Buffer, Error, Image, Library, reaper};
+use cuda_sys::{CUresult, CUstreamCaptureMode};
+use cuda_tests::{Need, fail, no_leaks, raw, setup};
 
 fn text<T: fmt::Debug>(outcome: Result<T, Error>) -> String {
     outcome.unwrap_err().to_string()
@@ -58,12 +57,26 @@ fn names_of_others_do_nothing_to_a_terminal() {
 }
 
 #[test]
-fn a_first_use_that_cannot_be_captured_names_what_settles_it() {
+fn a_first_use_that_other_code_captures_names_what_settles_it() {
     let context = setup();
     no_leaks(|| {
         let (home, user) = (context.stream().unwrap(), context.stream().unwrap());
         let buffer = home.zeros::<u32>(8).unwrap();
-        let capture = user.begin_capture(CaptureMode::ThreadLocal).unwrap();
+        let theirs = user.lend();
+        let begin = || {
+            let mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
+            // SAFETY: the stream lives.
+            raw::ok(unsafe { raw::driver().cuStreamBeginCapture(theirs, mode) });
+        };
+        let end = || {
+            let mut graph = core::ptr::null_mut();
+            // SAFETY: the stream lives, the out pointer is valid, and the graph is ours.
+            unsafe {
+                raw::ok(raw::driver().cuStreamEndCapture(theirs, &raw mut graph));
+                raw::ok(raw::driver().cuGraphDestroy(graph));
+            }
+        };
+        begin();
         let error = user.fill(&buffer, 1).unwrap_err();
         assert_eq!(error, Error::CapturedFirstUse);
         let error = error.to_string();
@@ -74,13 +87,17 @@ fn a_first_use_that_cannot_be_captured_names_what_settles_it() {
         // In the capture: the host waits for the home.
         home.synchronize_blocking().unwrap();
         user.fill(&buffer, 1).unwrap();
-        drop(capture.end().unwrap());
-        // Before the capture: the stream waits for it.
-        let buffer = home.zeros::<u32>(8).unwrap();
-        user.wait_for(&home).unwrap();
-        let capture = user.begin_capture(CaptureMode::ThreadLocal).unwrap();
-        user.fill(&buffer, 1).unwrap();
-        drop(capture.end().unwrap());
+        end();
+        // Before the capture: the stream waits for it, or uses the memory.
+        let uses: [&dyn Fn(&Buffer<u32>); 2] =
+            [&|_| user.wait_for(&home).unwrap(), &|buffer| user.fill(buffer, 2).unwrap()];
+        for settle in uses {
+            let buffer = home.zeros::<u32>(8).unwrap();
+            settle(&buffer);
+            begin();
+            user.fill(&buffer, 1).unwrap();
+            end();
+        }
     });
 }
 

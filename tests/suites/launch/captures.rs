@@ -162,24 +162,24 @@ fn kernels_with_handles_are_launched_into_captures_of_this_library_alone() {
         // SAFETY: what is captured with it never runs.
         let handle = unsafe { ConditionalHandle::new(71, 2, 3) };
         let one = per(1, 1);
-        let launch = || {
+        let launch = |capture| {
             let prepared = count_down.prepare(&one, (&counter, handle)).unwrap();
             // SAFETY: the arguments are the kernel's, and it never runs.
-            unsafe { launch_captured(count_down.kernel(), &stream, one, &prepared) }
+            unsafe { launch_captured(count_down.kernel(), (&stream, capture), one, &prepared) }
         };
-        let (outcome, cost) = count(launch);
+        let (outcome, cost) = count(|| launch(1));
         is_outside(outcome);
         cost.assert_calls(&[]);
         let capture = begin(&stream);
         stream.fill(&counter, 1).unwrap();
-        let (outcome, cost) = count(launch);
+        let (outcome, cost) = count(|| launch(capture.id()));
         outcome.unwrap();
         cost.assert_calls(&[("cuLaunchKernel", 1)]);
         stream.fill(&counter, 1).unwrap();
         // SAFETY: as above.
         let untyped = params![&counter, handle];
         // SAFETY: as above.
-        unsafe { launch_captured(count_down.kernel(), &stream, one, &untyped) }.unwrap();
+        unsafe { launch_captured(count_down.kernel(), (&stream, capture.id()), one, &untyped) }.unwrap();
         // SAFETY: it does not reach the driver.
         is_outside(unsafe { count_down.kernel().launch(&stream, one, &untyped) });
         let captured = capture.end().unwrap();
@@ -194,7 +194,7 @@ fn kernels_with_handles_are_launched_into_captures_of_this_library_alone() {
         let mode = cuda_sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED;
         // SAFETY: the stream lives.
         raw::ok(unsafe { raw::driver().cuStreamBeginCapture(theirs, mode) });
-        is_outside(launch());
+        is_outside(launch(1));
         let mut graph = core::ptr::null_mut();
         // SAFETY: the stream lives, the out pointer is valid, and the graph is ours.
         unsafe {

@@ -18,8 +18,8 @@ use crate::graph::Graph;
 /// and states.
 ///
 /// Dropping a builder that captures ends the capture and discards what was captured; the streams
-/// work as before. Dropping a fork does nothing by itself, but a fork with work of its own has to be
-/// [joined](Self::join) before the end.
+/// work as before. Dropping a fork does nothing by itself, but a fork with work of its own has to
+/// be [joined](Self::join) before the end.
 ///
 /// ```no_run
 /// # use cuda_graph::{Result, StreamExt};
@@ -80,12 +80,13 @@ use crate::graph::Graph;
 #[doc(alias = "stream capture")]
 pub struct GraphBuilder<K: Kind, S: State> {
     pub(super) state: S,
-    _kind: PhantomData<(fn() -> K, K::Thread)>,
+    _kind: PhantomData<fn() -> K>,
+    _thread: PhantomData<K::Thread>,
 }
 
 impl<K: Kind, S: State> GraphBuilder<K, S> {
     fn new(state: S) -> Self {
-        Self { state, _kind: PhantomData }
+        Self { state, _kind: PhantomData, _thread: PhantomData }
     }
 }
 
@@ -147,12 +148,12 @@ impl<K: Origin> GraphBuilder<K, Capturing> {
     /// - [`CaptureError::Unjoined`](crate::CaptureError::Unjoined): a fork with work of its own was
     ///   not joined. [`CaptureError::BodyOpen`](crate::CaptureError::BodyOpen): a body builder has
     ///   not ended; it ends first.
-    /// - [`CaptureInvalidated`](cuda_handles::Error::CaptureInvalidated): a call has invalidated the
-    ///   capture. The error names it if this library made it.
+    /// - [`CaptureInvalidated`](cuda_handles::Error::CaptureInvalidated): a call has invalidated
+    ///   the capture. The error names it if this library made it.
     /// - [`CaptureError::NotCopied`](crate::CaptureError::NotCopied),
-    ///   [`ConditionError::NotInBody`](crate::ConditionError::NotInBody): other code captured a node
-    ///   that the graph cannot hold. Only if the nodes are for a body or an existing graph, or the
-    ///   builder added conditional nodes or child graphs.
+    ///   [`ConditionError::NotInBody`](crate::ConditionError::NotInBody): other code captured a
+    ///   node that the graph cannot hold. Only if the nodes are for a body or an existing graph, or
+    ///   the builder added conditional nodes or child graphs.
     /// - The driver's error.
     ///
     /// The captured work is discarded then, and a body or existing graph is as before the capture.

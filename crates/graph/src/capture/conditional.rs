@@ -1,9 +1,8 @@
-//! Nodes that no call on a stream makes: conditional nodes, child graphs, memory nodes, and whatever
-//! else a frontier adds.
+//! Nodes that no call on a stream makes: conditional nodes, child graphs, memory nodes, and
+//! whatever else a frontier adds.
 
 use std::sync::Arc;
 
-use cuda_handles::capture::CaptureMode;
 use cuda_handles::{Element, GraphBuffer};
 
 use crate::build::frontier::Frontier;
@@ -220,7 +219,8 @@ impl<K: Kind> GraphBuilder<K, Capturing> {
     ///
     /// ```no_run
     /// # use cuda_graph::{Result, capture::{Capturing, GraphBuilder, Primary}};
-    /// # fn example(capture: &GraphBuilder<Primary, Capturing>, y: &cuda_handles::Buffer<f32>) -> Result<()> {
+    /// # use cuda_handles::Buffer;
+    /// # fn example(capture: &GraphBuilder<Primary, Capturing>, y: &Buffer<f32>) -> Result<()> {
     /// let scratch = capture.alloc::<f32>(1024)?;
     /// capture.add(|at| at.fill(&scratch, 1.0))?;
     /// capture.add(|at| at.copy(scratch.slice(..16)?, y))?.named("result");
@@ -300,7 +300,7 @@ impl<K: Kind> GraphBuilder<K, Capturing> {
         let session = &self.state.session;
         let stream = session.spare_stream()?;
         let position = Position::of(&body.root());
-        let inner = Session::begin(&stream, CaptureMode::default(), Body::NAME, Some(position))?;
+        let inner = Session::begin(&stream, session.mode(), Body::NAME, Some(position))?;
         session.note_body(&inner);
         GraphBuilder::capturing(inner, stream)
     }

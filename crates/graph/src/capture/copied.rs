@@ -20,7 +20,7 @@ use crate::capture::placed::Placed;
 use crate::clone::node_copy::NodeCopy;
 use crate::edge::change::Link;
 use crate::edge_kind::EdgeKind;
-use crate::error::{Broken, CaptureError, ConditionError, Error, NodeError, Result};
+use crate::error::{CaptureError, ConditionError, Error, NodeError, Result};
 use crate::graph::Graph;
 use crate::node_kind::NodeKind;
 use crate::state::AddedNode;
@@ -47,15 +47,6 @@ impl Position {
 
     pub(super) fn graph(&self) -> &Graph {
         &self.graph
-    }
-
-    /// Breaks the graph, as nodes that were added to it could not be removed again.
-    pub(super) fn broken(&self, cause: Error, undo: Error) -> Error {
-        match self.graph.context().ensure_usable() {
-            // Without the lock, which may be why the undo failed.
-            Ok(()) => self.graph.hierarchy().mark_broken(Broken { cause, undo }),
-            Err(_) => cause,
-        }
     }
 
     /// The edge that the nodes replace, if it still exists.

@@ -13,13 +13,14 @@ use crate::capture::kind::{Capturing, Kind, Primary};
 use crate::capture::session::Session;
 use crate::error::{CaptureError, Result};
 use crate::graph::Graph;
-use crate::graph::node::Node;
 use crate::node::ChildGraphNode;
 use crate::node_kind::NodeKind;
+use crate::state::ids::NodeId;
 
 /// The graphs of values used last that are kept.
 const REMEMBERED: usize = 16;
 
+type Shape = (Vec<NodeKind>, Vec<(usize, usize)>);
 type Enqueue<V> = dyn Fn(CUstream, &V) -> Result<Vec<Owner>> + Send + Sync;
 
 /// A child graph node with work of other code; see [`GraphBuilder::embed_foreign`].
@@ -148,12 +149,14 @@ fn capture_work<V>(
 }
 
 /// The kinds of nodes in the order of their creation, and the edges between them.
-fn shape(graph: &Graph) -> Result<(Vec<NodeKind>, Vec<(usize, usize)>)> {
+fn shape(graph: &Graph) -> Result<Shape> {
     let nodes = graph.nodes()?;
-    let places: HashMap<&Node, usize> = nodes.iter().zip(0..).collect();
+    let places: HashMap<NodeId, usize> = nodes.iter().map(|node| node.id()).zip(0..).collect();
     let edges = graph.edges()?;
-    let mut ends: Vec<(usize, usize)> =
-        edges.iter().filter_map(|edge| Some((*places.get(&edge.from)?, *places.get(&edge.to)?))).collect();
+    let mut ends: Vec<(usize, usize)> = edges
+        .iter()
+        .filter_map(|edge| Some((*places.get(&edge.from.id())?, *places.get(&edge.to.id())?)))
+        .collect();
     ends.sort_unstable();
     Ok((nodes.iter().map(|node| node.kind()).collect(), ends))
 }

@@ -11,7 +11,7 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 use cuda_handles::Stream;
 use cuda_sys::Call;
 
-use crate::error::Result;
+use crate::error::{Broken, Error, Result};
 use crate::graph::Graph;
 use crate::graph::node::Node;
 use crate::state::host_function::{Host, HostFunction};
@@ -87,4 +87,13 @@ pub(super) fn remove_all(entry: Option<&Node>, exit: Option<&Node>) -> Result<()
         }
     }
     Ok(())
+}
+
+/// Breaks a graph, as nodes that were added to it could not be removed again.
+pub(super) fn broken(target: &Graph, cause: Error, undo: Error) -> Error {
+    match target.context().ensure_usable() {
+        // Without the lock, which may be why the undo failed.
+        Ok(()) => target.hierarchy().mark_broken(Broken { cause, undo }),
+        Err(_) => cause,
+    }
 }

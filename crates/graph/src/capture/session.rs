@@ -15,7 +15,7 @@ use crate::build::frontier::Frontier;
 use crate::capture::adopted::Adopted;
 use crate::capture::copied::{Position, copy_into};
 use crate::capture::kind::Ended;
-use crate::capture::placed::Placed;
+use crate::capture::placed::{Placed, broken};
 use crate::error::{CaptureError, Error, Result};
 use crate::graph::Graph;
 
@@ -25,6 +25,7 @@ pub(super) struct Session {
     origin: Stream,
     /// The number of the capture.
     id: u64,
+    mode: CaptureMode,
     /// The kind of the builder that ends it.
     kind: &'static str,
     /// The position in an existing graph that the nodes are for. Without one they get a graph of
@@ -72,11 +73,21 @@ impl Session {
         let id = active.id();
         let parts = Parts { active: Some(Open(active)), ..Parts::default() };
         let parts = Lock::new(Rank::CaptureSession, parts);
-        Ok(Arc::new(Self { origin: origin.clone(), id, kind, position, parts }))
+        Ok(Arc::new(Self { origin: origin.clone(), id, mode, kind, position, parts }))
     }
 
     fn parts(&self) -> LockGuard<'_, Parts> {
         self.parts.lock()
+    }
+
+    /// The number of the capture.
+    pub(super) fn id(&self) -> u64 {
+        self.id
+    }
+
+    /// The mode of the capture, and of the captures of its bodies.
+    pub(super) fn mode(&self) -> CaptureMode {
+        self.mode
     }
 
     /// Refuses a call on a stream that is no longer in the capture.
@@ -143,7 +154,7 @@ impl Session {
     /// and an existing graph is broken.
     pub(super) fn spoil_target(&self, undo: Error) {
         let why = match &self.position {
-            Some(position) => position.broken(CaptureError::GivenUp.into(), undo),
+            Some(position) => broken(position.graph(), CaptureError::GivenUp.into(), undo),
             None => undo,
         };
         self.spoil(why);
@@ -190,12 +201,13 @@ impl Session {
             }
             (Err(error), None) => Err(error.into()),
         };
-        let result = result.and_then(|adopted| self.deliver(adopted, parts.own, &parts.placed));
-        result.map_err(|cause| self.remove_placed(&parts.placed, cause))
+        let own = parts.own.as_ref();
+        let result = result.and_then(|adopted| self.deliver(adopted, own, &parts.placed));
+        result.map_err(|cause| self.remove_placed(own, &parts.placed, cause))
     }
 
     /// Puts the nodes of an ended capture where they are for.
-    fn deliver(&self, adopted: Adopted, own: Option<Graph>, placed: &[Placed]) -> Result<Ended> {
+    fn deliver(&self, adopted: Adopted, own: Option<&Graph>, placed: &[Placed]) -> Result<Ended> {
         let unmatched = adopted.unmatched();
         let graph = match (&self.position, own) {
             (None, None) => adopted.into_graph(),
@@ -205,19 +217,22 @@ impl Session {
             }
             (None, Some(own)) => {
                 copy_into(&adopted, &Position::of(&own.root()), placed)?;
-                own
+                own.clone()
             }
         };
         Ok(Ended { graph, unmatched })
     }
 
-    /// Removes what was added by hand to an existing graph. A graph of the session's own goes as a
-    /// whole.
-    fn remove_placed(&self, placed: &[Placed], cause: Error) -> Error {
-        let Some(position) = &self.position else { return cause };
-        match placed.iter().rev().try_for_each(|placed| placed.remove(position.graph())) {
+    /// Removes what was added by hand. Somebody may have handles of it.
+    fn remove_placed(&self, own: Option<&Graph>, placed: &[Placed], cause: Error) -> Error {
+        let Some(target) = self.position.as_ref().map(Position::graph).or(own) else { return cause };
+        match placed.iter().rev().try_for_each(|placed| placed.remove(target)) {
             Ok(()) => cause,
-            Err(undo) => position.broken(cause, undo),
+            Err(undo) => {
+                let broken = broken(target, cause.clone(), undo);
+                // A graph of the session's own goes with the capture.
+                if self.position.is_some() { broken } else { cause }
+            }
         }
     }
 
@@ -227,7 +242,8 @@ impl Session {
         parts.bodies.iter().for_each(|body| body.discard());
         drop(parts.active);
         // If the graph breaks here, its next use says so.
-        let _said_later = self.remove_placed(&parts.placed, CaptureError::GivenUp.into());
+        let own = parts.own.as_ref();
+        let _said_later = self.remove_placed(own, &parts.placed, CaptureError::GivenUp.into());
     }
 }
 

@@ -54,7 +54,8 @@ impl<K: Kind> GraphBuilder<K, Capturing> {
         unsafe { self.launch_unchecked(kernel, config, arguments) }
     }
 
-    /// Captures a launch of a kernel that was declared as `unsafe fn`; see [`launch`](Self::launch).
+    /// Captures a launch of a kernel that was declared as `unsafe fn`; see
+    /// [`launch`](Self::launch).
     ///
     /// # Safety
     /// At every launch of the graph, the conditions in the documentation of the kernel's
@@ -101,7 +102,7 @@ impl<K: Kind> GraphBuilder<K, Capturing> {
             }
         }
         // SAFETY: the caller's promise; the conditions are those of the graph that the node is for.
-        unsafe { Ok(launch_captured(kernel, stream, config.into(), &arguments)?) }
+        unsafe { Ok(launch_captured(kernel, (stream, self.state.session.id()), config.into(), &arguments)?) }
     }
 
     /// Captures a copy; see [`Stream::copy`]. Host memory has to be pinned or managed, so that the
@@ -217,7 +218,8 @@ impl<K: Kind> GraphBuilder<K, Capturing> {
     /// Calls `cuLaunchHostFunc` (CUDA 10.0).
     ///
     /// # Safety
-    /// As long as `owner` lives, `function` can be called with `data` at any time and on any thread.
+    /// As long as `owner` lives, `function` can be called with `data` at any time and on any
+    /// thread.
     ///
     /// # Errors
     /// The driver's error; [`CaptureError::Over`]: the capture has ended.
@@ -258,7 +260,9 @@ impl<K: Kind> GraphBuilder<K, Capturing> {
     /// # use cuda_graph::{Result, capture::{Capturing, GraphBuilder, Primary}};
     /// # use cuda_handles::{Buffer, Owner};
     /// # unsafe fn library_call(_: cuda_sys::CUstream, _: u64) -> i32 { 0 }
-    /// # fn example(capture: &GraphBuilder<Primary, Capturing>, values: &Buffer<f32>) -> Result<()> {
+    /// # fn example(
+    /// #     capture: &GraphBuilder<Primary, Capturing>, values: &Buffer<f32>
+    /// # ) -> Result<()> {
     /// // SAFETY: the library uses only `values`, and only on this stream.
     /// let status = unsafe {
     ///     capture.foreign(|stream| library_call(stream, values.address()), [Owner::from(values)])
@@ -270,8 +274,8 @@ impl<K: Kind> GraphBuilder<K, Capturing> {
     /// # Safety
     /// - `work` enqueues on this stream only, or lets other streams wait for it and this one for
     ///   them.
-    /// - Everything that the enqueued work uses lives as long as `keep`, and the work stays valid at
-    ///   every launch of the graph.
+    /// - Everything that the enqueued work uses lives as long as `keep`, and the work stays valid
+    ///   at every launch of the graph.
     /// - `work` neither ends the capture nor begins another one on the stream, and does not change
     ///   nodes that it did not add.
     ///

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use cuda_handles::capture::Enqueue;
+use cuda_handles::capture::{Enqueue, Scratch};
 use cuda_handles::capture_mode::relaxed;
 use cuda_handles::internal::ExecEnd;
 use cuda_handles::{Error as HandleError, Event, GraphExecHandle, Stream, UserObject};
@@ -109,6 +109,7 @@ impl Graph {
             runs: single.as_ref().map(|_| OwnRuns::new(&guard.last_runs)),
             events: recorded_events(&guard),
             outputs: OutputMemory::of(&guard, options.is_auto_free()),
+            scratch: guard.scratch().into(),
         };
         shared = Arc::new(guard.owners());
         let owners = UserObject::new(context, Box::new(Arc::clone(&shared)))?;
@@ -236,6 +237,12 @@ impl GraphGuard<'_> {
         if options.is_auto_free() {
             return refused(None, "it cannot free memory at a launch");
         }
+        if !self.scratch().is_empty() {
+            return refused(
+                None,
+                "it shares scratch memory with graphs that its launches by kernels would overlap",
+            );
+        }
         let mut empty = true;
         for (id, record) in self.records() {
             empty = false;
@@ -349,6 +356,8 @@ pub(crate) fn awaited_streams(guard: &GraphGuard<'_>) -> Vec<Stream> {
     let mut awaited: Vec<Stream> = Vec::new();
     let unsettled = guard.allocations().filter(|allocation| !allocation.is_settled());
     let homes = unsettled.filter_map(|allocation| allocation.home()).cloned();
+    let scratch = guard.scratch();
+    let homes = homes.chain(scratch.iter().filter_map(Scratch::unsettled_home).cloned());
     for stream in homes.chain(guard.last_runs.streams()) {
         if !awaited.contains(&stream) {
             awaited.push(stream);

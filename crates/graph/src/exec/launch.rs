@@ -1,10 +1,13 @@
 //! Launches and uploads of executables.
 
-use cuda_handles::capture::Enqueue;
+use std::sync::Arc;
+
+use cuda_handles::capture::{Enqueue, Scratch, ScratchTurn};
 use cuda_handles::{
     AsStream, Buffer, Context, Error as HandleError, Event, GraphExecHandle, Stream, WrongContext,
 };
 use cuda_sys::{CUresult, Call};
+use smallvec::SmallVec;
 
 use crate::error::wrong_context::ensure;
 use crate::error::{Error, Result};
@@ -28,13 +31,15 @@ pub(crate) struct LaunchState {
     pub(crate) events: Vec<Event>,
     /// The graph memory that a launch leaves, if it leaves any.
     pub(crate) outputs: Option<Box<OutputMemory>>,
+    /// The memory that the graph shares with other graphs, which it does not overlap.
+    pub(crate) scratch: Arc<[Scratch]>,
 }
 
 impl LaunchState {
     /// Whether a launch is one call and no more.
     #[inline]
     fn is_plain(&self) -> bool {
-        self.awaited.is_empty() && self.outputs.is_none()
+        self.awaited.is_empty() && self.outputs.is_none() && self.scratch.is_empty()
     }
 }
 
@@ -44,7 +49,10 @@ impl GraphExec {
     ///
     /// The first launch also makes `stream` wait for the streams on which buffers of the graph were
     /// allocated, unless they were synchronised in between. If the graph allows one executable at a
-    /// time, it also waits for the previous executable's runs.
+    /// time, it also waits for the previous executable's runs. If the graph shares
+    /// [scratch memory](cuda_handles::capture::Scratch), each launch waits for the last launch of
+    /// the graphs that share it: with two calls more if that was on another stream, and none
+    /// otherwise.
     ///
     /// Memory that the graph allocates and does not free is freed in the order of the stream right
     /// behind the launch, by three driver calls for each allocation node; see
@@ -172,6 +180,15 @@ impl GraphExec {
         }
     }
 
+    /// A launch that does not overlap launches of other graphs with the same scratch memory.
+    fn enqueue_in_turn(&mut self, stream: &Stream) -> Result<()> {
+        let scratch = Arc::clone(&self.launches.scratch);
+        let mut turns = turns(&scratch, stream)?;
+        self.enqueue(stream)?;
+        turns.iter_mut().for_each(|turn| turn.launched(stream));
+        Ok(())
+    }
+
     /// A launch that waits for streams or leaves memory. Once one launch has waited, later ones
     /// need not, on whatever stream: an executable does not overlap itself.
     #[cold]
@@ -184,7 +201,7 @@ impl GraphExec {
         for other in self.launches.awaited.iter().filter(|other| *other != stream) {
             stream.wait_for_uncaptured(other)?;
         }
-        self.enqueue(stream)?;
+        self.enqueue_in_turn(stream)?;
         self.launches.awaited = Vec::new();
         let Some(outputs) = &mut self.launches.outputs else { return Ok(Vec::new()) };
         let buffers = outputs.launched(stream, wants_outputs);
@@ -193,6 +210,16 @@ impl GraphExec {
         }
         Ok(buffers)
     }
+}
+
+/// The turns of a run that uses scratch memory, from the wait for the last run on.
+pub(crate) fn turns<'s>(scratch: &'s [Scratch], stream: &Stream) -> Result<SmallVec<[ScratchTurn<'s>; 1]>> {
+    let turn = |scratch: &'s Scratch| {
+        let turn = scratch.turn()?;
+        turn.wait_on(stream)?;
+        Ok(turn)
+    };
+    scratch.iter().map(turn).collect()
 }
 
 /// Launches an executable to which the caller has exclusive access, and which records these events.

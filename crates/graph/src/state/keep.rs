@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use cuda_handles::capture::Scratch;
 use cuda_handles::{Allocation, Owner};
 use smallvec::SmallVec;
 
@@ -90,15 +91,34 @@ impl GraphState {
 
     /// All allocations that the nodes and graphs of the hierarchy keep alive.
     pub(crate) fn allocations(&self) -> impl Iterator<Item = &Arc<Allocation>> {
+        self.kept().filter_map(|owner| match owner {
+            Owner::Allocation(allocation) => Some(allocation),
+            _ => None,
+        })
+    }
+
+    /// The scratch memory of captures that the graphs of the hierarchy use, in the order in which
+    /// its turns are taken.
+    pub(crate) fn scratch(&self) -> Vec<Scratch> {
+        let mut scratch: Vec<Scratch> = self
+            .kept()
+            .filter_map(|owner| match owner {
+                Owner::Other(other) => other.downcast_ref::<Scratch>().cloned(),
+                _ => None,
+            })
+            .collect();
+        Scratch::sort(&mut scratch);
+        scratch
+    }
+
+    /// The owners of nodes and graphs of the hierarchy, without what parameters name. If one is a
+    /// list of owners, those in it instead.
+    fn kept(&self) -> impl Iterator<Item = &Owner> {
         let graphs = self.subgraphs.slots.iter().flatten().map(|graph| &graph.facts).chain([&self.root]);
         let kept = graphs
             .flat_map(|facts| &facts.kept)
             .chain(self.nodes.records.iter().flatten().flat_map(|record| record.owners.kept()));
-        let owners = self.store.iter().chain(kept);
-        owners.filter_map(|owner| match owner {
-            Owner::Allocation(allocation) => Some(allocation),
-            _ => None,
-        })
+        self.store.iter().chain(kept).chain(&self.sharing.given).flat_map(each_of)
     }
 
     /// Marks a graph as lent: from now on every owner of its nodes is logged.
@@ -152,4 +172,13 @@ impl GraphState {
             lent.iter().for_each(|lent| lent.log(&owner));
         }
     }
+}
+
+/// The owner, or if it is a list, such as the owners of a capture, those in it.
+fn each_of(owner: &Owner) -> &[Owner] {
+    let list = match owner {
+        Owner::Other(other) => other.downcast_ref::<Vec<Owner>>(),
+        _ => None,
+    };
+    list.map_or(core::slice::from_ref(owner), Vec::as_slice)
 }

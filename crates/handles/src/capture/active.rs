@@ -8,8 +8,11 @@ use cuda_sys::{CUgraph, CUresult, Call};
 
 use super::book::Book;
 use super::captured_call::Log;
+use super::captured_memory;
 use super::mode::CaptureMode;
+use super::options::CaptureOptions;
 use super::records::Records;
+use super::scratch::Scratch;
 use crate::destroy::{Kept, attempt};
 use crate::error::{Cause, Error, Result};
 use crate::graph::{GraphHandle, Owner};
@@ -36,14 +39,31 @@ impl Stream {
     #[doc(alias = "cuStreamBeginCapture")]
     #[doc(alias = "cudaStreamBeginCapture")]
     pub fn begin_capture(&self, mode: CaptureMode) -> Result<ActiveCapture> {
+        self.begin_capture_with(&mode.into())
+    }
+
+    /// As [`begin_capture`](Self::begin_capture), with options.
+    ///
+    /// Calls `cuStreamBeginCapture` (CUDA 10.1).
+    ///
+    /// # Errors
+    /// As [`begin_capture`](Self::begin_capture). The scratch memory is of another context
+    /// ([`WrongContext`](crate::Error::WrongContext)).
+    #[doc(alias = "cuStreamBeginCapture")]
+    #[doc(alias = "cudaStreamBeginCapture")]
+    pub fn begin_capture_with(&self, options: &CaptureOptions) -> Result<ActiveCapture> {
         let context = self.context();
         context.ensure_usable()?;
+        if let Some(scratch) = options.shared() {
+            context.ensure_same(scratch.context(), "the scratch memory")?;
+        }
         let call = || {
             // SAFETY: the stream is alive.
-            let code = unsafe { context.driver().cuStreamBeginCapture(self.as_raw(), mode.raw()) };
+            let code = unsafe { context.driver().cuStreamBeginCapture(self.as_raw(), options.raw_mode()) };
             context.check(Call::cuStreamBeginCapture, code)
         };
         let word = open_captures::begin(self.raw_stream(), Arc::new(Log::new()), call)?;
+        captured_memory::begin(word, options.shared());
         Ok(ActiveCapture { origin: self.clone(), word, kept: RefCell::default(), _thread: PhantomData })
     }
 }
@@ -56,6 +76,9 @@ pub struct Captured {
     /// A record of each captured call, with the owners of everything that the nodes use. The owners
     /// have to live as long as the graph and whatever is made from it.
     pub records: Records,
+    /// The memory that the graph shares with the graphs of other captures, if it has used some: its
+    /// launches are in one line with theirs. It is among the owners.
+    pub scratch: Option<Scratch>,
 }
 
 /// A capture going on. It belongs to the thread that began it.
@@ -126,12 +149,14 @@ impl ActiveCapture {
 
     fn finish(&mut self) -> Result<Captured> {
         let word = core::mem::take(&mut self.word);
-        let (origin, kept) = (self.origin.raw_stream(), self.kept.take());
+        let (origin, mut kept) = (self.origin.raw_stream(), self.kept.take());
         match open_captures::end(self.origin.context(), word, || end_in_driver(origin)) {
             Ok(ended) => {
+                let (memory, scratch) = captured_memory::end(word);
+                kept.extend(memory);
                 let records = Records::new(book(ended.log), kept);
                 match ended.result {
-                    Ok(raw) => Ok(Captured { graph: own(origin, raw), records }),
+                    Ok(raw) => Ok(Captured { graph: own(origin, raw), records, scratch }),
                     Err(error) => Err(why(error, ended.fault, &ended.streams)),
                 }
             }
@@ -178,8 +203,9 @@ fn end_later(origin: Arc<RawStream>, word: u64, kept: Vec<Owner>) {
     let mut kept = Some(kept);
     attempt(Box::new(move || {
         let ended = open_captures::try_end(word, || end_in_driver(&origin)).ok()?;
-        let kept = kept.take().unwrap_or_default();
+        let mut kept = kept.take().unwrap_or_default();
         let Ok(ended) = ended else { return Some(Kept::new(kept)) };
+        kept.extend(captured_memory::end(word).0);
         if let Ok(raw) = ended.result {
             drop(own(&origin, raw));
         }

@@ -127,9 +127,12 @@ impl Recorder<'_> {
         self.book.owner(kernel.as_raw().addr(), is_it, || Owner::Kernel(kernel.clone()));
     }
 
-    /// Memory, as an owner.
+    /// Memory, as an owner, unless the capture keeps it anyway.
     #[inline]
     pub fn allocation(&mut self, allocation: &Arc<Allocation>) {
+        if allocation.is_scratch() {
+            return;
+        }
         let is_it = |owner: &Owner| matches!(owner, Owner::Allocation(kept) if Arc::ptr_eq(kept, allocation));
         let address = Arc::as_ptr(allocation).addr();
         self.book.owner(address, is_it, || Owner::Allocation(Arc::clone(allocation)));

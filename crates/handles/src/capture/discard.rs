@@ -1,6 +1,7 @@
 //! Ending captures that nobody ends: forgotten ones.
 
 use super::active::{book, end_in_driver, own};
+use super::captured_memory;
 use crate::error::{Error, Result};
 use crate::stream::{Stream, open_captures};
 
@@ -29,6 +30,7 @@ impl Stream {
         match open_captures::end(context, word, || end_in_driver(&origin)) {
             Ok(ended) => {
                 drop(ended.result.map(|raw| own(&origin, raw)));
+                drop(captured_memory::end(word));
                 drop(book(ended.log));
                 Ok(true)
             }

@@ -250,11 +250,13 @@ pub enum Error {
         size: usize,
     },
     /// Memory whose allocation may not have been reached yet was first used on a capturing stream,
-    /// which cannot wait for that; the capture goes on.
+    /// which cannot wait for that; the capture goes on. In a capture of this library, only
+    /// [`Allocation::ready_on`](crate::Allocation::ready_on) says this:
+    /// [`Stream::enqueue_ready`](crate::Stream::enqueue_ready) waits for nothing there.
     #[error(
-        "the memory was allocated on another stream, which may not have come to that yet, and a capturing stream cannot wait for it. Wait for \
-         the memory's home on the host (`Stream::synchronize_blocking`), also while this stream captures; or make this stream wait for it before \
-         the capture (`Stream::wait_for`)"
+        "the memory was allocated on another stream, which may not have come to that yet, and a stream that other code captures cannot wait for \
+         it. Use the memory on this stream before the capture, or make the stream wait for the memory's home then (`Stream::wait_for`); or wait \
+         for the home on the host (`Stream::synchronize_blocking`), also while this stream captures"
     )]
     CapturedFirstUse,
     /// The operation cannot be part of a capture, and its stream is capturing; the capture goes on.

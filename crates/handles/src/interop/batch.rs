@@ -242,10 +242,10 @@ impl Stream {
         if batch.is_empty() {
             return Ok(());
         }
-        batch.memory.iter().try_for_each(|memory| memory.ready_on(self))?;
         let mut params = batch.params();
         let count = params.len() as u32;
-        let access = self.enqueue()?;
+        let memory: SmallVec<[&Arc<Allocation>; 2]> = batch.memory.iter().collect();
+        let access = self.enqueue_ready(&memory)?;
         let mut call = || {
             // SAFETY: there are so many operations, at most 255, on memory that lives until after
             // this point of the stream, or as long as the graph they are captured into.

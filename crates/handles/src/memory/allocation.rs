@@ -10,6 +10,7 @@ use super::backing::{Backing, HostMemory};
 use super::driver_alloc;
 use super::graph_life::GraphMemory;
 use super::pool::MemPool;
+use super::scratch_use::ScratchUse;
 use super::space::MemorySpace;
 use crate::context::Context;
 use crate::destroy::{Kept, Node};
@@ -24,6 +25,8 @@ pub(super) const SHARED: u64 = 1;
 pub(super) const SETTLED: u64 = 2;
 /// Above the bits is the number of the stream that was made ready last.
 pub(super) const LAST: u32 = 2;
+/// A number that no stream has.
+const NO_HOME: u64 = 0;
 
 /// Memory that the device can use, of any [kind](MemoryKind).
 ///
@@ -48,6 +51,8 @@ pub struct Allocation {
     /// The request to the reaper to free it, made when it is first shared, so that the drop
     /// allocates nothing.
     pub(super) free_request: OnceLock<Box<Node<PendingFree>>>,
+    /// If it was allocated in a capture: where it is used.
+    pub(super) scratch: Option<Box<ScratchUse>>,
 }
 
 /// Its home or its context. A home holds the context; holding the context as well would cost one
@@ -69,6 +74,20 @@ impl Allocation {
         let backing = Backing::Pooled(pool.cloned());
         let mut allocation = Self::with(Belongs::Home(home.clone()), address, bytes, backing);
         allocation.stamp();
+        Ok(allocation)
+    }
+
+    /// Allocates pooled memory for a stream in a capture, with another stream as its home. No stream
+    /// uses it as its home: each use [is noted](ScratchUse).
+    pub(crate) fn scratch(
+        home: &Stream,
+        pool: Option<&MemPool>,
+        bytes: usize,
+        scratch: ScratchUse,
+    ) -> Result<Self> {
+        let mut allocation = Self::pooled(home, pool, bytes)?;
+        allocation.home_id = NO_HOME;
+        allocation.scratch = Some(Box::new(scratch));
         Ok(allocation)
     }
 
@@ -148,7 +167,7 @@ impl Allocation {
     fn with(belongs: Belongs, address: CUdeviceptr, bytes: usize, backing: Backing) -> Self {
         let (home_id, state) = match &belongs {
             Belongs::Home(home) => (home.id(), 0),
-            Belongs::Context(_) => (0, SETTLED),
+            Belongs::Context(_) => (NO_HOME, SETTLED),
         };
         Self {
             address,
@@ -159,6 +178,7 @@ impl Allocation {
             belongs,
             backing,
             free_request: OnceLock::new(),
+            scratch: None,
         }
     }
 

@@ -12,7 +12,7 @@ impl Stream {
     /// Enqueues one driver call that uses `memory`:
     ///
     /// 1. makes the memory ready on this stream, until the call is enqueued;
-    /// 2. takes read access of the stream;
+    /// 2. takes read access of the stream; a call that is captured skips the waits of step 1;
     /// 3. on a capturing stream, records the call as `work`, with the memory for the capture to
     ///    keep;
     /// 4. makes the call and checks its answer.
@@ -26,8 +26,7 @@ impl Stream {
         work: Work,
         call: impl FnOnce(&'static Driver, CUstream) -> (Call, CUresult),
     ) -> Result<()> {
-        let _use = memory.ready_once(self)?;
-        self.enqueue_kept([memory], work, call)
+        self.enqueue_kept([memory], || memory.ready_once(self), work, call)
     }
 
     /// As [`enqueue_use`](Self::enqueue_use), for a call that reads and writes memory.
@@ -38,20 +37,20 @@ impl Stream {
         work: Work,
         call: impl FnOnce(&'static Driver, CUstream) -> (Call, CUresult),
     ) -> Result<()> {
-        let _read = source.ready_once(self)?;
-        let _written = destination.ready_once(self)?;
-        self.enqueue_kept([source, destination], work, call)
+        let ready = || Ok((source.ready_once(self)?, destination.ready_once(self)?));
+        self.enqueue_kept([source, destination], ready, work, call)
     }
 
-    /// The steps from 2 on.
+    /// All steps; `ready` makes the memory ready.
     #[inline(always)]
-    fn enqueue_kept<const N: usize>(
+    fn enqueue_kept<const N: usize, R>(
         &self,
         memory: [&Arc<Allocation>; N],
+        ready: impl Fn() -> Result<R>,
         work: Work,
         call: impl FnOnce(&'static Driver, CUstream) -> (Call, CUresult),
     ) -> Result<()> {
-        let access = self.enqueue()?;
+        let (access, _uses) = self.enqueue_once_ready(&memory, ready)?;
         let call = || call(self.context().driver(), self.as_raw());
         if access.is_captured()? {
             return access.captured_call(

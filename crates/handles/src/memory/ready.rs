@@ -14,10 +14,14 @@ impl Allocation {
     /// it was called with last, and for settled memory. Otherwise `stream` is made to wait for the
     /// home, once.
     ///
+    /// A stream in a capture waits for nothing. So there this is an error where a wait would be
+    /// needed, and [`Stream::enqueue_ready`] is what lets the capture use the memory.
+    ///
     /// # Errors
     /// `stream` is of another context ([`WrongContext`](crate::Error::WrongContext)); it would have
-    /// to wait and one of the two is capturing ([`Capturing`](crate::Error::Capturing)); or the
-    /// driver refuses the call ([`Driver`](crate::Error::Driver)).
+    /// to wait and is capturing ([`CapturedFirstUse`](crate::Error::CapturedFirstUse)), or the home
+    /// is ([`Capturing`](crate::Error::Capturing)); or the driver refuses the call
+    /// ([`Driver`](crate::Error::Driver)).
     #[inline]
     pub fn ready_on(&self, stream: &Stream) -> Result<()> {
         if stream.id() == self.home_id {
@@ -42,10 +46,13 @@ impl Allocation {
     }
 
     fn share_with(&self, stream: &Stream, state: u64) -> Result<()> {
-        if !self.context().is_same(stream.context()) {
-            return Err(self.elsewhere(stream));
-        }
+        self.ensure_on(stream)?;
         self.use_on(stream, state)
+    }
+
+    /// An error for a stream of another context.
+    pub(super) fn ensure_on(&self, stream: &Stream) -> Result<()> {
+        if self.context().is_same(stream.context()) { Ok(()) } else { Err(self.elsewhere(stream)) }
     }
 
     #[cold]
@@ -65,16 +72,19 @@ impl Allocation {
     }
 
     fn begin_use<'a>(&'a self, memory: &'a HostMemory, stream: &'a Stream) -> Result<Use<'a>> {
-        if !self.context().is_same(stream.context()) {
-            return Err(self.elsewhere(stream));
-        }
+        self.ensure_on(stream)?;
         stream.context().ensure_usable()?;
         memory.begin(stream.raw_stream());
         let once = Use(Some((memory, stream)));
         reclaim::join(stream.raw_stream());
+        self.note_shared();
+        Ok(once)
+    }
+
+    /// Notes that it is used off its home, and prepares its free for that.
+    pub(super) fn note_shared(&self) {
         self.free_request.get_or_init(|| self.new_free_request());
         self.state.fetch_or(SHARED, Ordering::AcqRel);
-        Ok(once)
     }
 
     fn use_on(&self, stream: &Stream, state: u64) -> Result<()> {
@@ -92,11 +102,19 @@ impl Allocation {
             None if state & BOTH == BOTH && stream.raw_stream().is_in_fence() => return Ok(()),
             None => {}
         }
+        let settled = self.is_settled();
+        if stream.raw_stream().capture() != 0 && (self.scratch.is_some() || !settled) {
+            // Whether the call is captured is known only with access of the stream.
+            return Err(Error::CapturedFirstUse);
+        }
+        if let Some(scratch) = &self.scratch {
+            scratch.note_outside();
+        }
         reclaim::join(stream.raw_stream());
         self.free_request.get_or_init(|| self.new_free_request());
-        let settled = self.is_settled();
         if let Some(home) = self.home()
             && !settled
+            && home.id() != stream.id()
         {
             stream.wait_for_ticket(home, self.ticket)?;
         }

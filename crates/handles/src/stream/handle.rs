@@ -168,7 +168,7 @@ impl Stream {
         self.0.issued.fetch_add(1, Ordering::AcqRel) + 1
     }
 
-    pub(super) fn issued(&self) -> u64 {
+    pub(crate) fn issued(&self) -> u64 {
         self.0.issued.load(Ordering::Acquire)
     }
 

@@ -11,6 +11,11 @@ use super::handle::{Stream, StreamBox};
 pub struct WeakStream(pub(super) Weak<StreamBox>);
 
 impl WeakStream {
+    /// Whether no handle is left.
+    pub(crate) fn is_gone(&self) -> bool {
+        self.0.strong_count() == 0
+    }
+
     /// A handle, if there is one still.
     #[must_use]
     pub fn upgrade(&self) -> Option<Stream> {

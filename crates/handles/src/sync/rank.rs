@@ -30,6 +30,8 @@ macro_rules! ranks {
 }
 
 ranks! {
+    #[nests] ScratchRuns: "handles",
+        "The last launch of graphs that share scratch memory: held from the wait for it over the next launch. Several are taken in the order of `Scratch::sort`.";
     Hierarchy: "graph",
         "The state of a hierarchy of graphs: held over driver calls on it. Two are taken by `GuardPair` alone, in the order of their addresses.";
     LastRuns: "graph", "The streams of an executable's last runs.";
@@ -62,6 +64,9 @@ ranks! {
     AllStreams: "handles", "The list of all streams.";
     FenceMembers: "handles", "The streams that fences span.";
     OpenCaptures: "handles", "The open captures and their streams.";
+    CaptureScratch: "handles", "The scratch memory of open captures.";
+    ScratchBlocks: "handles", "The memory that captures share; taken under `CaptureScratch`.";
+    ScratchHomes: "handles", "The streams on which memory of captures is allocated.";
     StreamWaits: "handles", "The points of other streams that a stream has waited for.";
     HostUsers: "handles", "The streams that use host memory.";
     PoolHomes: "handles", "The streams on which memory of a pool is freed.";

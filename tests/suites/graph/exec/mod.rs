@@ -1,4 +1,5 @@
 //! Executables: how they are made, and what a launch does.
 
+mod captured_memory;
 mod instantiation;
 mod launches;

@@ -156,8 +156,7 @@ fn what_cannot_be_captured_is_refused_and_the_capture_goes_on() {
         let unsettled = home.upload(&[1_u32; 8]).unwrap();
         let capture = begin(&capturing, THREAD_LOCAL);
         let refusals = [
-            ("zeros", capturing.zeros::<u32>(8).map(drop)),
-            ("upload", capturing.upload(&[1_u32]).map(drop)),
+            ("upload", capturing.upload_blocking(&[1_u32]).map(drop)),
             ("read", buffer.read_blocking(&capturing).map(drop)),
             ("write", buffer.write_blocking(&capturing, &[2; 8])),
             ("first read", unsettled.read_blocking(&capturing).map(drop)),

@@ -98,7 +98,7 @@ fn owners_go_to_the_capture_and_come_out_with_the_graph() {
         });
         capture.keep(Owner::shared(things[3].clone()));
         fork(&context, &other, &stream);
-        let Captured { graph, records } = capture.end().unwrap();
+        let Captured { graph, records, .. } = capture.end().unwrap();
         assert_eq!((records.len(), records.kept().len()), (0, 4));
         assert!(things.iter().all(|thing| Arc::strong_count(thing) == 2));
         drop((graph, records));

@@ -21,6 +21,7 @@ mod segment;
 use core::fmt;
 use std::sync::Arc;
 
+use cuda_handles::capture::Scratch;
 use cuda_handles::capture_mode::relaxed;
 use cuda_handles::{AsStream, Context, Stream, UserObject, WrongContext};
 
@@ -28,6 +29,7 @@ use crate::error::wrong_context::ensure;
 use crate::error::{Error, ExecError, Result};
 use crate::exec::destroy::after_deferred;
 use crate::exec::instantiate::awaited_streams;
+use crate::exec::launch::turns;
 use crate::exec::options::InstantiateOptions;
 use crate::exec::resources::ExecResources;
 use crate::exec::{GraphExec, Source};
@@ -94,6 +96,8 @@ struct HostExec {
     /// perhaps not yet allocated when the executable was made, streams of the previous executable's
     /// runs, and streams of failed runs, of which something may still be running.
     awaited: Vec<Stream>,
+    /// The memory that the graph shares with other graphs. A run has it until it ends.
+    scratch: Vec<Scratch>,
     /// The last runs, if the graph can have one executable at a time.
     runs: Option<LastRuns>,
     /// The same as in a `GraphExec`.
@@ -169,7 +173,7 @@ impl Graph {
         let mut guard = self.enter()?;
         guard.ensure_conditions_used()?;
         let single = guard.claim_only_executable()?;
-        let awaited = awaited_streams(&guard);
+        let (awaited, scratch) = (awaited_streams(&guard), guard.scratch());
         let runs = single.as_ref().map(|_| guard.last_runs.clone());
         runs.iter().for_each(LastRuns::begin);
         shared = Arc::new(guard.owners());
@@ -193,6 +197,7 @@ impl Graph {
             states,
             counts,
             awaited,
+            scratch,
             runs,
             owners,
             context: context.clone(),
@@ -271,9 +276,12 @@ impl HostExec {
         for other in self.awaited.iter().filter(|other| *other != stream) {
             stream.wait_for_uncaptured(other)?;
         }
+        let mut turns = turns(&self.scratch, stream)?;
         self.counts.runs += 1;
         let Self { program, states, counts, .. } = self;
         let outcome = Run { program, states, counts, stream }.all_blocking();
+        turns.iter_mut().for_each(|turn| turn.launched(stream));
+        drop(turns);
         match &outcome {
             // Waited for, so that later runs need not wait, on whatever stream.
             Ok(()) => {

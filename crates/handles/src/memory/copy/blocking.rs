@@ -135,8 +135,10 @@ impl<T: Element> Slice<'_, T> {
     }
 }
 
-const READING: &str = "reading into host memory";
-const WRITING: &str = "writing from host memory";
+const READING: &str = "reading into host memory that the graph would not own (`Stream::copy` into pinned \
+                       memory that is shared can be captured)";
+const WRITING: &str =
+    "writing from host memory that the graph would not own (`Stream::write` gives it a copy of its own)";
 
 /// If the operation cannot be captured at all, it does not matter that the memory's home was not
 /// waited for.

@@ -67,6 +67,7 @@ impl Stream {
         for home in homes() {
             home.refuse_capture(WHAT)?;
         }
+        self.refuse_capture(WHAT)?;
         from.ready_across(self)?;
         to.ready_across(self)?;
         self.context().ensure_usable()?;

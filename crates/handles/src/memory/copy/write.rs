@@ -3,10 +3,12 @@
 
 use core::ffi::c_void;
 use core::ptr::NonNull;
+use std::sync::Arc;
 
 use cuda_sys::{CUresult, Call};
 
 use crate::error::{Error, Result};
+use crate::memory::ready::Use;
 use crate::memory::same_length;
 use crate::memory::{Allocation, Buffer, Element, HostBuffer, Slice, host};
 use crate::reclaim::{HostKind, STAGED_MOST};
@@ -58,7 +60,6 @@ impl Stream {
             return Ok(());
         }
         let allocation = memory.allocation();
-        let _use = allocation.ready_once(self)?;
         let is_of_device = allocation.kind().is_of_device();
         let to = Target { address: memory.address(), is_of_device, capture: Capture::Keeps(allocation) };
         to.write(self, Bytes::of(elements))
@@ -68,24 +69,36 @@ impl Stream {
     /// through pinned memory as [`write`](Self::write) does: of more than 16 KiB another copy is
     /// made on the way, for which [`upload_blocking`](Self::upload_blocking) has no need.
     ///
+    /// In a capture of this library the copy becomes a node, as for [`write`](Self::write), and the
+    /// memory [is of the capture](crate::capture#memory-in-a-capture).
+    ///
     /// Calls `cuMemAllocAsync` (CUDA 11.2), and what [`write`](Self::write) calls.
     ///
     /// # Errors
     /// The device has not enough memory ([`OutOfMemory`](crate::Error::OutOfMemory)), the host has
-    /// not enough memory to pin ([`OutOfHostMemory`](crate::Error::OutOfHostMemory)), the stream is
-    /// capturing ([`Capturing`](crate::Error::Capturing)), or the driver refuses the call
+    /// not enough memory to pin ([`OutOfHostMemory`](crate::Error::OutOfHostMemory)), other code
+    /// captures the stream ([`Capturing`](crate::Error::Capturing)), or the driver refuses the call
     /// ([`Driver`](crate::Error::Driver)).
     #[doc(alias = "cuMemcpyHtoDAsync")]
     #[doc(alias = "cudaMemcpyAsync")]
     pub fn upload<T: Element>(&self, elements: &[T]) -> Result<Buffer<T>> {
-        let mut allocation = Allocation::pooled(self, None, size_of_val(elements))?;
-        if allocation.bytes() > 0 {
-            let capture = Capture::Refused("allocating a buffer");
-            let to = Target { address: allocation.address(), is_of_device: true, capture };
-            to.write(self, Bytes::of(elements))?;
-            allocation.stamp();
-        }
-        Ok(Buffer::whole(allocation, elements.len()))
+        let bytes = size_of_val(elements);
+        let plain = || {
+            let mut allocation = Allocation::pooled(self, None, bytes)?;
+            if bytes > 0 {
+                let capture = Capture::Refused("allocating a buffer");
+                let to = Target { address: allocation.address(), is_of_device: true, capture };
+                to.write(self, Bytes::of(elements))?;
+                allocation.stamp();
+            }
+            Ok(allocation)
+        };
+        let captured = |memory: &Arc<Allocation>| {
+            let to =
+                Target { address: memory.address(), is_of_device: true, capture: Capture::Keeps(memory) };
+            to.write(self, Bytes::of(elements))
+        };
+        self.allocated(None, bytes, elements.len(), plain, captured)
     }
 }
 
@@ -109,7 +122,7 @@ impl Bytes {
     }
 }
 
-/// Memory that is written to, ready on the stream.
+/// Memory that is written to.
 struct Target<'a> {
     address: u64,
     is_of_device: bool,
@@ -119,7 +132,7 @@ struct Target<'a> {
 /// The behaviour on a capturing stream.
 enum Capture<'a> {
     /// The capture keeps the memory.
-    Keeps(&'a std::sync::Arc<Allocation>),
+    Keeps(&'a Arc<Allocation>),
     /// This cannot be captured.
     Refused(&'static str),
 }
@@ -130,10 +143,27 @@ impl Target<'_> {
         let raw = stream.raw_stream();
         let is_small = bytes.len <= STAGED_MOST;
         // Others may capture a foreign stream at any time: an event there may be theirs.
-        if is_small && !raw.is_foreign() && raw.capture() == 0 && self.write_small(stream, bytes)? {
-            return Ok(());
+        if is_small && !raw.is_foreign() && raw.capture() == 0 {
+            match self.ready(stream) {
+                Ok(_use) if self.write_small(stream, bytes)? => return Ok(()),
+                // It has begun to capture.
+                Ok(_) | Err(Error::CapturedFirstUse) => {}
+                Err(error) => return Err(error),
+            }
         }
         self.write_by_itself(stream, bytes)
+    }
+
+    /// The memory, if others may know it.
+    fn memory(&self) -> Option<&Arc<Allocation>> {
+        match self.capture {
+            Capture::Keeps(memory) => Some(memory),
+            Capture::Refused(_) => None,
+        }
+    }
+
+    fn ready<'s>(&'s self, stream: &'s Stream) -> Result<Option<Use<'s>>> {
+        self.memory().map(|memory| memory.ready_once(stream)).transpose()
     }
 
     /// Through the blocks of the stream. False if it has begun to capture.
@@ -167,7 +197,8 @@ impl Target<'_> {
         let own = own.share();
         let kept = own.as_buffer().allocation();
         let _use = kept.ready_once(stream)?;
-        let access = stream.enqueue()?;
+        let memory = self.memory();
+        let (access, _written) = stream.enqueue_once_ready(memory.as_slice(), || self.ready(stream))?;
         if access.is_captured()? {
             match self.capture {
                 Capture::Refused(what) => return Err(Error::Capturing { what }),
