@@ -11,6 +11,7 @@ use cuda_tests::raw;
 mod bodies;
 mod matched;
 mod model;
+mod owners;
 mod scopes;
 mod smoke;
 mod states;
