@@ -5,7 +5,8 @@
 //! [`Event::recording`], [`Event::set_in_graphs`], [`GraphHandle::tie`],
 //! [`GraphHandle::knowledge`], [`GraphHandle::disown`], [`GraphExecHandle::destroy_deferred`],
 //! [`GraphExecHandle::destroy_all_deferred`], [`UserObject::end`], [`Kernel::occupancy_memo`],
-//! [`Context::refuse_in_callback`], [`Stream::downgrade`].
+//! [`Context::refuse_in_callback`], [`Stream::downgrade`], [`Allocation::is_scratch`],
+//! [`Scratch::turn`], [`Scratch::sort`], [`Scratch::unsettled_home`].
 //!
 //! [`Enqueue::captured_call`]: crate::capture::Enqueue::captured_call
 //! [`Event::recording`]: crate::Event::recording
@@ -19,6 +20,10 @@
 //! [`Kernel::occupancy_memo`]: crate::Kernel::occupancy_memo
 //! [`Context::refuse_in_callback`]: crate::Context::refuse_in_callback
 //! [`Stream::downgrade`]: crate::Stream::downgrade
+//! [`Allocation::is_scratch`]: crate::Allocation::is_scratch
+//! [`Scratch::turn`]: crate::capture::Scratch::turn
+//! [`Scratch::sort`]: crate::capture::Scratch::sort
+//! [`Scratch::unsettled_home`]: crate::capture::Scratch::unsettled_home
 
 pub use crate::capture::Recorder;
 pub use crate::context::{lock_second_unless_inside, lock_unless_inside};

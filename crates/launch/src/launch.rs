@@ -29,7 +29,8 @@ pub trait Launch {
     /// which invalidates a capture: a block other than the kernel requires (`.reqntid`), more
     /// shared memory than the kernel is allowed since other code changed that, or a cooperative
     /// launch in clusters that fits as single blocks only. Next, the stream waits for the memory of
-    /// buffers that are not ready on it yet. The launch is one driver call. With up to 16 arguments
+    /// buffers that are not ready on it yet; in a capture of this library the graph's first launch
+    /// does. The launch is one driver call. With up to 16 arguments
     /// it makes no heap allocation.
     ///
     /// ```no_run
@@ -105,8 +106,8 @@ pub(crate) unsafe fn enqueue(
         return Err(outside(kernel));
     }
     let turn = match arguments.ready_on(stream) {
-        // SAFETY: the caller's promise.
         Ok(()) if config.has_events() => {
+            // SAFETY: the caller's promise.
             return unsafe { enqueue_recording(kernel, stream, config, arguments) };
         }
         Ok(()) => stream.enqueue()?,

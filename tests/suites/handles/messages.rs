@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use cuda_handles::{Buffer, Error, Image, Library, reaper};
+use cuda_handles::{Error, Image, Library, reaper};
 use cuda_sys::{CUresult, CUstreamCaptureMode};
 use cuda_tests::{Need, fail, no_leaks, raw, setup};
 
@@ -89,11 +89,12 @@ fn a_first_use_that_other_code_captures_names_what_settles_it() {
         user.fill(&buffer, 1).unwrap();
         end();
         // Before the capture: the stream waits for it, or uses the memory.
-        let uses: [&dyn Fn(&Buffer<u32>); 2] =
-            [&|_| user.wait_for(&home).unwrap(), &|buffer| user.fill(buffer, 2).unwrap()];
-        for settle in uses {
+        for waits in [true, false] {
             let buffer = home.zeros::<u32>(8).unwrap();
-            settle(&buffer);
+            match waits {
+                true => user.wait_for(&home).unwrap(),
+                false => user.fill(&buffer, 2).unwrap(),
+            }
             begin();
             user.fill(&buffer, 1).unwrap();
             end();

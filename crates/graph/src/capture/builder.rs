@@ -4,7 +4,7 @@ use core::fmt;
 use core::marker::PhantomData;
 
 use cuda_handles::Stream;
-use cuda_handles::capture::CaptureMode;
+use cuda_handles::capture::{CaptureMode, CaptureOptions, Scratch};
 
 use crate::capture::kind::{
     AnyThread, Body, Capturing, EndOnDrop, Ended, Fork, Kind, NotBegun, Origin, Primary, State,
@@ -92,13 +92,25 @@ impl<K: Kind, S: State> GraphBuilder<K, S> {
 
 impl GraphBuilder<Primary, NotBegun> {
     pub(super) fn on(stream: Stream) -> Self {
-        Self::new(NotBegun { stream, mode: CaptureMode::default() })
+        Self::new(NotBegun { stream, options: CaptureOptions::default() })
     }
 
     /// Sets the capture mode: which calls of other code the capture forbids. The default is
     /// [`CaptureMode::ThreadLocal`].
     pub fn mode(mut self, mode: CaptureMode) -> Self {
-        self.state.mode = mode;
+        self.state.options = self.state.options.mode(mode);
+        self
+    }
+
+    /// Takes memory for temporaries from `scratch`, which several captures share: graphs that share
+    /// it do not overlap; see [`Scratch`].
+    pub fn scratch(mut self, scratch: &Scratch) -> Self {
+        self.state.options = self.state.options.scratch(scratch);
+        self
+    }
+
+    pub(super) fn with_options(mut self, options: CaptureOptions) -> Self {
+        self.state.options = options;
         self
     }
 
@@ -111,8 +123,8 @@ impl GraphBuilder<Primary, NotBegun> {
     #[doc(alias = "cuStreamBeginCapture")]
     #[doc(alias = "cudaStreamBeginCapture")]
     pub fn begin(self) -> Result<GraphBuilder<Primary, Capturing>> {
-        let NotBegun { stream, mode } = self.state;
-        GraphBuilder::capturing(Session::begin(&stream, mode, Primary::NAME, None)?, stream)
+        let NotBegun { stream, options } = self.state;
+        GraphBuilder::capturing(Session::begin(&stream, &options, Primary::NAME, None)?, stream)
     }
 
     /// Begins the capture in [`CaptureMode::Relaxed`], whatever mode was set. Any thread may end
@@ -125,8 +137,9 @@ impl GraphBuilder<Primary, NotBegun> {
     #[doc(alias = "cuStreamBeginCapture")]
     #[doc(alias = "cudaStreamBeginCapture")]
     pub fn begin_on_any_thread(self) -> Result<GraphBuilder<AnyThread, Capturing>> {
-        let stream = self.state.stream;
-        let session = Session::begin(&stream, CaptureMode::Relaxed, AnyThread::NAME, None)?;
+        let NotBegun { stream, options } = self.state;
+        let options = options.mode(CaptureMode::Relaxed);
+        let session = Session::begin(&stream, &options, AnyThread::NAME, None)?;
         GraphBuilder::capturing(session, stream)
     }
 }

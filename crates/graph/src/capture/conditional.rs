@@ -300,7 +300,7 @@ impl<K: Kind> GraphBuilder<K, Capturing> {
         let session = &self.state.session;
         let stream = session.spare_stream()?;
         let position = Position::of(&body.root());
-        let inner = Session::begin(&stream, session.mode(), Body::NAME, Some(position))?;
+        let inner = Session::begin(&stream, &session.mode().into(), Body::NAME, Some(position))?;
         session.note_body(&inner);
         GraphBuilder::capturing(inner, stream)
     }

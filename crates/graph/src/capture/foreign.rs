@@ -140,7 +140,7 @@ fn capture_work<V>(
     values: &V,
     work: &(impl Fn(CUstream, &V) -> Result<Vec<Owner>> + ?Sized),
 ) -> Result<Graph> {
-    let session = Session::begin(stream, CaptureMode::Relaxed, Primary::NAME, None)?;
+    let session = Session::begin(stream, &CaptureMode::Relaxed.into(), Primary::NAME, None)?;
     let capture = GraphBuilder::<Primary, _>::capturing(session, stream.clone())?;
     for owner in work(stream.as_raw(), values)? {
         capture.keep(owner)?;

@@ -4,7 +4,9 @@ use core::fmt;
 use std::sync::Arc;
 
 use cuda_handles::Stream;
+#[cfg(doc)]
 use cuda_handles::capture::CaptureMode;
+use cuda_handles::capture::CaptureOptions;
 
 use crate::capture::session::Session;
 use crate::graph::Graph;
@@ -65,7 +67,7 @@ impl Origin for Body {}
 #[derive(Debug)]
 pub struct NotBegun {
     pub(super) stream: Stream,
-    pub(super) mode: CaptureMode,
+    pub(super) options: CaptureOptions,
 }
 
 /// The state of a builder that captures.

@@ -1,7 +1,7 @@
 //! Captures in a scope: a closure, and whatever happens in it the capture ends.
 
 use cuda_handles::Stream;
-use cuda_handles::capture::CaptureMode;
+use cuda_handles::capture::CaptureOptions;
 
 use crate::build::frontier::Frontier;
 use crate::capture::builder::GraphBuilder;
@@ -27,6 +27,9 @@ pub trait StreamExt {
     /// # }
     /// ```
     ///
+    /// The first argument is a [`CaptureMode`](cuda_handles::capture::CaptureMode), or
+    /// [`CaptureOptions`] with memory that captures share.
+    ///
     /// The capture ends when the closure returns, fails or panics, and the stream works as before.
     /// Forks that were not joined are joined at the end.
     ///
@@ -41,7 +44,7 @@ pub trait StreamExt {
     #[doc(alias = "cudaStreamEndCapture")]
     fn capture<R>(
         &self,
-        mode: CaptureMode,
+        options: impl Into<CaptureOptions>,
         work: impl FnOnce(&GraphBuilder<Primary, Capturing>) -> Result<R>,
     ) -> Result<Graph>;
 
@@ -53,7 +56,7 @@ pub trait StreamExt {
     #[doc(alias = "cudaStreamBeginCapture")]
     fn try_capture<R, E: From<Error>>(
         &self,
-        mode: CaptureMode,
+        options: impl Into<CaptureOptions>,
         work: impl FnOnce(&GraphBuilder<Primary, Capturing>) -> Result<R, E>,
     ) -> Result<(Graph, R), E>;
 
@@ -64,18 +67,18 @@ pub trait StreamExt {
 impl StreamExt for Stream {
     fn capture<R>(
         &self,
-        mode: CaptureMode,
+        options: impl Into<CaptureOptions>,
         work: impl FnOnce(&GraphBuilder<Primary, Capturing>) -> Result<R>,
     ) -> Result<Graph> {
-        Ok(self.try_capture(mode, work)?.0)
+        Ok(self.try_capture(options, work)?.0)
     }
 
     fn try_capture<R, E: From<Error>>(
         &self,
-        mode: CaptureMode,
+        options: impl Into<CaptureOptions>,
         work: impl FnOnce(&GraphBuilder<Primary, Capturing>) -> Result<R, E>,
     ) -> Result<(Graph, R), E> {
-        let capture = self.graph_builder().mode(mode).begin()?;
+        let capture = self.graph_builder().with_options(options.into()).begin()?;
         let result = work(&capture)?;
         Ok((capture.state.session.join_and_end()?.graph, result))
     }
@@ -101,10 +104,10 @@ impl Frontier<'_> {
     pub fn capture<R, E: From<Error>>(
         &self,
         stream: &Stream,
-        mode: CaptureMode,
+        options: impl Into<CaptureOptions>,
         work: impl FnOnce(&GraphBuilder<Primary, Capturing>) -> Result<R, E>,
     ) -> Result<R, E> {
-        let session = Session::begin(stream, mode, Primary::NAME, Some(Position::of(self)))?;
+        let session = Session::begin(stream, &options.into(), Primary::NAME, Some(Position::of(self)))?;
         let capture = GraphBuilder::<Primary, _>::capturing(session, stream.clone())?;
         let result = work(&capture)?;
         drop(capture.state.session.join_and_end()?);

@@ -7,7 +7,7 @@
 use core::mem;
 use std::sync::Arc;
 
-use cuda_handles::capture::{ActiveCapture, CaptureMode};
+use cuda_handles::capture::{ActiveCapture, CaptureMode, CaptureOptions};
 use cuda_handles::internal::{Lock, LockGuard, Rank};
 use cuda_handles::{Error as HandleError, Stream};
 
@@ -65,15 +65,15 @@ impl Session {
     /// Begins a capture on a stream.
     pub(super) fn begin(
         origin: &Stream,
-        mode: CaptureMode,
+        options: &CaptureOptions,
         kind: &'static str,
         position: Option<Position>,
     ) -> Result<Arc<Self>> {
-        let active = origin.begin_capture(mode)?;
+        let active = origin.begin_capture_with(options)?;
         let id = active.id();
         let parts = Parts { active: Some(Open(active)), ..Parts::default() };
         let parts = Lock::new(Rank::CaptureSession, parts);
-        Ok(Arc::new(Self { origin: origin.clone(), id, mode, kind, position, parts }))
+        Ok(Arc::new(Self { origin: origin.clone(), id, mode: options.capture_mode(), kind, position, parts }))
     }
 
     fn parts(&self) -> LockGuard<'_, Parts> {

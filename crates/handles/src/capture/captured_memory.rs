@@ -21,8 +21,8 @@ pub(super) fn begin(capture: u64, shared: Option<&Scratch>) {
     }
 }
 
-/// A capture is over, and no thread enqueues on its streams. Returns the owners of the memory that
-/// was allocated in it, and the scratch memory if it has used some that it shares.
+/// A capture is over. Returns the owners of the memory that was allocated in it, and the scratch
+/// memory if it has used some that it shares.
 pub(super) fn end(capture: u64) -> (Vec<Owner>, Option<Scratch>) {
     // In a forked child the list may be locked forever.
     if process::is_forked() {

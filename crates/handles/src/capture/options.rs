@@ -41,6 +41,12 @@ impl CaptureOptions {
         Self { scratch: Some(scratch.clone()), ..self }
     }
 
+    /// The mode that is set.
+    #[must_use]
+    pub fn capture_mode(&self) -> CaptureMode {
+        self.mode
+    }
+
     pub(super) fn raw_mode(&self) -> cuda_sys::CUstreamCaptureMode {
         self.mode.raw()
     }

@@ -40,7 +40,8 @@ impl Records {
     }
 
     /// The owners that were given to the capture as a whole, by
-    /// [`ActiveCapture::keep`](super::ActiveCapture::keep) and [`Enqueue::keep`](super::Enqueue::keep).
+    /// [`ActiveCapture::keep`](super::ActiveCapture::keep) and
+    /// [`Enqueue::keep`](super::Enqueue::keep).
     #[must_use]
     pub fn kept(&self) -> &[Owner] {
         &self.0.kept

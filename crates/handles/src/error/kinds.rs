@@ -267,8 +267,8 @@ pub enum Error {
         /// The operation.
         what: &'static str,
     },
-    /// A call during a capture has invalidated it; what was captured is thrown away, and its streams
-    /// can be used.
+    /// A call during a capture has invalidated it; what was captured is thrown away, and its
+    /// streams can be used.
     #[error("{}", InvalidatedBy(by.as_ref()))]
     CaptureInvalidated {
         /// The first captured call of this library that the driver has refused, if there is one.

@@ -77,8 +77,8 @@ impl Allocation {
         Ok(allocation)
     }
 
-    /// Allocates pooled memory for a stream in a capture, with another stream as its home. No stream
-    /// uses it as its home: each use [is noted](ScratchUse).
+    /// Allocates pooled memory for a stream in a capture, with another stream as its home. Even its
+    /// home makes it ready, so that each use [is noted](ScratchUse).
     pub(crate) fn scratch(
         home: &Stream,
         pool: Option<&MemPool>,

@@ -32,8 +32,8 @@ pub fn set_patience(patience: Duration) {
     PATIENCE.store(micros, Ordering::Relaxed);
 }
 
-/// Repeats an attempt until it succeeds, but no longer than `bound`, and without keeping a processor
-/// busy for long.
+/// Repeats an attempt until it succeeds, but no longer than `bound`, and without keeping a
+/// processor busy for long.
 #[cold]
 pub(crate) fn for_at_most<R>(bound: Duration, mut attempt: impl FnMut() -> Option<R>) -> Option<R> {
     let (mut tries, begin) = (0, Instant::now());

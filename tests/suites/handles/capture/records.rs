@@ -1,4 +1,5 @@
-//! The records of a capture: one for each captured call, in the order of the nodes, with its owners.
+//! The records of a capture: one for each captured call, in the order of the nodes, with its
+//! owners.
 
 use std::sync::Arc;
 

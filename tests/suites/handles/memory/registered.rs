@@ -388,18 +388,13 @@ fn clear_sets_all_bytes_of_any_elements_to_zero() {
 }
 
 #[test]
-fn on_a_capturing_stream_memory_is_cleared_but_not_allocated() {
+fn on_a_capturing_stream_memory_is_cleared_later() {
     let context = setup();
     no_leaks(|| {
         let stream = context.stream().unwrap();
         let buffer = stream.upload(&[1.5_f64; 4]).unwrap();
-        let pool = context.pool(cuda_handles::PoolOptions::default()).unwrap();
         let capture = stream.begin_capture(CaptureMode::ThreadLocal).unwrap();
         stream.clear(&buffer).unwrap();
-        let (refused, cost) =
-            count(|| [stream.alloc::<u8>(8).map(drop), stream.alloc_from::<u8>(&pool, 8).map(drop)]);
-        cost.assert_calls(&[]);
-        assert!(refused.iter().all(|it| matches!(it, Err(Error::Capturing { .. }))), "{refused:?}");
         let captured = capture.end().unwrap();
         let nodes = raw::nodes(captured.graph.as_raw());
         assert_eq!(nodes.iter().map(|node| raw::memset(*node).width).collect::<Vec<_>>(), [32]);

@@ -1,6 +1,6 @@
 //! The fault sweep over the crate: each driver call of these scenarios fails in turn.
 
-use cuda_handles::capture::CaptureMode;
+use cuda_handles::capture::{CaptureMode, CaptureOptions, Scratch};
 use cuda_handles::{
     Copy2d, Device, Error, EventOptions, GraphHandle, Image, Library, Linker, LoadOptions, PoolOptions,
     PoolReuse, StreamOptions, UserObject,
@@ -269,6 +269,27 @@ fn captures() {
         let captured = capture.end()?;
         assert!(!captured.records.is_empty());
         Ok(())
+    });
+    assert!(cases >= 20, "{cases}");
+}
+
+#[test]
+fn memory_of_captures() {
+    let context = setup();
+    let (home, other) = (used_stream(&context), used_stream(&context));
+    let cases = sweep("memory of captures", || -> Result<(), Error> {
+        let (scratch, pool) = (Scratch::new(&context), context.pool(PoolOptions::default())?);
+        let unsettled = other.zeros::<u32>(16)?;
+        let options = CaptureOptions::new().mode(CaptureMode::Relaxed).scratch(&scratch);
+        let capture = home.begin_capture_with(&options)?;
+        home.fill(&unsettled, 1)?;
+        drop(home.upload(&[1_u32; 16])?);
+        home.copy(&unsettled, &home.zeros::<u32>(16)?)?;
+        let pooled = home.alloc_from::<u32>(&pool, 16)?;
+        let captured = capture.end()?;
+        assert_eq!(captured.scratch, Some(scratch));
+        drop(captured);
+        other.fill(&pooled, 2)
     });
     assert!(cases >= 20, "{cases}");
 }

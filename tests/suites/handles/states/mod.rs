@@ -1,6 +1,6 @@
 //! Every operation of the crate in each of the six states.
 
-use cuda_handles::capture::CaptureMode;
+use cuda_handles::capture::{CaptureMode, CaptureOptions, Scratch};
 use cuda_handles::nvrtc::Program;
 use cuda_handles::{
     Batch, Buffer, Compare, Context, Copy2d, Copy3d, Device, Error, Event, EventOptions, GraphHandle, Image,
@@ -168,6 +168,16 @@ fn captures() -> Vec<Row> {
             let capture = things.home.begin_capture(CaptureMode::Global)?;
             things.home.fill(&things.buffer, 1)?;
             done(capture.end()?)
+        }),
+        row("Stream::enqueue_ready", CHECKS, |things| {
+            done(things.home.enqueue_ready(&[things.buffer.allocation()])?)
+        }),
+        row("Stream::begin_capture_with scratch memory, Stream::zeros in a capture", CALLS, |things| {
+            let scratch = Scratch::new(&things.context);
+            let options = CaptureOptions::new().mode(CaptureMode::Relaxed).scratch(&scratch);
+            let capture = things.home.begin_capture_with(&options)?;
+            drop(things.home.zeros::<u32>(8)?);
+            done(capture.end()?.scratch)
         }),
         row("drop of a capture", PERMITTED, |things| {
             let capture = things.home.begin_capture(CaptureMode::Relaxed)?;
