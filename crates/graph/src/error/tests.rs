@@ -170,6 +170,7 @@ fn exec_errors(name: &str) -> Vec<Error> {
         Error::Exec(ExecError::Unsound { findings: vec!["a cycle".into(); 1000] }),
         Error::Exec(ExecError::Instantiate(Box::new(instantiate))),
         Error::Exec(ExecError::OneExecutable { of: "conditional nodes" }),
+        Error::Exec(ExecError::Captured),
     ]
 }
 
