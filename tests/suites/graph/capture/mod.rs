@@ -10,6 +10,7 @@ use cuda_tests::raw;
 
 mod bodies;
 mod matched;
+mod messages;
 mod model;
 mod owners;
 mod scopes;

@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use cuda_graph::capture::{AnyThread, Body, Capturing, Fork, GraphBuilder, Primary};
-use cuda_graph::{CaptureError, ConditionError, ContextExt, Error, Graph, GraphExec, Result, StreamExt};
+use cuda_graph::{
+    CaptureError, ConditionError, ContextExt, Error, ExecError, Graph, GraphExec, Result, StreamExt,
+};
 use cuda_handles::{Context, Error as HandleError, Stream};
 use cuda_sys::CUresult;
 use cuda_tests::{SOON, fail_any, is_soft, live, needs, settle, setup, until};
@@ -39,6 +41,8 @@ enum Work {
     Copy,
     Callback,
     Keep,
+    /// Memory of the capture's own, dropped at once.
+    Temporary,
     /// Refused without a call of the driver.
     Wrong,
 }
@@ -63,6 +67,7 @@ fn op() -> impl Strategy<Value = Op> {
         Work::Copy,
         Work::Callback,
         Work::Keep,
+        Work::Temporary,
         Work::Wrong,
     ]);
     let inside = prop::sample::select(vec![
@@ -255,7 +260,7 @@ impl<'c> World<'c> {
                 let stream = self.slots[place(at)].stream.clone();
                 if !elsewhere(|| is_free(&stream)) {
                     let refused = self.exec.launch(&stream).unwrap_err();
-                    let capturing = matches!(refused, Error::Handles(HandleError::Capturing { .. }));
+                    let capturing = refused == Error::Exec(ExecError::Captured);
                     assert!(capturing || !self.is_exact, "{refused}");
                 }
             }
@@ -339,6 +344,10 @@ impl<'c> World<'c> {
                 let (owner, is_gone) = flag();
                 self.flags.push(Box::new(is_gone));
                 builder.keep(owner)
+            }
+            Work::Temporary => {
+                makes.0 = 2;
+                builder.zeros::<u32>(2).and_then(|made| builder.copy(&made, bench.others.slice(..2).unwrap()))
             }
             Work::Wrong => {
                 if matches!(expected, Expected::Works) { expected = Expected::Fails }
