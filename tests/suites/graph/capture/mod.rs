@@ -62,8 +62,6 @@ kernel! {
     unsafe in "../../../kernels/conditions.ptx";
 
     pub(crate) fn set_to(value: u32, handle: ConditionalHandle);
-    pub(crate) fn set_from(value: In<u32>, handle: ConditionalHandle)
-    where value.len() >= 1;
     pub(crate) fn count_down(counter: InOut<u32>, handle: ConditionalHandle)
     where counter.len() >= 1, grid.product() * block.product() == 1;
 }
@@ -78,7 +76,6 @@ pub(crate) struct Bench {
     pub(crate) add: add_to,
     pub(crate) all: increment_all,
     pub(crate) set_to: set_to,
-    pub(crate) set_from: set_from,
     pub(crate) count_down: count_down,
 }
 
@@ -92,7 +89,6 @@ impl Bench {
             add: add_to::load(context).unwrap(),
             all: increment_all::load(context).unwrap(),
             set_to: set_to::load(context).unwrap(),
-            set_from: set_from::load(context).unwrap(),
             count_down: count_down::load(context).unwrap(),
             stream,
             numbers,
