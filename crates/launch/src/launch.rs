@@ -4,7 +4,7 @@ use core::ffi::c_void;
 
 use cuda_handles::capture::{Enqueue, Work};
 use cuda_handles::internal::Recorder;
-use cuda_handles::{AsStream, Event, Kernel, Stream};
+use cuda_handles::{AsStream, Event, Kernel, Owner, Stream};
 use cuda_sys::{CUresult, Call};
 use smallvec::SmallVec;
 
@@ -283,17 +283,32 @@ unsafe fn call_with_attributes(
     }
 }
 
-/// The launch on a stream that captures: with a record of kernel and arguments, which the capture
-/// keeps. The turn is passed by value: a reference would force every launch to write it to memory.
+/// The launch on a stream that captures. The turn is passed by value: a reference would force every
+/// launch to write it to memory.
 ///
 /// # Safety
 /// As [`Launch::launch`]; configuration and arguments are checked, and `turn` is the stream's.
 #[cold]
-#[inline(never)]
 unsafe fn enqueue_captured(
     turn: Enqueue<'_>,
     kernel: &Kernel,
     config: StreamConfig<'_>,
+    arguments: &impl Arguments,
+) -> Result<()> {
+    // SAFETY: the caller's promise.
+    unsafe { enqueue_recorded(&turn, kernel, &config, arguments) }
+}
+
+/// The launch with a record of kernel and arguments, which the capture keeps. Apart from the cold
+/// function: little is inlined into those.
+///
+/// # Safety
+/// As [`enqueue_captured`].
+#[inline(never)]
+unsafe fn enqueue_recorded(
+    turn: &Enqueue<'_>,
+    kernel: &Kernel,
+    config: &StreamConfig<'_>,
     arguments: &impl Arguments,
 ) -> Result<()> {
     let stream = turn.stream();
@@ -312,7 +327,9 @@ unsafe fn enqueue_captured(
             unsafe {
                 match config.is_plain() {
                     true => (Call::cuLaunchKernel, call(kernel, stream, plain, pointers)),
-                    false => (Call::cuLaunchKernelEx, call_with_attributes(kernel, stream, config, pointers)),
+                    false => {
+                        (Call::cuLaunchKernelEx, call_with_attributes(kernel, stream, *config, pointers))
+                    }
                 }
             }
         })
@@ -327,7 +344,7 @@ fn three(Dim { x, y, z }: Dim) -> [u32; 3] {
 ///
 /// # Safety
 /// The pointers are the arguments'.
-#[inline]
+#[inline(always)]
 unsafe fn record_launch(
     record: &mut Recorder<'_>,
     kernel: &Kernel,
@@ -342,6 +359,13 @@ unsafe fn record_launch(
             // caller's promise, and all its bytes are initialised, as it has no padding.
             unsafe { core::slice::from_raw_parts((*pointers.add(index)).cast::<u8>(), slot.size()) }
         }));
+    }
+    let accesses = arguments.accesses();
+    if let Some(declared) = accesses.to_record() {
+        record.declared(declared);
+        if accesses.are_apart() {
+            record.owner(Owner::other(arguments.access_ranges()));
+        }
     }
     if arguments.has_handles() {
         record.handles(arguments.handles().into_iter().map(ConditionalHandle::as_raw));

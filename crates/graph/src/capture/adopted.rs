@@ -8,6 +8,7 @@ use std::collections::{HashMap, HashSet, VecDeque};
 
 use cuda_handles::Owner;
 use cuda_handles::capture::{Captured, Record, Work};
+use cuda_launch::internal::Accesses;
 use cuda_sys::{CUgraphNode, CUgraphNodeType, CUstreamBatchMemOpType};
 
 use crate::clone::node_copy::NodeCopy;
@@ -192,6 +193,10 @@ impl GraphGuard<'_> {
         let mut owners: Owners = more.cloned().collect();
         // A node just read has no owners to give back.
         self.swap_owners(id, &mut owners);
+        let node_params = self.record_mut(id).map(|node| &mut node.node_params);
+        if let Some(NodeParams::Kernel { accesses, .. }) = node_params {
+            *accesses = Accesses::of_record(record);
+        }
     }
 
     /// Keeps owners for the whole graph.

@@ -9,7 +9,7 @@ use super::change::Link;
 use super::query::Way;
 use crate::edge::kind_query::Ends;
 use crate::edge_kind::EdgeKind;
-use crate::error::{Error, NodeError, Result};
+use crate::error::{Error, Result};
 use crate::graph::Graph;
 use crate::graph::node::Node;
 use crate::state::TakenNodes;
@@ -26,14 +26,14 @@ impl Graph {
     /// Calls `cuGraphDestroyNode` (CUDA 10.0).
     ///
     /// # Errors
-    /// - [`NodeError::Foreign`], if a node is in another graph; [`NodeError::Removed`], if a node
-    ///   was removed.
+    /// - [`NodeError::Foreign`](crate::NodeError::Foreign), if a node is in another graph;
+    ///   [`NodeError::Removed`](crate::NodeError::Removed), if a node was removed.
     /// - [`MemoryError::KeepsAll`](crate::MemoryError::KeepsAll), if the graph has memory nodes:
     ///   the driver removes no nodes then.
     /// - The driver's error.
     ///
     /// The graph is unchanged then. If the driver fails after some nodes were removed, the error is
-    /// [`NodeError::RemovedSome`], which names them.
+    /// [`Error::RemovedSome`], which names them.
     #[doc(alias = "cuGraphDestroyNode")]
     #[doc(alias = "cudaGraphDestroyNode")]
     pub fn remove_nodes(&self, nodes: &[&Node]) -> Result<()> {
@@ -67,7 +67,7 @@ impl Graph {
 fn removed_some(removed: &[(NodeId, TakenNodes)], cause: Error) -> Error {
     let records = removed.iter().filter_map(|(id, taken)| Some((id, &taken.first()?.record)));
     let names = records.map(|(id, record)| format!("node `{}` is removed", record.display_name(*id)));
-    Error::Node(NodeError::RemovedSome { removed: names.collect(), cause: Box::new(cause) })
+    Error::RemovedSome { removed: names.collect(), cause: Box::new(cause) }
 }
 
 impl Node {
@@ -78,7 +78,7 @@ impl Node {
     /// Calls `cuGraphDestroyNode` (CUDA 10.0).
     ///
     /// # Errors
-    /// [`NodeError::Removed`], if the node was removed before;
+    /// [`NodeError::Removed`](crate::NodeError::Removed), if the node was removed before;
     /// [`MemoryError::KeepsAll`](crate::MemoryError::KeepsAll), if the graph has memory nodes; or
     /// the driver's error.
     #[doc(alias = "cuGraphDestroyNode")]
@@ -99,7 +99,7 @@ impl Node {
     /// 10.0) once each, after queries of the edges of the node and of its successors.
     ///
     /// # Errors
-    /// [`NodeError::Removed`], if the node was removed before;
+    /// [`NodeError::Removed`](crate::NodeError::Removed), if the node was removed before;
     /// [`MemoryError::KeepsAll`](crate::MemoryError::KeepsAll), if the graph has memory nodes; or
     /// the driver's error. The graph is unchanged then, or [broken](Error::Broken). (If edges had
     /// to be removed and added again meanwhile, their order may differ.)

@@ -1,6 +1,5 @@
 //! Errors about conditions and bodies.
 
-use crate::error::Error;
 use crate::node_name::NodeName;
 use crate::wording::A;
 use crate::wording::{Default, Setters};
@@ -74,7 +73,7 @@ pub enum ConditionError {
         what: &'static str,
     },
     /// A switch cannot have this number of branches.
-    #[error("a switch has 1 to {} branches, not {branches}", Error::MOST_BRANCHES)]
+    #[error("a switch has 1 to {} branches, not {branches}", ConditionError::MOST_BRANCHES)]
     Branches {
         /// The number requested.
         branches: usize,
@@ -82,3 +81,8 @@ pub enum ConditionError {
 }
 
 shown!(ConditionError);
+
+impl ConditionError {
+    /// The most branches of a switch.
+    pub(crate) const MOST_BRANCHES: usize = 1000;
+}

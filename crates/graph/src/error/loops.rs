@@ -1,6 +1,5 @@
 //! Errors about ready-made loops and branches.
 
-use crate::error::HostLoopError;
 use crate::node_name::NodeName;
 
 /// A loop or branch cannot be built or run as asked.
@@ -40,9 +39,6 @@ pub enum LoopError {
         /// The reason.
         why: &'static str,
     },
-    /// A run in which the host decides failed on its way.
-    #[error(transparent)]
-    HostLoop(Box<HostLoopError>),
     /// A do-while loop runs its body at least once, so its limit cannot be 0.
     #[error(
         "a do-while loop runs its body at least once, so its limit is 1 or more, not 0; for a loop that may run no round, use Frontier::while_loop"

@@ -1,7 +1,8 @@
 //! Errors about memory that a graph allocates.
 
+use cuda_handles::Error as HandleError;
+
 use crate::alloc_options::AllocPlace;
-use crate::error::Error;
 use crate::error::memory_order::{MemoryOrder, Orders};
 use crate::node_name::NodeName;
 use crate::wording::{A, Count, More};
@@ -56,7 +57,7 @@ pub enum MemoryError {
         /// The allocation node, by name.
         memory: NodeName,
         /// The driver's error.
-        cause: Box<Error>,
+        cause: Box<HandleError>,
     },
     /// A copy or fill node cannot use memory of a graph for which there is a free node already.
     #[error(
@@ -128,7 +129,7 @@ pub enum MemoryError {
         /// The place.
         place: AllocPlace,
         /// The driver's error.
-        cause: Box<Error>,
+        cause: Box<HandleError>,
     },
     /// A graph cannot be launched while memory from an earlier launch is in use.
     #[error(

@@ -1,4 +1,7 @@
 //! The errors of this crate.
+//!
+//! [`Error`] has a variant for each group of errors, and those that contain another [`Error`] for
+//! themselves. The files of the groups know nothing of it.
 
 /// Shows an error's sentence where it is debug-printed, as by `main`.
 macro_rules! shown {
@@ -38,7 +41,7 @@ pub use node::NodeError;
 
 use core::fmt;
 
-use crate::wording::Named;
+use crate::wording::{Listed, Named};
 
 /// The result of this crate's functions.
 pub type Result<T, E = Error> = core::result::Result<T, E>;
@@ -46,7 +49,7 @@ pub type Result<T, E = Error> = core::result::Result<T, E>;
 /// Why an operation on a graph failed.
 ///
 /// After an error the graph is as it was before, except after [`Broken`](Self::Broken) and
-/// [`RemovedSome`](NodeError::RemovedSome). (The order in which the driver lists edges may differ.)
+/// [`RemovedSome`](Self::RemovedSome). (The order in which the driver lists edges may differ.)
 ///
 /// Nodes are given by [name](crate::Node::name). In an error message a name is one line of bounded
 /// length, and a long list is cut after a dozen entries.
@@ -64,6 +67,17 @@ pub enum Error {
     /// Executables made before still work.
     #[error(transparent)]
     Broken(Box<Broken>),
+    /// The driver failed to remove a node after others were removed in the same call.
+    #[error("{}, then the driver failed: {cause}", Listed(removed))]
+    RemovedSome {
+        /// The removed nodes, in words.
+        removed: Vec<String>,
+        /// Why the next node could not be removed.
+        cause: Box<Error>,
+    },
+    /// A run in which the host decides failed on its way.
+    #[error(transparent)]
+    HostLoop(Box<HostLoopError>),
     /// The driver is too old for something in a graph.
     #[error(transparent)]
     TooOld(#[from] cuda_sys::DriverTooOld),
@@ -147,11 +161,6 @@ impl fmt::Display for Rounds<'_> {
             None => write!(formatter, "in `{}`, ", Named(node)),
         })
     }
-}
-
-impl Error {
-    /// The most branches of a switch.
-    pub(crate) const MOST_BRANCHES: usize = 1000;
 }
 
 #[cfg(test)]

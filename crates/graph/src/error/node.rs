@@ -1,8 +1,7 @@
 //! Errors about nodes.
 
-use crate::error::Error;
 use crate::node_name::NodeName;
-use crate::wording::{A, Count, Listed};
+use crate::wording::{A, Count};
 use std::borrow::Cow;
 
 /// An operation on a node, or with the parameters of one, is not possible.
@@ -89,14 +88,6 @@ pub enum NodeError {
     NotRestored {
         /// The node's name.
         node: NodeName,
-    },
-    /// The driver failed to remove a node after others were removed in the same call.
-    #[error("{}, then the driver failed: {cause}", Listed(removed))]
-    RemovedSome {
-        /// The removed nodes, in words.
-        removed: Vec<String>,
-        /// Why the next node could not be removed.
-        cause: Box<Error>,
     },
 }
 

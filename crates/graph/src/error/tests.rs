@@ -41,7 +41,12 @@ fn kind(error: &Error) -> String {
         Error::Exec(error) => format!("exec {:?}", discriminant(error)),
         Error::Loop(error) => format!("loop {:?}", discriminant(error)),
         Error::Draw(error) => format!("draw {:?}", discriminant(error)),
-        Error::Handles(_) | Error::Launch(_) | Error::TooOld(_) | Error::Broken(_) => {
+        Error::Handles(_)
+        | Error::Launch(_)
+        | Error::TooOld(_)
+        | Error::Broken(_)
+        | Error::RemovedSome { .. }
+        | Error::HostLoop(_) => {
             format!("{:?}", discriminant(error))
         }
     }
@@ -125,7 +130,6 @@ fn capture_errors(name: &str) -> Vec<Error> {
 
 fn node_errors(name: &str) -> Vec<Error> {
     let node = || NodeName::from(name);
-    let cause = || Box::new(Error::Node(NodeError::GraphRemoved));
     vec![
         Error::Node(NodeError::Foreign { node: node() }),
         Error::Node(NodeError::Removed { node: node() }),
@@ -135,10 +139,10 @@ fn node_errors(name: &str) -> Vec<Error> {
         Error::Node(NodeError::NotCloned { node: node() }),
         Error::Node(NodeError::UnknownMemory { what: "the source", address: 16 }),
         Error::Node(NodeError::NotRestored { node: node() }),
-        Error::Node(NodeError::RemovedSome {
+        Error::RemovedSome {
             removed: vec![format!("node `{}` is removed", Named(name)); 1000],
-            cause: cause(),
-        }),
+            cause: Box::new(Error::Node(NodeError::GraphRemoved)),
+        },
         Error::Node(NodeError::FixedAttribute { what: "the cluster" }),
         Error::Node(NodeError::AccessPolicyWindow { why: "it is empty".into() }),
     ]
@@ -217,7 +221,7 @@ fn condition_errors(name: &str) -> Vec<Error> {
 
 fn memory_errors(name: &str) -> Vec<Error> {
     let node = || NodeName::from(name);
-    let cause = || Box::new(Error::Node(NodeError::GraphRemoved));
+    let cause = || Box::new(cuda_handles::Error::StillShared);
     let order = MemoryOrder {
         what: crate::error::memory_order::Disorder::UseAfterFree,
         allocation: name.into(),
@@ -254,7 +258,7 @@ fn loop_errors(name: &str) -> Vec<Error> {
     vec![
         Error::Loop(LoopError::NeedsHost { node: node(), needs, found }),
         Error::Loop(LoopError::NotOnHost { node: node(), why: "it is of other code" }),
-        Error::Loop(LoopError::HostLoop(Box::new(run))),
+        Error::HostLoop(Box::new(run)),
         Error::Loop(LoopError::NoRounds),
         Error::Loop(LoopError::NothingToTest),
         Error::Loop(LoopError::NotFilled),
@@ -307,9 +311,9 @@ fn every_error_is_one_line_of_correct_language() {
         include_str!("node.rs"),
     ];
     let declared: usize = groups.iter().map(|source| source.matches("#[error(").count()).sum();
-    // Besides the groups there are `Broken` and `TooOld`. The messages of other crates' errors
-    // are checked there.
-    assert_eq!(kinds.len(), declared + 2);
+    // Besides the groups there are `Broken`, `TooOld`, `RemovedSome` and `HostLoop`. The messages
+    // of other crates' errors are checked there.
+    assert_eq!(kinds.len(), declared + 4);
 }
 
 #[test]

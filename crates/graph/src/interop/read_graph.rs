@@ -4,7 +4,7 @@
 //! The driver is queried for everything first. Only then are records entered, so that a failed
 //! query changes nothing.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 
 use cuda_sys::{CUgraph, CUgraphNode, CUgraphNodeType};
 use smallvec::SmallVec;
@@ -16,7 +16,7 @@ use crate::state::ids::{NodeId, SubgraphId};
 use crate::state::owners::Owners;
 use crate::state::params::{ConditionSource, Conditional, NodeParams};
 use crate::state::raw_params::conditional_of;
-use crate::toposort::Index;
+use crate::toposort::{self, Index, Successors};
 
 /// One graph as the driver describes it.
 struct ReadGraph {
@@ -184,57 +184,17 @@ impl GraphGuard<'_> {
 
     /// Assigns labels that grow along all edges; nodes of a cycle come last.
     fn put_in_order(&mut self, nodes: &[NodeId], edges: &[(CUgraphNode, CUgraphNode, EdgeKind)]) {
-        let nodes: Vec<Index> = nodes.iter().map(|id| id.index).collect();
-        let ends = edges.iter().filter_map(|&(from, to, _)| Some((self.find(from)?, self.find(to)?)));
-        let ends: Vec<(Index, Index)> = ends.collect();
-        let mut labels: Vec<u64> = nodes.iter().filter_map(|&index| Some(self.at(index)?.label)).collect();
+        let numbers: HashMap<Index, u32> = nodes.iter().map(|id| id.index).zip(0..).collect();
+        let mut number = |raw| numbers.get(&self.find(raw)?).copied();
+        let ends = edges.iter().filter_map(|&(from, to, _)| Some((number(from)?, number(to)?)));
+        let ends: Vec<(u32, u32)> = ends.collect();
+        let order = toposort::sort_cyclic(&Successors::new(nodes.len(), ends.iter().copied()));
+        let mut labels: Vec<u64> = nodes.iter().filter_map(|id| Some(self.at(id.index)?.label)).collect();
         labels.sort_unstable();
         // Unrelated nodes may have had the same label.
         for at in 1..labels.len() {
             labels[at] = labels[at].max(labels[at - 1] + 1);
         }
-        self.relabel(in_order(&nodes, &ends).into_iter().zip(labels).collect());
-    }
-}
-
-/// The nodes in an order in which every edge leads forward, otherwise in their own order. Nodes of
-/// a cycle, and nodes behind it, come last.
-fn in_order(nodes: &[Index], edges: &[(Index, Index)]) -> Vec<Index> {
-    let position: HashMap<Index, usize> =
-        nodes.iter().enumerate().map(|(position, node)| (*node, position)).collect();
-    let mut after: Vec<Vec<usize>> = vec![Vec::new(); nodes.len()];
-    let mut waits_for = vec![0_usize; nodes.len()];
-    for (from, to) in edges {
-        if let (Some(&from), Some(&to)) = (position.get(from), position.get(to)) {
-            after[from].push(to);
-            waits_for[to] += 1;
-        }
-    }
-    let mut ready: BTreeSet<usize> = (0..nodes.len()).filter(|&node| waits_for[node] == 0).collect();
-    let mut order = Vec::with_capacity(nodes.len());
-    let mut done = vec![false; nodes.len()];
-    while let Some(node) = ready.pop_first() {
-        order.push(nodes[node]);
-        done[node] = true;
-        for &next in &after[node] {
-            waits_for[next] -= 1;
-            if waits_for[next] == 0 {
-                ready.insert(next);
-            }
-        }
-    }
-    order.extend((0..nodes.len()).filter(|&node| !done[node]).map(|node| nodes[node]));
-    order
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn nodes_are_put_in_order() {
-        assert_eq!(in_order(&[3, 5, 7], &[]), [3, 5, 7]);
-        assert_eq!(in_order(&[3, 5, 7], &[(7, 3), (3, 5)]), [7, 3, 5]);
-        assert_eq!(in_order(&[3, 5, 7, 9], &[(5, 7), (7, 5), (9, 3)]), [9, 3, 5, 7]);
+        self.relabel(order.iter().map(|&node| nodes[node as usize].index).zip(labels).collect());
     }
 }

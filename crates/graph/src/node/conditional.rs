@@ -246,7 +246,7 @@ impl Frontier<'_> {
     #[doc(alias = "cudaGraphCondTypeSwitch")]
     #[doc(alias = "conditional")]
     pub fn switch_node(&self, condition: &Condition, branches: usize) -> Result<SwitchNode> {
-        if !(1..=Error::MOST_BRANCHES).contains(&branches) {
+        if !(1..=ConditionError::MOST_BRANCHES).contains(&branches) {
             return Err(Error::Condition(ConditionError::Branches { branches }));
         }
         self.conditional(ConditionalKind::Switch, condition, branches).map(SwitchNode::wrap)
@@ -388,7 +388,7 @@ fn params(graph: &Graph, kind: ConditionalKind, condition: &Condition, bodies: u
         ConditionalKind::While => RawClass::CU_GRAPH_COND_TYPE_WHILE,
         ConditionalKind::Switch => RawClass::CU_GRAPH_COND_TYPE_SWITCH,
     };
-    // At most `Error::MOST_BRANCHES`.
+    // At most `ConditionError::MOST_BRANCHES`.
     fields.conditional.size = bodies as u32;
     fields.conditional.ctx = graph.context().as_raw();
     params

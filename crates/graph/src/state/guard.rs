@@ -1,10 +1,10 @@
-//! The guard of a hierarchy: the lock, held.
+//! The guard of a hierarchy: the lock, taken and held.
 
 use core::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
-use cuda_handles::Context;
-use cuda_handles::internal::LockGuard;
+use cuda_handles::internal::{LockGuard, lock_second_unless_inside, lock_unless_inside};
+use cuda_handles::{Context, Error as HandleError};
 use cuda_sys::{CUgraph, CUgraphNode, CUresult, Call, Driver};
 
 use crate::error::{Broken, Error, NodeError, Result};
@@ -46,6 +46,65 @@ impl<'g> GraphGuard<'g> {
     ) -> Self {
         let raw = hierarchy.handle().as_raw();
         Self { hierarchy, subgraph, raw, state, _after: None }
+    }
+}
+
+impl Hierarchy {
+    /// Locks the hierarchy for driver calls on one of its graphs.
+    ///
+    /// # Errors
+    /// The context is lost, the process is a forked child, the hierarchy was
+    /// [moved](crate::NodeError::GraphMoved) or is [broken](Error::Broken), or the graph is gone
+    /// with the node that it was embedded in ([`NodeError::GraphRemoved`]).
+    pub(crate) fn enter(self: &Arc<Self>, subgraph: SubgraphId) -> Result<GraphGuard<'_>> {
+        self.enter_here(subgraph)
+    }
+
+    /// [`enter`](Self::enter) for hot paths: the guard is built in place.
+    #[inline(always)]
+    pub(crate) fn enter_here(self: &Arc<Self>, subgraph: SubgraphId) -> Result<GraphGuard<'_>> {
+        self.context().ensure_usable()?;
+        let mut guard = self.lock(subgraph)?;
+        guard.locate()?;
+        Ok(guard)
+    }
+
+    /// As [`enter`](Self::enter), while the thread holds the lock of another hierarchy. For
+    /// [`GuardPair`] alone, which takes the two in order: debug builds panic if anything else locks
+    /// two.
+    pub(crate) fn enter_second(self: &Arc<Self>, subgraph: SubgraphId) -> Result<GraphGuard<'_>> {
+        self.context().ensure_usable()?;
+        let state = lock_second_unless_inside(self.context(), "the graph", self.state())?;
+        let mut guard = GraphGuard::new(self, subgraph, state);
+        guard.locate()?;
+        Ok(guard)
+    }
+
+    /// Locks the hierarchy to read its state without driver calls. Also works after the context is
+    /// lost.
+    ///
+    /// # Errors
+    /// The process is a forked child, where the thread that holds the lock may not exist; or the
+    /// root graph was moved ([`NodeError::GraphMoved`]).
+    pub(crate) fn look(self: &Arc<Self>, subgraph: SubgraphId) -> Result<GraphGuard<'_>> {
+        match self.context().ensure_usable() {
+            Err(error @ HandleError::Forked) => Err(error.into()),
+            _ => {
+                let guard = self.lock(subgraph)?;
+                if guard.is_moved() { Err(Error::Node(NodeError::GraphMoved)) } else { Ok(guard) }
+            }
+        }
+    }
+
+    /// Takes the lock. The lock is held over driver calls on the hierarchy's graphs, and some of
+    /// these wait for the device. Therefore a host function is refused instead of waiting for the
+    /// lock: the driver call under the lock may be waiting for that very function. Nothing is
+    /// dropped under the lock.
+    #[inline(always)]
+    fn lock(self: &Arc<Self>, subgraph: SubgraphId) -> Result<GraphGuard<'_>> {
+        // Code under the lock does not panic, so the state behind a poisoned lock is consistent.
+        let state = lock_unless_inside(self.context(), "the graph", self.state())?;
+        Ok(GraphGuard::new(self, subgraph, state))
     }
 }
 

@@ -6,7 +6,7 @@
 //! | File | Contents | Cost |
 //! | --- | --- | --- |
 //! | [`successors`] | `Successors`: the edges of a graph, by the nodes they leave | linear |
-//! | [`sort`](mod@sort) | Kahn's algorithm: a topological order, or none | linear |
+//! | [`sort`](mod@sort) | Kahn's algorithm: a topological order, or none | linear, and a logarithm for each node |
 //! | [`cycle`](mod@cycle) | Depth-first search: a topological order, or a cycle | linear |
 //! | [`incremental`] | An order kept while edges are added, after Pearce and Kelly | see there |
 //!
@@ -20,5 +20,5 @@ mod successors;
 
 pub(crate) use cycle::cycle;
 pub(crate) use incremental::{Index, Neighbours, Verdict, admit, fresh, rank};
-pub(crate) use sort::sort;
+pub(crate) use sort::{sort, sort_cyclic};
 pub(crate) use successors::Successors;

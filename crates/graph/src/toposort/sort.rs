@@ -1,31 +1,55 @@
 //! Kahn's algorithm: a topological order of a whole graph.
 
+use core::cmp::Reverse;
+use std::collections::BinaryHeap;
+
 use super::successors::Successors;
 
-/// All nodes in an order in which every edge leads forwards; `None` if the graph has a cycle.
-///
-/// Kahn's algorithm with a first-in, first-out queue: nodes without predecessors come first, by
-/// number; every other node comes once the last of its predecessors is in the order. Takes time
-/// linear in nodes and edges.
+/// All nodes in an order in which every edge leads forwards, otherwise by number; `None` if the
+/// graph has a cycle.
 pub(crate) fn sort(successors: &Successors) -> Option<Vec<u32>> {
-    let nodes = successors.len();
-    let mut missing = vec![0_u32; nodes];
-    successors.targets().iter().for_each(|node| missing[*node as usize] += 1);
-    // The order is its own queue: what lies behind `done` still has to release its successors.
-    let mut order = Vec::with_capacity(nodes);
-    order.extend((0..nodes as u32).filter(|node| missing[*node as usize] == 0));
-    let mut done = 0;
-    while let Some(&node) = order.get(done) {
-        done += 1;
-        for &next in successors.of(node) {
-            let left = &mut missing[next as usize];
-            *left -= 1;
-            if *left == 0 {
-                order.push(next);
+    let Sorted { order, missing: _ } = Sorted::new(successors);
+    (order.len() == successors.len()).then_some(order)
+}
+
+/// As [`sort`], for a graph that may have cycles: their nodes, and all nodes behind them, come
+/// last, by number.
+pub(crate) fn sort_cyclic(successors: &Successors) -> Vec<u32> {
+    let Sorted { mut order, missing } = Sorted::new(successors);
+    order.extend((0..).zip(missing).filter(|(_, missing)| *missing > 0).map(|(node, _)| node));
+    order
+}
+
+/// The outcome of Kahn's algorithm.
+struct Sorted {
+    /// The nodes that lie neither in a cycle nor behind one.
+    order: Vec<u32>,
+    /// For each node, how many edges lead to it from nodes that are not in the order; none if it is
+    /// in the order.
+    missing: Vec<u32>,
+}
+
+impl Sorted {
+    /// Takes the lowest node, again and again, of those whose predecessors are all in the order.
+    fn new(successors: &Successors) -> Self {
+        let nodes = successors.len();
+        let mut missing = vec![0_u32; nodes];
+        successors.targets().iter().for_each(|node| missing[*node as usize] += 1);
+        let free = (0..nodes as u32).filter(|node| missing[*node as usize] == 0);
+        let mut free: BinaryHeap<Reverse<u32>> = free.map(Reverse).collect();
+        let mut order = Vec::with_capacity(nodes);
+        while let Some(Reverse(node)) = free.pop() {
+            order.push(node);
+            for &next in successors.of(node) {
+                let left = &mut missing[next as usize];
+                *left -= 1;
+                if *left == 0 {
+                    free.push(Reverse(next));
+                }
             }
         }
+        Self { order, missing }
     }
-    (order.len() == nodes).then_some(order)
 }
 
 #[cfg(test)]
@@ -85,6 +109,17 @@ mod tests {
         assert_eq!(sorted(0, &[]), Some(vec![]));
         assert_eq!(sorted(3, &[]), Some(vec![0, 1, 2]));
         assert_eq!(sorted(4, &[(3, 0), (3, 0), (1, 0)]), Some(vec![1, 2, 3, 0]));
+        assert_eq!(sorted(4, &[(0, 2)]), Some(vec![0, 1, 2, 3]));
         assert_eq!(sorted(2, &[(1, 1)]), None);
+    }
+
+    #[test]
+    fn nodes_of_a_cycle_and_behind_it_come_last() {
+        let sorted =
+            |nodes, edges: &[(u32, u32)]| sort_cyclic(&Successors::new(nodes, edges.iter().copied()));
+        assert_eq!(sorted(3, &[]), [0, 1, 2]);
+        assert_eq!(sorted(3, &[(2, 0), (0, 1)]), [2, 0, 1]);
+        assert_eq!(sorted(4, &[(1, 2), (2, 1), (3, 0)]), [3, 0, 1, 2]);
+        assert_eq!(sorted(4, &[(3, 3), (3, 0)]), [1, 2, 0, 3]);
     }
 }

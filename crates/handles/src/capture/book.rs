@@ -1,5 +1,6 @@
 //! The book of a capture: a record for each captured call, in flat tables.
 
+use core::any::Any;
 use std::sync::Arc;
 
 use crate::graph::Owner;
@@ -12,6 +13,9 @@ const RECENT: usize = 64;
 
 /// The header of an argument whose bytes are not known. No argument is as long.
 pub(super) const UNKNOWN: u32 = u32::MAX;
+
+/// The declaration of a kernel, and one more number about a launch of it, for the crate above.
+pub(super) type Declared = (&'static (dyn Any + Send + Sync), u64);
 
 /// The records of a capture, and everything they share. An owner that calls use again and again is
 /// kept once, as long as no other one takes its slot.
@@ -28,8 +32,12 @@ pub(super) struct Book {
     pub(super) handles: Vec<u64>,
     /// The records that have handles, with the end of their handles.
     pub(super) handle_ends: Vec<(usize, usize)>,
+    /// The records whose kernels are declared, in their order.
+    pub(super) declared: Vec<(usize, Declared)>,
     /// Owners of the capture as a whole.
     pub(super) kept: Vec<Owner>,
+    /// How many owners there were when the last record began.
+    settled: usize,
     recent: [u32; RECENT],
 }
 
@@ -41,17 +49,6 @@ pub(super) struct Entry {
     pub(super) uses_end: usize,
 }
 
-/// The lengths of a book's tables.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Mark {
-    entries: usize,
-    bytes: usize,
-    uses: usize,
-    owners: usize,
-    handles: usize,
-    handle_ends: usize,
-}
-
 impl Default for Book {
     fn default() -> Self {
         Self {
@@ -61,45 +58,45 @@ impl Default for Book {
             owners: Vec::new(),
             handles: Vec::new(),
             handle_ends: Vec::new(),
+            declared: Vec::new(),
             kept: Vec::new(),
+            settled: 0,
             recent: [0; RECENT],
         }
     }
 }
 
 impl Book {
-    #[inline]
-    pub(super) fn mark(&self) -> Mark {
-        Mark {
-            entries: self.entries.len(),
-            bytes: self.bytes.len(),
-            uses: self.uses.len(),
-            owners: self.owners.len(),
-            handles: self.handles.len(),
-            handle_ends: self.handle_ends.len(),
-        }
+    /// Begins a record; returns the number of those before it.
+    #[inline(always)]
+    pub(super) fn begin_record(&mut self) -> usize {
+        self.settled = self.owners.len();
+        self.entries.len()
     }
 
-    /// Removes all that was written since a mark; returns the owners, to be dropped without the
-    /// book's lock.
-    #[cold]
-    pub(super) fn back_to(&mut self, mark: Mark) -> Vec<Owner> {
-        self.entries.truncate(mark.entries);
-        self.bytes.truncate(mark.bytes);
-        self.uses.truncate(mark.uses);
-        self.handles.truncate(mark.handles);
-        self.handle_ends.truncate(mark.handle_ends);
-        self.owners.split_off(mark.owners.min(self.owners.len()))
-    }
-
-    /// Ends a record with what was written since the last one.
-    #[inline]
+    /// Ends a record with what was written since it began. Before the driver call: the work need
+    /// not be kept elsewhere meanwhile.
+    #[inline(always)]
     pub(super) fn end_record(&mut self, work: Work) {
         self.entries.push(Entry { work, bytes_end: self.bytes.len(), uses_end: self.uses.len() });
     }
 
+    /// Removes the record that began last, of which there were `before` before; returns its owners,
+    /// to be dropped without the book's lock.
+    #[cold]
+    pub(super) fn take_back(&mut self, before: usize) -> Vec<Owner> {
+        self.entries.truncate(before);
+        let (bytes, uses) = self.entries.last().map_or((0, 0), |last| (last.bytes_end, last.uses_end));
+        self.bytes.truncate(bytes);
+        self.uses.truncate(uses);
+        self.handle_ends.retain(|(of, _)| *of < before);
+        self.declared.truncate(self.declared.partition_point(|(of, _)| *of < before));
+        self.handles.truncate(self.handle_ends.last().map_or(0, |(_, end)| *end));
+        self.owners.split_off(self.settled.min(self.owners.len()))
+    }
+
     /// Writes an owner of the next record: the one in the table that `is_it`, or a new one.
-    #[inline]
+    #[inline(always)]
     fn owner(&mut self, address: usize, is_it: impl Fn(&Owner) -> bool, make: impl FnOnce() -> Owner) {
         // Multiplication mixes the address into the highest bits.
         let slot = address.wrapping_mul(0x9e37_79b9_7f4a_7c15_u64 as usize) >> (usize::BITS - RECENT.ilog2());
@@ -121,14 +118,15 @@ pub struct Recorder<'b> {
 
 impl Recorder<'_> {
     /// The kernel, as an owner.
-    #[inline]
+    // The inlining of these is worth half of the record's time.
+    #[inline(always)]
     pub fn kernel(&mut self, kernel: &Kernel) {
         let is_it = |owner: &Owner| matches!(owner, Owner::Kernel(kept) if kept == kernel);
         self.book.owner(kernel.as_raw().addr(), is_it, || Owner::Kernel(kernel.clone()));
     }
 
     /// Memory, as an owner, unless the capture keeps it anyway.
-    #[inline]
+    #[inline(always)]
     pub fn allocation(&mut self, allocation: &Arc<Allocation>) {
         if allocation.is_scratch() {
             return;
@@ -144,21 +142,35 @@ impl Recorder<'_> {
     }
 
     /// The next argument of a kernel; `None` if some of its bytes may not be initialised.
-    #[inline]
+    #[inline(always)]
     pub fn argument(&mut self, bytes: Option<&[u8]>) {
-        let len = bytes.and_then(|bytes| u32::try_from(bytes.len()).ok()).unwrap_or(UNKNOWN);
         let to = &mut self.book.bytes;
-        to.extend_from_slice(&len.to_ne_bytes());
-        if let Some(bytes) = bytes
-            && len != UNKNOWN
-        {
-            match *bytes {
-                // The most frequent lengths, without a call.
-                [a, b, c, d] => to.extend_from_slice(&[a, b, c, d]),
-                [a, b, c, d, e, f, g, h] => to.extend_from_slice(&[a, b, c, d, e, f, g, h]),
-                _ => to.extend_from_slice(bytes),
+        match bytes {
+            // The most frequent lengths, in one piece.
+            Some(&[a, b, c, d]) => {
+                let [e, f, g, h] = 4_u32.to_ne_bytes();
+                to.extend_from_slice(&[e, f, g, h, a, b, c, d]);
             }
+            Some(&[a, b, c, d, e, f, g, h]) => {
+                let [i, j, k, l] = 8_u32.to_ne_bytes();
+                to.extend_from_slice(&[i, j, k, l, a, b, c, d, e, f, g, h]);
+            }
+            bytes => self.long_argument(bytes),
         }
+    }
+
+    fn long_argument(&mut self, bytes: Option<&[u8]>) {
+        // No kernel has an argument of 4 GiB.
+        let known = bytes.and_then(|bytes| Some((u32::try_from(bytes.len()).ok()?, bytes)));
+        let (len, bytes) = known.unwrap_or((UNKNOWN, &[]));
+        self.book.bytes.extend_from_slice(&len.to_ne_bytes());
+        self.book.bytes.extend_from_slice(bytes);
+    }
+
+    /// The declaration of the kernel.
+    #[inline(always)]
+    pub fn declared(&mut self, declared: Declared) {
+        self.book.declared.push((self.book.entries.len(), declared));
     }
 
     /// The handles of conditions among the arguments.

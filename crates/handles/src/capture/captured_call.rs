@@ -6,7 +6,7 @@
 
 use cuda_sys::{CUresult, Call};
 
-use super::book::{Book, Mark, Recorder};
+use super::book::{Book, Recorder};
 use super::enqueue::Enqueue;
 use crate::context::{Busy, Context, unless_inside};
 use crate::error::{Cause, Result};
@@ -37,21 +37,30 @@ impl Log {
     /// The book, once no other call of the capture is being made.
     #[inline]
     fn lock(&self, context: &Context) -> Result<SpinGuard<'_, Book>> {
+        match self.0.try_lock() {
+            Some(book) => Ok(book),
+            None => self.lock_later(context),
+        }
+    }
+
+    #[cold]
+    fn lock_later(&self, context: &Context) -> Result<SpinGuard<'_, Book>> {
         unless_inside(context, || Busy::called("a capture"), || self.0.try_lock())
     }
 }
 
-/// A call with a record, which is taken back unless the call succeeds.
+/// The record of a call, which is taken back unless the call succeeds.
 struct Recorded<'l> {
     /// `None` once it is decided.
     book: Option<SpinGuard<'l, Book>>,
-    before: Mark,
+    /// The number of records before it.
+    before: usize,
 }
 
 impl<'l> Recorded<'l> {
-    #[inline]
-    fn write(book: SpinGuard<'l, Book>, work: Work, give: impl FnOnce(&mut Recorder<'_>)) -> Self {
-        let before = book.mark();
+    #[inline(always)]
+    fn write(mut book: SpinGuard<'l, Book>, work: Work, give: impl FnOnce(&mut Recorder<'_>)) -> Self {
+        let before = book.begin_record();
         // Made first, in case `give` panics.
         let mut recorded = Self { book: Some(book), before };
         if let Some(book) = &mut recorded.book {
@@ -62,7 +71,7 @@ impl<'l> Recorded<'l> {
     }
 
     /// Keeps the record.
-    #[inline]
+    #[inline(always)]
     fn done(mut self) {
         drop(self.book.take());
     }
@@ -72,7 +81,7 @@ impl Drop for Recorded<'_> {
     #[inline]
     fn drop(&mut self) {
         if let Some(mut book) = self.book.take() {
-            let owners = book.back_to(self.before);
+            let owners = book.take_back(self.before);
             drop(book);
             drop(owners);
         }
@@ -100,7 +109,6 @@ impl Enqueue<'_> {
         give: impl FnOnce(&mut Recorder<'_>),
         call: impl FnOnce() -> (Call, CUresult),
     ) -> Result<()> {
-        process::ensure_not_forked()?;
         let context = self.stream().context();
         let Some(log) = self.log() else {
             self.keep_foreign_record(work, give)?;

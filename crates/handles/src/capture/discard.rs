@@ -17,8 +17,9 @@ impl Stream {
     ///
     /// # Errors
     /// Another thread is enqueuing on a stream of the capture all the time
-    /// ([`Busy`](crate::Error::Busy)), this is a host function (`NOT_PERMITTED`), or the driver has
-    /// lost the context.
+    /// ([`Busy`](crate::Error::Busy)), or this is a host function, which that thread may be waiting
+    /// for (`NOT_PERMITTED`): the capture goes on, but no more streams join it. The context is
+    /// lost.
     #[doc(alias = "cuStreamEndCapture")]
     #[doc(alias = "cudaStreamEndCapture")]
     pub fn discard_capture(&self) -> Result<bool> {
@@ -26,7 +27,6 @@ impl Stream {
         context.ensure_usable()?;
         let Some(word) = self.capture_id() else { return Ok(false) };
         let Some(origin) = open_captures::origin(word) else { return Ok(false) };
-        context.refuse_in_callback()?;
         match open_captures::end(context, word, || end_in_driver(&origin)) {
             Ok(ended) => {
                 drop(ended.result.map(|raw| own(&origin, raw)));

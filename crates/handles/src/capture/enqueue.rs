@@ -99,7 +99,10 @@ impl<'s> Enqueue<'s> {
     pub(super) fn log(&self) -> Option<&Log> {
         // SAFETY: `access` is read access of the stream, held at least as long as the result.
         let log = unsafe { self.stream.raw_stream().capture_log() }?;
-        log.downcast_ref()
+        debug_assert!(log.is::<Log>(), "captures begin with such a log");
+        // SAFETY: `begin_capture` alone makes logs of captures, of this type. The question for the
+        // type would take as long as all the rest of this function.
+        Some(unsafe { &*core::ptr::from_ref(log).cast::<Log>() })
     }
 
     pub(super) fn keep_foreign(&self, owner: Owner) -> Result<()> {

@@ -3,7 +3,7 @@
 use core::fmt;
 use std::collections::HashSet;
 
-use super::book::{Book, Entry, UNKNOWN};
+use super::book::{Book, Declared, Entry, UNKNOWN};
 use crate::graph::Owner;
 use crate::stream::Work;
 
@@ -49,6 +49,7 @@ impl Records {
 
     /// All owners, each once: of the records, and of the capture as a whole.
     #[must_use]
+    #[allow(clippy::mutable_key_type)] // Owners are equal by what they lead to, which stays.
     pub fn into_owners(self) -> Vec<Owner> {
         let Book { mut owners, kept, .. } = self.0;
         owners.extend(kept);
@@ -116,6 +117,15 @@ impl<'r> Record<'r> {
         let start = place.checked_sub(1).map_or(0, end_of);
         self.book.handles.get(start..end_of(place)).unwrap_or_default()
     }
+
+    /// The declaration of the kernel, if it has one.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn declared(&self) -> Option<Declared> {
+        let declared = &self.book.declared;
+        let place = declared.binary_search_by_key(&self.index, |(record, _)| *record).ok()?;
+        declared.get(place).map(|(_, declared)| *declared)
+    }
 }
 
 impl fmt::Debug for Record<'_> {
@@ -126,5 +136,71 @@ impl fmt::Debug for Record<'_> {
             .field("arguments", &self.arguments().count())
             .field("owners", &self.owners().count())
             .finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::capture::Recorder;
+
+    fn write(book: &mut Book, first: u64, give: impl FnOnce(&mut Recorder<'_>)) -> usize {
+        let before = book.begin_record();
+        give(&mut Recorder { book });
+        book.end_record(Work::Batch { first, count: 1 });
+        before
+    }
+
+    type Listed = (Work, Vec<Option<Vec<u8>>>, usize, Vec<u64>);
+
+    fn listed(records: &Records) -> Vec<Listed> {
+        let each = |record: Record<'_>| {
+            let arguments = record.arguments().map(|bytes| bytes.map(<[u8]>::to_vec)).collect();
+            (record.work(), arguments, record.owners().count(), record.handles().to_vec())
+        };
+        records.iter().map(each).collect()
+    }
+
+    #[test]
+    fn a_record_that_is_taken_back_leaves_nothing_and_the_others_as_they_were() {
+        let (mut book, shared, single) = (Book::default(), Owner::other(1), Owner::other(2));
+        write(&mut book, 1, |record| {
+            record.owner(shared.clone());
+            record.argument(Some(&[1; 4]));
+            record.argument(None);
+            record.argument(Some(&[2; 100]));
+            record.handles([7, 8]);
+        });
+        let before = write(&mut book, 2, |record| {
+            record.owner(shared.clone());
+            record.owner(single.clone());
+            record.argument(Some(&[3; 8]));
+            record.handles([9]);
+        });
+        assert_eq!(book.take_back(before), [single.clone()]);
+        write(&mut book, 3, |_| ());
+        write(&mut book, 4, |record| {
+            record.owner(single.clone());
+            record.argument(Some(&[]));
+            record.handles([10]);
+        });
+        let records = Records::new(book, vec![shared.clone()]);
+        let work = |first| Work::Batch { first, count: 1 };
+        let first = vec![Some(vec![1; 4]), None, Some(vec![2; 100])];
+        let expected = [
+            (work(1), first, 1, vec![7, 8]),
+            (work(3), vec![], 0, vec![]),
+            (work(4), vec![Some(vec![])], 1, vec![10]),
+        ];
+        assert_eq!(listed(&records), expected);
+        assert_eq!(records.kept(), [shared.clone()]);
+        assert_eq!(records.into_owners(), [shared, single]);
+    }
+
+    #[test]
+    fn records_can_change_threads() {
+        fn send<T: Send + Sync>() {}
+        send::<Records>();
+        send::<Record<'static>>();
     }
 }

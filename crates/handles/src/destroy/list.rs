@@ -57,14 +57,15 @@ impl<T> List<T> {
         }
     }
 
-    /// Whether nothing is in it at this moment.
+    /// Whether nothing is in it at this moment. If it was taken, a thread that sees that also sees
+    /// what its taker did before.
     pub(crate) fn is_empty(&self) -> bool {
-        self.head.load(Ordering::Relaxed).is_null()
+        self.head.load(Ordering::Acquire).is_null()
     }
 
     /// Takes all there is, in the order of the pushes.
     pub(crate) fn take(&self) -> Taken<T> {
-        let mut newest = self.head.swap(core::ptr::null_mut(), Ordering::Acquire);
+        let mut newest = self.head.swap(core::ptr::null_mut(), Ordering::AcqRel);
         let mut oldest = core::ptr::null_mut();
         while !newest.is_null() {
             // SAFETY: the swap made the whole chain ours.

@@ -216,6 +216,11 @@ impl<T> SharedHostBuffer<T> {
     /// Owners that were dropped and are idle do not count, such as an executable whose launches are
     /// over. For them this usually waits some microseconds, and 100 milliseconds at most.
     ///
+    /// If this library does not know whether the runs of a dropped executable are over (the stream
+    /// of the last one is gone, or other code may launch the executable), the executable counts
+    /// until the driver has given it back. The driver does that some 100 µs after the last run. If
+    /// it takes more than 100 milliseconds, the answer is that the memory is shared: ask again.
+    ///
     /// ```no_run
     /// # fn main() -> cuda_handles::Result<()> {
     /// # let context = cuda_handles::Device::new(0)?.context()?;

@@ -45,6 +45,9 @@
 //! 7. Only a drain, and the thread made for deferred executables, make calls in which the driver
 //!    waits for work of the device.
 //! 8. A thread that works does not drain again: a destructor that asks for it gets 0.
+//! 9. A thread that asks whether a value is about to be dropped looks at `FENCES`, `OWED`,
+//!    `PAYLOADS` and the runs of destructors in this order, in which values move
+//!    ([`Destructors`](destructors::Destructors)).
 //!
 //! # Who may do what
 //!
@@ -58,6 +61,7 @@
 //! | `cuda-reaper-end` | destroy executables, which may wait for work that nobody here knows |
 //! | a thread in a host function | hand over |
 
+mod destructors;
 mod fence;
 mod fences;
 pub(crate) mod host_cache;

@@ -20,9 +20,6 @@ use crate::sync::{Lock, LockGuard, Rank};
 /// The streams of the runs that may use something; all are over when these are idle.
 pub(crate) type Runs = SmallVec<[Arc<RawStream>; 1]>;
 
-/// How long the driver may take for a destructor whose time has come, on a busy machine.
-const PASSING: Duration = Duration::from_millis(50);
-
 /// How long before something is expected the driver may have failed to end the executable.
 const BEFORE: Duration = Duration::from_secs(1);
 
@@ -82,9 +79,10 @@ pub(crate) fn hand_over() {
     }
 }
 
-/// Whether the driver may be about to give back a payload whose last run is unknown.
-pub(crate) fn is_about_to_come() -> bool {
-    let is_young = |one: &Owed| one.runs.is_none() && one.payload.is_held() && one.since.elapsed() < PASSING;
+/// Whether the driver may be about to give back a payload whose last run is unknown. If its time
+/// had come with the drop, it takes less than `passing`.
+pub(crate) fn is_about_to_come(passing: Duration) -> bool {
+    let is_young = |one: &Owed| one.runs.is_none() && one.payload.is_held() && one.since.elapsed() < passing;
     owed().iter().any(is_young)
 }
 

@@ -1,34 +1,28 @@
-//! Threads that do the reaper's work: which ones do, and which are running destructors of other
-//! code.
+//! Threads that do the reaper's work.
 
 use core::cell::Cell;
 use core::time::Duration;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::channel;
 use std::thread::{self, Thread};
 
+use super::destructors::Destructors;
 use crate::context::Busy;
 use crate::destroy::{self, Destruction, List, Node};
 use crate::error::Result;
-use crate::sync::{Lock, Rank};
+use crate::sync::{AtomicU64, Lock, Rank};
 
 thread_local! {
     /// This thread is doing the reaper's work; a destructor on it may ask to drain again.
     static WORKING: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Threads that are running destructors of other code, which may be in the driver.
-static DESTRUCTORS: AtomicUsize = AtomicUsize::new(0);
+/// The runs of destructors of other code, which may be in the driver.
+pub(super) static DESTRUCTORS: Destructors = Destructors::starting_with(AtomicU64::new(0), AtomicU64::new(0));
 
 /// Whether this thread is doing the reaper's work.
 pub(crate) fn is_working() -> bool {
     WORKING.get()
-}
-
-/// Whether a thread is running destructors of other code, or is about to.
-pub(crate) fn destructors_run() -> bool {
-    DESTRUCTORS.load(Ordering::Acquire) > 0
 }
 
 /// Marks the thread as working.
@@ -42,23 +36,6 @@ pub(crate) fn as_worker<R>(work: impl FnOnce() -> R) -> R {
     WORKING.set(true);
     let _done = Done;
     work()
-}
-
-/// This thread is running destructors of other code, or is about to; from before it takes the
-/// values out.
-pub(crate) struct Destroying;
-
-impl Destroying {
-    pub(crate) fn begin() -> Self {
-        DESTRUCTORS.fetch_add(1, Ordering::AcqRel);
-        Self
-    }
-}
-
-impl Drop for Destroying {
-    fn drop(&mut self) {
-        DESTRUCTORS.fetch_sub(1, Ordering::AcqRel);
-    }
 }
 
 pub(crate) fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> Option<Thread> {
@@ -82,7 +59,7 @@ pub(crate) fn destroy_elsewhere(
     let take = |destruction: &Lock<Vec<Destruction>>| core::mem::take(&mut *destruction.lock());
     let own = Arc::clone(&destruction);
     let end = move || {
-        let _destroying = Destroying::begin();
+        let _destroying = DESTRUCTORS.begin();
         let each = || destroy::retry_each(take(&own).into_iter(), list, try_end);
         let ended = if WORKING.get() { each() } else { as_worker(each) };
         if !list.is_empty() {

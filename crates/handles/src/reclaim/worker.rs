@@ -6,8 +6,9 @@ use std::time::{Duration, Instant};
 
 use cuda_sys::{CUresult, Call};
 
+use super::destructors::Destroying;
 use super::fences::Fences;
-use super::threads::{Destroying, as_worker, destroy_elsewhere, destructors_run, is_working, spawn};
+use super::threads::{DESTRUCTORS, as_worker, destroy_elsewhere, is_working, spawn};
 use super::{host_cache, idle, owed, staging};
 use crate::context::{Busy, Context, capture_mode, in_host_function};
 use crate::destroy::{
@@ -114,12 +115,15 @@ pub(crate) fn catch_up_frees(context: &Context) {
 /// Does what can be done immediately. Returns whether something is about to be released. A thread
 /// that drains may have the lock for long.
 fn look_again() -> bool {
-    let has_more = || !PAYLOADS.is_empty() || destructors_run() || owed::is_about_to_come();
-    let waits = FENCES.try_in_order().is_none_or(|mut fences| {
-        destroy_objects();
-        fences.work();
-        fences.has_owners() || fences.has_young()
-    }) || has_more();
+    let in_fences = || {
+        FENCES.try_in_order().is_none_or(|mut fences| {
+            destroy_objects();
+            fences.work();
+            fences.has_owners() || fences.has_young()
+        })
+    };
+    let waits = DESTRUCTORS
+        .are_coming(|| in_fences() || owed::is_about_to_come(CATCH_UP_LIMIT) || !PAYLOADS.is_empty());
     // Without a thread everything waits for a drain.
     let Some(dropping) = DROPPING.get().filter(|_| waits) else { return false };
     dropping.unpark();
@@ -270,7 +274,7 @@ fn run_reaper_thread(dropping: Option<&Thread>) {
 
 fn run_dropping_thread() {
     while process::is_running() {
-        let busy = Destroying::begin();
+        let busy = DESTRUCTORS.begin();
         let owners = fences().take_owners();
         if as_worker(|| run_destructors(owners, busy)) == 0 {
             thread::park();
@@ -312,7 +316,7 @@ fn work_once(unload: bool) -> usize {
     let done = destroy_objects() + fences.work();
     // A drain also destroys the objects that wait for idle streams.
     let done = done + if unload { make_stalling_calls() } else { idle::work() };
-    let busy = Destroying::begin();
+    let busy = DESTRUCTORS.begin();
     let owners = fences.take_owners();
     if unload {
         fences.end_lanes();
@@ -321,7 +325,7 @@ fn work_once(unload: bool) -> usize {
     done + run_destructors(owners, busy)
 }
 
-fn run_destructors(owners: Vec<Kept>, _destroying: Destroying) -> usize {
+fn run_destructors(owners: Vec<Kept>, _destroying: Destroying<'_>) -> usize {
     let done = release_payloads() + drop_owners(owners);
     owed::sweep();
     done
@@ -397,7 +401,7 @@ extern "C" fn stop() {
     let end = Instant::now() + EXIT_LIMIT;
     while Instant::now() < end {
         match FENCES.try_lock() {
-            Some(fences) if !destructors_run() => return core::mem::forget(fences),
+            Some(fences) if !DESTRUCTORS.are_running() => return core::mem::forget(fences),
             _ => thread::sleep(Duration::from_millis(1)),
         }
     }

@@ -1,10 +1,12 @@
 //! The memory that a launch accesses, as the kernel's declaration says.
 
+use core::any::Any;
 use core::fmt;
 
 use std::sync::Arc;
 
 use cuda_handles::Allocation;
+use cuda_handles::capture::Record;
 
 /// The memory of one argument.
 #[derive(Clone, Copy, Debug)]
@@ -129,6 +131,23 @@ impl Accesses {
             true => self.lengths |= 1 << (Self::SHIFT + position as u32) | len,
             false => self.lengths = Self::APART,
         }
+    }
+
+    /// The form in which the record of a captured launch holds them; `None` if they are unknown.
+    #[inline]
+    pub(crate) fn to_record(self) -> Option<(&'static (dyn Any + Send + Sync), u64)> {
+        self.declaration.map(|declaration| (declaration as &'static (dyn Any + Send + Sync), self.lengths))
+    }
+
+    /// The accesses that a record of a captured launch holds.
+    #[must_use]
+    pub fn of_record(record: &Record<'_>) -> Self {
+        let declared = record.declared();
+        let known = declared.and_then(|(declaration, lengths)| Some((declaration.downcast_ref()?, lengths)));
+        known.map_or_else(Self::unknown, |(declaration, lengths)| Self {
+            declaration: Some(declaration),
+            lengths,
+        })
     }
 
     /// The kernel's declaration; `None` for an untyped launch.

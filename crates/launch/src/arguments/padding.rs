@@ -6,6 +6,7 @@
 pub(crate) struct Padding(u64);
 
 impl Padding {
+    #[inline(always)]
     fn bit(argument: usize) -> u64 {
         1 << argument.min(u64::BITS as usize - 1)
     }
@@ -16,7 +17,7 @@ impl Padding {
     }
 
     /// Whether an argument may have padding.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn may_be_in(self, argument: usize) -> bool {
         self.0 & Self::bit(argument) != 0
     }

@@ -69,3 +69,27 @@ fn describe(address: u64, len: usize) -> String {
     }
     description
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::allocation::{Origin, Request};
+    use super::super::{address_map, allocate};
+    use super::*;
+
+    #[test]
+    fn the_bytes_of_freed_memory_stay_until_the_access_is_over() {
+        let request =
+            Request { origin: Origin::Managed, len: 4096, device: 0, context: 0, pool: 0, flags: 0 };
+        let made = allocate::allocate(request).unwrap();
+        let (start, weak) = (made.start, Arc::downgrade(&made));
+        made.clear();
+        let accessed = access_bytes(start, 4096, true).ok().unwrap();
+        address_map::remove(&made, "the test");
+        drop(made);
+        assert!(access(start, 1, false).is_err());
+        // SAFETY: the access holds the allocation.
+        assert_eq!(unsafe { accessed.host.read() }, 0);
+        drop(accessed);
+        assert_eq!(weak.strong_count(), 0);
+    }
+}

@@ -2,6 +2,21 @@
 //!
 //! Device addresses are made up and never mapped in the process, so code that dereferences one
 //! crashes, as it would with a GPU. Memory that both sides can access has the same address on both.
+//!
+//! # Accesses and frees
+//!
+//! A free on one thread takes no bytes from an access on another one:
+//!
+//! 1. `MAP` alone leads from an address to an [`Allocation`], and returns a reference to it.
+//! 2. A copy, a fill or a memory operation holds that reference until it is done, and a kernel's
+//!    launch those to all memory that it has accessed. The cache of a kernel's threads has pointers
+//!    into memory that the launch holds.
+//! 3. A free takes the allocation out of `MAP`. Its bytes go back to the system with the last
+//!    reference. The other locks of this room guard numbers and texts, so it does not matter that
+//!    they are taken one after the other.
+//!
+//! Memory of the user is the user's: registered memory is unregistered while nothing runs, and
+//! pageable memory stays valid until the call that names it returns.
 
 mod access;
 mod accounting;

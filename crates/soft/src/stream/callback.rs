@@ -78,17 +78,19 @@ impl Callback {
             PERMITTED.set(true);
         }
     }
+}
 
-    /// Calls the function on the thread of deferred destructors.
-    pub(crate) fn call_later(self) {
-        send(
-            0,
-            Box::new(move || {
+/// Releases references on the thread of deferred destructors, and calls the destructors there.
+pub(crate) fn destruct_later(release: impl FnOnce() -> Vec<Callback> + Send + 'static) {
+    send(
+        0,
+        Box::new(move || {
+            for destructor in release() {
                 let _turn = write(&EXCLUSION);
-                self.call();
-            }),
-        );
-    }
+                destructor.call();
+            }
+        }),
+    );
 }
 
 /// Runs `call` on the host function thread of the context, on behalf of this thread's stream, and

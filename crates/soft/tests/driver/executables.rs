@@ -224,6 +224,46 @@ fn user_objects_end_with_their_last_holder() {
     }
 }
 
+/// Alone: while a destructor runs no host function does, and other tests may wait for theirs.
+#[test]
+fn an_executable_that_ran_gives_its_references_back_on_the_drivers_thread() {
+    alone(
+        "executables::an_executable_that_ran_gives_its_references_back_on_the_drivers_thread",
+        references_go_back_behind_a_destructor,
+    );
+}
+
+fn references_go_back_behind_a_destructor() {
+    unsafe extern "C" fn wait(end: *mut c_void) {
+        let end = unsafe { Box::from_raw(end.cast::<std::sync::mpsc::Receiver<()>>()) };
+        let _ = end.recv();
+    }
+    let driver = &session();
+    let adder = adder(driver, 1);
+    let stream = stream(driver);
+    let run_and_destroy = |object| unsafe {
+        assert_eq!(driver.cuGraphRetainUserObject(adder.graph, object, 1, 0), OK);
+        let exec = instantiate(driver, adder.graph);
+        assert_eq!(driver.cuGraphReleaseUserObject(adder.graph, object, 1), OK);
+        assert_eq!(driver.cuGraphLaunch(exec, stream), OK);
+        assert_eq!(driver.cuStreamSynchronize(stream), OK);
+        assert_eq!(driver.cuGraphExecDestroy(exec), OK);
+        assert_eq!(driver.cuUserObjectRelease(object, 1), OK);
+    };
+    // The thread is in a destructor.
+    let (end, waits) = std::sync::mpsc::channel::<()>();
+    let mut holding = null_mut();
+    let data = Box::into_raw(Box::new(waits));
+    assert_eq!(unsafe { driver.cuUserObjectCreate(&mut holding, data.cast(), Some(wait), 1, 1) }, OK);
+    run_and_destroy(holding);
+    let (object, ended) = user_object(driver, 1);
+    run_and_destroy(object);
+    assert!(ended.try_recv().is_err(), "the executable's reference comes later than ours");
+    drop(end);
+    let there = ended.recv_timeout(std::time::Duration::from_secs(20)).unwrap();
+    assert_ne!(there, std::thread::current().id());
+}
+
 #[test]
 fn an_update_exchanges_the_user_objects() {
     let driver = &session();

@@ -56,7 +56,8 @@ pub(crate) struct Report {
     /// Whether it may follow pointers to nothing.
     pub(crate) wild: AtomicU64,
     /// Whether any call of this process was wild: its write may have hit the heap, of which the C
-    /// library tells in a later call.
+    /// library tells in a later call. A changed lower half of a heap address leads to the start of
+    /// an arena, where the C library keeps its lists, if one begins there.
     pub(crate) was_wild: AtomicU64,
     pub(crate) text_len: AtomicU64,
     text: [u8; TEXT],

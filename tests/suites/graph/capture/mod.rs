@@ -9,6 +9,7 @@ use cuda_sys::{CUresult, CUstreamCaptureMode, CUstreamCaptureStatus};
 use cuda_tests::raw;
 
 mod bodies;
+mod cublas;
 mod matched;
 mod messages;
 mod model;

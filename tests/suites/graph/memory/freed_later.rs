@@ -86,7 +86,7 @@ fn what_the_driver_refuses_for_other_code_is_explained() {
         other::free(foreign, &[], memory.address());
         let error = graph.free(&memory).unwrap_err();
         let (call, code) = (Call::cuGraphAddNode, CUresult::CUDA_ERROR_INVALID_VALUE);
-        let cause = Box::new(Error::Handles(HandleError::Driver { call, code }));
+        let cause = Box::new(HandleError::Driver { call, code });
         assert_eq!(error, Error::Memory(MemoryError::FreeRefused { memory: "alloc#0".into(), cause }));
         assert!(error.to_string().contains("frees the memory in another graph"), "{error}");
         assert_eq!(graph.len().unwrap(), 2);

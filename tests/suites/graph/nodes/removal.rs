@@ -56,7 +56,7 @@ fn a_failure_among_many_removals_says_which_are_gone() {
         let failure = fail(Call::cuGraphDestroyNode, 3, code);
         let error = graph.remove_nodes(&all).unwrap_err();
         drop(failure);
-        let Error::Node(NodeError::RemovedSome { removed, cause }) = &error else { panic!("{error:?}") };
+        let Error::RemovedSome { removed, cause } = &error else { panic!("{error:?}") };
         assert_eq!(removed, &["node `0` is removed", "node `1` is removed"]);
         assert!(matches!(**cause, Error::Handles(_)), "{cause}");
         assert!(error.to_string().contains("cuGraphDestroyNode"), "{error}");

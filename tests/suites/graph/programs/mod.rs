@@ -2,6 +2,7 @@
 //! repeated runs.
 
 mod bisection;
+mod capture;
 mod dispatch;
 mod heat_loop;
 mod host_reads;
@@ -70,6 +71,7 @@ fn their_kernels_round_each_operation() {
         include_str!("../../../../crates/graph/examples/kernels/heat_loop.ptx"),
         include_str!("../../../../crates/graph/examples/kernels/bisection.ptx"),
         include_str!("../../../../crates/graph/examples/kernels/dispatch.ptx"),
+        include_str!("../../../../crates/graph/examples/kernels/capture.ptx"),
     ];
     let operations = images.iter().flat_map(|image| image.split_whitespace());
     let floats = operations.filter(|word| word.ends_with(".f32") || word.ends_with(".f64"));

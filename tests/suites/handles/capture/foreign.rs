@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use cuda_handles::capture::CaptureMode;
-use cuda_handles::{Context, Error, Event, Stream};
-use cuda_sys::{CUevent, CUgraph, CUresult, CUstream, CUstreamCaptureMode, Call};
-use cuda_tests::{Gate, alone, count, fail, in_forked_child, raw, setup, until};
+use cuda_handles::{Context, Error, Event, Owner, Stream};
+use cuda_sys::{CUevent, CUgraph, CUgraphEdgeData, CUresult, CUstream, CUstreamCaptureMode, Call};
+use cuda_tests::{Gate, alone, count, fail, in_forked_child, kernel, needs, no_leaks, raw, setup, until};
 
 /// Streams and events of other code. They live to the end of the test's process.
 fn their_stream(context: &Context) -> (CUstream, Stream) {
@@ -212,4 +212,49 @@ fn a_forked_child_asks_nobody_whether_an_adopted_stream_captures() {
     };
     // SAFETY: nothing of this waits.
     assert_eq!(unsafe { in_forked_child(in_child) }, 0);
+}
+
+/// The driver refuses to tell the dependencies without their data.
+#[test]
+fn owners_and_dependencies_are_had_while_edges_with_data_are_pending() {
+    let context = setup();
+    needs!(EdgeKinds);
+    no_leaks(|| {
+        let (stream, empty) = (context.stream().unwrap(), kernel(&context, "empty"));
+        let kept = Arc::new(());
+        let theirs = stream.lend();
+        begin(theirs);
+        raw::launch(&stream, &empty, 1, &[]);
+        let info = stream.capture_info().unwrap().unwrap();
+        let [(mut node, plain)] = info.dependencies[..] else { panic!("one node: {info:?}") };
+        assert_eq!(plain, CUgraphEdgeData::default());
+        let data = CUgraphEdgeData { from_port: 1, type_: 1, ..plain };
+        // SAFETY: the stream captures, and the node is of its graph.
+        let set = unsafe {
+            raw::driver().cuStreamUpdateCaptureDependencies_v12030(
+                theirs,
+                &raw mut node,
+                &raw const data,
+                1,
+                1,
+            )
+        };
+        raw::ok(set.unwrap());
+        stream.enqueue().unwrap().keep(Owner::shared(Arc::clone(&kept))).unwrap();
+        assert_eq!(Arc::strong_count(&kept), 2, "the graph owns it");
+        assert_eq!(stream.capture_info().unwrap().unwrap().dependencies, [(node, data)]);
+        // SAFETY: as above, and the graph is ours.
+        unsafe {
+            let update = raw::driver().cuStreamUpdateCaptureDependencies_v12030(
+                theirs,
+                &raw mut node,
+                &raw const plain,
+                1,
+                1,
+            );
+            raw::ok(update.unwrap());
+            raw::ok(raw::driver().cuGraphDestroy(end(theirs)));
+        }
+        assert!(until(cuda_tests::SOON, || Arc::strong_count(&kept) == 1));
+    });
 }

@@ -1,5 +1,4 @@
-//! The records of a capture: one for each captured call, in the order of the nodes, with its
-//! owners.
+//! The records of a capture: one for each captured call, in the order of the nodes, with owners.
 
 use std::sync::Arc;
 

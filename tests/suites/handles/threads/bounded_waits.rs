@@ -298,6 +298,33 @@ fn a_forgotten_lock_of_clones_is_named_and_drops_do_without_it() {
 }
 
 #[test]
+fn a_captured_call_waits_for_another_one_of_the_capture_and_names_it() {
+    let context = impatient();
+    no_leaks(|| {
+        let (one, two) = (context.stream().unwrap(), context.stream().unwrap());
+        let buffer = one.zeros::<u32>(8).unwrap();
+        one.synchronize_blocking().unwrap();
+        let capture = one.begin_capture(MODE).unwrap();
+        two.wait_for(&one).unwrap();
+        let (fills, clears, keeps) = (one.clone(), two.clone(), two.clone());
+        let (first, second) = (buffer.clone(), buffer.clone());
+        let filled = beside(
+            Call::cuMemsetD32Async,
+            move || fills.fill(&first, 1),
+            move || {
+                is_busy(clears.clear(&second), &["a capture", "another call"]);
+                is_busy(keeps.enqueue().unwrap().keep(&second), &["a capture"]);
+            },
+        );
+        filled.unwrap();
+        two.clear(&buffer).unwrap();
+        one.wait_for(&two).unwrap();
+        let records = capture.end().unwrap().records;
+        assert_eq!((records.len(), records.kept().len()), (2, 0), "{records:?}");
+    });
+}
+
+#[test]
 fn a_panic_while_a_call_is_recorded_leaves_neither_a_record_nor_a_lock() {
     let context = impatient();
     no_leaks(|| {

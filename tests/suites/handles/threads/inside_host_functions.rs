@@ -247,6 +247,28 @@ fn a_capture_whose_stream_somebody_uses_is_ended_by_the_reaper() {
 }
 
 #[test]
+fn a_captured_call_in_there_waits_for_none_of_its_capture() {
+    alone!();
+    let context = setup();
+    no_leaks(|| {
+        let (one, two) = (context.stream().unwrap(), context.stream().unwrap());
+        let buffer = one.zeros::<u32>(8).unwrap();
+        one.synchronize_blocking().unwrap();
+        let capture = one.begin_capture(RELAXED).unwrap();
+        two.wait_for(&one).unwrap();
+        let (fills, clears, memory, same) = (one.clone(), two.clone(), buffer.clone(), buffer.clone());
+        let inside = move || (clears.clear(&same), clears.enqueue().unwrap().keep(&same));
+        let outside = move || fills.fill(&memory, 1);
+        let ((cleared, kept), filled) = while_held_up(&context, Call::cuMemsetD32Async, outside, inside);
+        is_refused(cleared);
+        is_refused(kept);
+        assert_eq!(filled, Ok(()));
+        one.wait_for(&two).unwrap();
+        assert_eq!(capture.end().unwrap().records.len(), 1);
+    });
+}
+
+#[test]
 fn a_context_that_is_known_is_given_while_another_one_is_retained() {
     alone!("CUDA_SOFT_DEVICES" = "2");
     let context = setup();

@@ -218,7 +218,7 @@ impl HostLoopExec {
     /// # Errors
     /// - `stream` is of another context, or is capturing.
     /// - The call is made inside a host function.
-    /// - [`LoopError::HostLoop`](crate::LoopError::HostLoop): a step of a run failed where the host
+    /// - [`Error::HostLoop`]: a step of a run failed where the host
     ///   decides. The error names the loop and round; work enqueued before has run or is running.
     /// - The driver fails.
     #[doc(alias = "cuGraphLaunch")]

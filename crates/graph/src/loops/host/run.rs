@@ -5,7 +5,7 @@ use cuda_handles::Stream;
 use super::HostCounts;
 use super::flattened::ConditionalNumber;
 use super::plan::{HostStep, Program};
-use crate::error::{Error, HostLoopError, HostRound, LoopError, Result};
+use crate::error::{Error, HostLoopError, HostRound, Result};
 use crate::state::loop_control::DecisionPoint;
 use crate::state::params::ConditionalKind;
 use crate::wording::Named;
@@ -144,6 +144,6 @@ impl Run<'_> {
             Some(HostRound { node: conditional.name.clone(), round })
         };
         let within = frames.iter().filter_map(round).collect();
-        Error::Loop(LoopError::HostLoop(Box::new(HostLoopError { cause, within, doing: doing.into() })))
+        Error::HostLoop(Box::new(HostLoopError { cause, within, doing: doing.into() }))
     }
 }

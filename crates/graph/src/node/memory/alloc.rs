@@ -170,12 +170,12 @@ impl Frontier<'_> {
         guard.ensure_takes_memory(subgraph, NodeKind::Alloc)?;
         let new = NewAlloc { context: context.clone(), subgraph, bytes, options: Arc::new(options) };
         let place = new.options.place();
-        let id = self.insert(&mut guard, new, &mut params).map_err(|error| match place {
-            AllocPlace::Here => error,
-            place if is_refusal(&error) => {
-                Error::Memory(MemoryError::NoMemoryThere { place, cause: Box::new(error) })
+        let id = self.insert(&mut guard, new, &mut params).map_err(|error| match (place, error) {
+            (AllocPlace::Here, error) => error,
+            (place, Error::Handles(cause)) if is_refusal(&cause) => {
+                Error::Memory(MemoryError::NoMemoryThere { place, cause: Box::new(cause) })
             }
-            _ => error,
+            (_, error) => error,
         })?;
         let memory = match guard.record(id).map(|record| &record.node_params) {
             Some(NodeParams::Alloc { memory, .. }) => Arc::clone(memory),
@@ -253,8 +253,8 @@ fn bytes_of<T>(len: usize) -> Result<usize> {
 }
 
 /// Whether the driver does not support the kind of memory, as opposed to having none left.
-fn is_refusal(error: &Error) -> bool {
-    let Error::Handles(HandleError::Driver { call: Call::cuGraphAddNode, code }) = error else {
+fn is_refusal(error: &HandleError) -> bool {
+    let HandleError::Driver { call: Call::cuGraphAddNode, code } = error else {
         return false;
     };
     [

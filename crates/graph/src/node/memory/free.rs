@@ -206,11 +206,11 @@ impl GraphGuard<'_> {
     #[cold]
     fn explain_free(&self, alloc: NodeId, error: Error) -> Error {
         let (call, code) = (Call::cuGraphAddNode, CUresult::CUDA_ERROR_INVALID_VALUE);
-        match error == Error::Handles(HandleError::Driver { call, code }) {
-            true => {
-                Error::Memory(MemoryError::FreeRefused { memory: self.name(alloc), cause: Box::new(error) })
+        match error {
+            Error::Handles(cause) if cause == HandleError::Driver { call, code } => {
+                Error::Memory(MemoryError::FreeRefused { memory: self.name(alloc), cause: Box::new(cause) })
             }
-            false => error,
+            error => error,
         }
     }
 }

@@ -7,7 +7,7 @@ use crate::device::loss;
 use crate::driver::abort::crash;
 use crate::driver::handle::{Kind, Slots};
 use crate::graph::model::ordered_map::OrderedMap;
-use crate::stream::callback::Callback;
+use crate::stream::callback::{self, Callback};
 use crate::sync::lock;
 
 #[derive(Debug)]
@@ -103,7 +103,8 @@ impl ObjectRefs {
 
 /// The user objects of an executable, shared with its launches in flight. The last owner releases
 /// them: immediately if the executable was never used, otherwise on the thread of deferred
-/// destructors.
+/// destructors. There the references go back as well, so that another owner's release meanwhile is
+/// not the last.
 #[derive(Debug)]
 pub(crate) struct ExecObjects {
     holdings: ObjectRefs,
@@ -126,8 +127,11 @@ impl ExecObjects {
 impl Drop for ExecObjects {
     fn drop(&mut self) {
         let later = self.used.load(Ordering::Acquire) && !loss::is_lost(self.device);
-        for callback in self.holdings.release_all() {
-            if later { callback.call_later() } else { callback.destruct() }
+        let mut holdings = std::mem::take(&mut self.holdings);
+        if later {
+            callback::destruct_later(move || holdings.release_all());
+        } else {
+            holdings.release_all().into_iter().for_each(Callback::destruct);
         }
     }
 }

@@ -2,9 +2,7 @@
 
 use std::sync::Arc;
 
-use cuda_graph::{
-    ContextExt, Error, Fallback, HostLoopError, HostRound, InstantiateOptions, LoopError, Test,
-};
+use cuda_graph::{ContextExt, Error, Fallback, HostLoopError, HostRound, InstantiateOptions, Test};
 use cuda_handles::Error as HandleError;
 use cuda_launch::{params, per};
 use cuda_sys::{CUresult, CUstreamCaptureMode, CUstreamCaptureStatus, Call};
@@ -18,7 +16,7 @@ use crate::loops::ready_made::a_loop_and_a_branch;
 
 /// The loops that an error tells of, with their rounds.
 fn within(error: &Error) -> Vec<(&str, Option<u64>)> {
-    let Error::Loop(LoopError::HostLoop(error)) = error else { panic!("{error}") };
+    let Error::HostLoop(error) = error else { panic!("{error}") };
     let HostLoopError { within, .. } = &**error;
     within.iter().map(|HostRound { node, round, .. }| (node.as_str(), *round)).collect()
 }
@@ -104,7 +102,7 @@ fn a_fault_in_a_round_is_told_with_it_and_loses_the_context() {
     settle();
     let error = exec.run_blocking(&steps.stream).unwrap_err();
     assert_eq!(within(&error), [("rounds", Some(3))], "{error}");
-    let Error::Loop(LoopError::HostLoop(told)) = error else { panic!("{error}") };
+    let Error::HostLoop(told) = error else { panic!("{error}") };
     let Error::Handles(HandleError::ContextLost(cause)) = &told.cause else { panic!("{told}") };
     assert_eq!(cause.code, CUresult::CUDA_ERROR_ILLEGAL_ADDRESS);
     let lost = told.cause.clone();
