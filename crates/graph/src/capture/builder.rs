@@ -81,7 +81,7 @@ use crate::graph::Graph;
 pub struct GraphBuilder<K: Kind, S: State> {
     pub(super) state: S,
     _kind: PhantomData<fn() -> K>,
-    _thread: PhantomData<K::Thread>,
+    _thread: PhantomData<S::Thread<K>>,
 }
 
 impl<K: Kind, S: State> GraphBuilder<K, S> {
@@ -250,5 +250,7 @@ mod tests {
         fn is_send<T: Send>() {}
         is_send::<GraphBuilder<AnyThread, Capturing>>();
         is_send::<GraphBuilder<Fork, Capturing>>();
+        is_send::<GraphBuilder<Primary, NotBegun>>();
+        is_send::<GraphBuilder<Primary, Ended>>();
     }
 }

@@ -4,13 +4,12 @@
 use std::sync::Arc;
 
 use cuda_handles::{Element, GraphBuffer};
-use smallvec::SmallVec;
 
 use crate::build::frontier::Frontier;
 use crate::capture::builder::{BodyBuilder, GraphBuilder};
 use crate::capture::copied::Position;
 use crate::capture::kind::{Body, Capturing, Kind};
-use crate::capture::placed::Placed;
+use crate::capture::placed::{Placed, remove_all};
 use crate::capture::session::Session;
 use crate::condition::Condition;
 use crate::error::{CaptureError, Error, NodeError, Result};
@@ -320,9 +319,8 @@ impl<K: Kind> GraphBuilder<K, Capturing> {
     ) -> Result<R, E> {
         let builder = self.capture_body(&body?)?;
         let inside = fill(&builder)?;
-        builder.state.session.join_all()?;
         let stream = builder.stream().clone();
-        drop(builder.end()?);
+        drop(builder.state.session.join_and_end()?);
         self.state.session.give_back(stream);
         Ok(inside)
     }
@@ -348,7 +346,7 @@ impl<K: Kind> GraphBuilder<K, Capturing> {
         let entry = self.target()?.root().empty()?;
         let mut unplaced = Unplaced::new(&self.state.session, &entry);
         let added = add(&entry)?;
-        unplaced.nodes.push((**added).clone());
+        unplaced.exit = Some((**added).clone());
         self.place(&entry, &added)?;
         unplaced.are_placed();
         Ok(added)
@@ -366,26 +364,27 @@ impl<K: Kind> GraphBuilder<K, Capturing> {
 /// without edges, they would run at any time.
 struct Unplaced<'a> {
     session: &'a Session,
-    nodes: SmallVec<[Node; 2]>,
+    /// `None` once they have a place.
+    entry: Option<Node>,
+    exit: Option<Node>,
 }
 
 impl<'a> Unplaced<'a> {
-    fn new(session: &'a Session, node: &Node) -> Self {
-        Self { session, nodes: [node.clone()].into_iter().collect() }
+    fn new(session: &'a Session, entry: &Node) -> Self {
+        Self { session, entry: Some(entry.clone()), exit: None }
     }
 
     /// They have a place now, and stay.
     fn are_placed(mut self) {
-        self.nodes.clear();
+        self.entry = None;
+        self.exit = None;
     }
 }
 
 impl Drop for Unplaced<'_> {
     fn drop(&mut self) {
-        for node in self.nodes.iter().rev() {
-            if let Err(error) = node.remove() {
-                self.session.spoil(error);
-            }
+        if let Err(error) = remove_all(self.entry.as_ref(), self.exit.as_ref()) {
+            self.session.spoil_target(error);
         }
     }
 }

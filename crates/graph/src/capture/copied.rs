@@ -2,10 +2,11 @@
 //!
 //! 1. **Plan.** Every node is read from the captured graph, which stays locked, and refused if the
 //!    other graph cannot hold it. Nothing has changed yet.
-//! 2. **Add.** One node after the other, in topological order, with its edges and their kinds. A
-//!    node without predecessors comes after the nodes of the position, a node without successors
-//!    before those.
-//! 3. **Undo.** If the driver refuses a node, those added before are removed again.
+//! 2. **Add.** The edge that the nodes replace is removed. Then one node after the other is added, in
+//!    topological order, with its edges and their kinds. A node without predecessors comes after the
+//!    nodes of the position, a node without successors before those.
+//! 3. **Undo.** If the driver refuses a node, the edge is put back, and the nodes added before are
+//!    removed again.
 
 use std::collections::HashMap;
 
@@ -47,6 +48,21 @@ impl Position {
     pub(super) fn graph(&self) -> &Graph {
         &self.graph
     }
+
+    /// The edge that the nodes replace, if it still exists.
+    fn current_cut(&self, guard: &GraphGuard<'_>) -> Result<Option<Link>> {
+        let Some((from, to)) = self.before.as_ref().and_then(|before| before.cut) else { return Ok(None) };
+        if guard.record(from).is_none() || guard.record(to).is_none() {
+            return Ok(None);
+        }
+        Ok(guard.kind_of(from, to)?.map(|kind| Link { from, to, kind }))
+    }
+
+    /// The same position, with the edge removed.
+    fn without_cut(&self) -> Self {
+        let before = self.before.clone().map(|before| Before { cut: None, ..before });
+        Self { before, ..self.clone() }
+    }
 }
 
 /// A captured node that was read.
@@ -70,6 +86,9 @@ pub(super) fn copy_into(adopted: &Adopted, position: &Position, placed: &[Placed
     let (ours, theirs) = guards.both();
     let Some(theirs) = theirs else { return Err(Error::Node(NodeError::GraphMoved)) };
     let steps = plan(ours, theirs, position, placed)?;
+    let cut = if steps.is_empty() { None } else { position.current_cut(ours)? };
+    ours.change(cut.as_slice(), &[])?;
+    let position = &position.without_cut();
     let mut adding = Adding { position, adopted, ends: Vec::with_capacity(steps.len()), added: Vec::new() };
     let done = steps.into_iter().try_for_each(|step| adding.take(ours, theirs, step));
     match done {
@@ -82,7 +101,7 @@ pub(super) fn copy_into(adopted: &Adopted, position: &Position, placed: &[Placed
             ours.drop_kept(kept);
             Ok(())
         }
-        Err(cause) => Err(ours.take_back(&adding.added, cause)),
+        Err(cause) => Err(ours.take_back(&adding.added, cut, cause)),
     }
 }
 
@@ -259,9 +278,14 @@ impl GraphGuard<'_> {
         handles.iter().map(number).collect()
     }
 
-    /// Removes nodes that were added, the last one first. Their owners are dropped after the lock.
+    /// Puts an edge back and removes nodes that were added, the last one first. Their owners are
+    /// dropped after the lock.
     #[cold]
-    fn take_back(&mut self, added: &[NodeId], cause: Error) -> Error {
+    fn take_back(&mut self, added: &[NodeId], cut: Option<Link>, cause: Error) -> Error {
+        // The edge first: until it is back, the nodes carry the order.
+        if let Err(undo) = self.link(cut.as_slice()) {
+            return self.broken(cause, undo, Owners::new());
+        }
         for &id in added.iter().rev() {
             if let Err(undo) = self.destroy_raw(id) {
                 return self.broken(cause, undo, Owners::new());

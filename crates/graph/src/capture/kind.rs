@@ -1,6 +1,7 @@
 //! Kinds and states of builders.
 
 use core::fmt;
+use core::marker::PhantomData;
 use std::sync::Arc;
 
 use cuda_handles::Stream;
@@ -29,7 +30,16 @@ pub trait Kind: sealed::Sealed + 'static {
 pub trait Origin: Kind {}
 
 /// A state of a builder.
-pub trait State: sealed::Sealed + fmt::Debug {}
+pub trait State: sealed::Sealed + fmt::Debug {
+    /// Whether a builder of a kind may change threads in this state: as [`Kind::Thread`].
+    #[doc(hidden)]
+    type Thread<K: Kind>;
+}
+
+/// Binds a builder that captures to the thread that began the capture.
+#[doc(hidden)]
+#[derive(Debug)]
+pub struct EndsOnItsThread(PhantomData<*mut ()>);
 
 macro_rules! kinds {
     ($($(#[$docs:meta])* $kind:ident $name:literal $thread:ty;)*) => { $(
@@ -48,7 +58,7 @@ macro_rules! kinds {
 
 kinds! {
     /// The kind of builder that begins a capture and ends it on the same thread.
-    Primary "primary" *mut ();
+    Primary "primary" EndsOnItsThread;
     /// The kind of builder that begins a capture in [`CaptureMode::Relaxed`], which any thread may
     /// end.
     AnyThread "primary" ();
@@ -56,7 +66,7 @@ kinds! {
     /// [`split`](crate::GraphBuilder::split). Threads may capture on forks at the same time.
     Fork "fork" ();
     /// The kind of builder that captures into a body of a conditional node.
-    Body "body" *mut ();
+    Body "body" EndsOnItsThread;
 }
 
 impl Origin for Primary {}
@@ -90,9 +100,17 @@ impl sealed::Sealed for NotBegun {}
 impl sealed::Sealed for Capturing {}
 impl sealed::Sealed for Ended {}
 
-impl State for NotBegun {}
-impl State for Capturing {}
-impl State for Ended {}
+impl State for NotBegun {
+    type Thread<K: Kind> = ();
+}
+
+impl State for Capturing {
+    type Thread<K: Kind> = K::Thread;
+}
+
+impl State for Ended {
+    type Thread<K: Kind> = ();
+}
 
 /// Ends a capture when it is dropped, and discards what was captured.
 #[derive(Debug)]

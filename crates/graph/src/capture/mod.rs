@@ -62,6 +62,9 @@ mod conditional;
 mod copied;
 mod foreign;
 mod fork;
+#[cfg(doctest)]
+#[doc = include_str!("illegal.md")]
+mod illegal {}
 mod kind;
 mod placed;
 mod scope;

@@ -11,7 +11,7 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 use cuda_handles::Stream;
 use cuda_sys::Call;
 
-use crate::error::Result;
+use crate::error::{Broken, Error, Result};
 use crate::graph::Graph;
 use crate::graph::node::Node;
 use crate::state::host_function::{Host, HostFunction};
@@ -63,14 +63,37 @@ impl Placed {
         }
     }
 
-    /// Removes the nodes from the target. If the driver refuses that, they stay.
-    pub(super) fn remove(&self, target: &Graph) {
-        let both = [Some(self.exit), Some(self.entry).filter(|entry| *entry != self.exit)];
-        for id in both.into_iter().flatten() {
-            let kind = target.look().ok().and_then(|guard| Some(guard.record(id)?.node_params.kind()));
-            if let Some(kind) = kind {
-                let _stays = Node::new(target.clone(), id, kind).remove();
-            }
+    /// Removes the nodes from the target.
+    pub(super) fn remove(&self, target: &Graph) -> Result<()> {
+        let node = |id| {
+            let kind = target.look().ok()?.record(id)?.node_params.kind();
+            Some(Node::new(target.clone(), id, kind))
+        };
+        remove_all(node(self.entry).as_ref(), node(self.exit).as_ref())
+    }
+}
+
+/// Removes nodes that were added to a target, where they are left, and those between them: the kernel
+/// that decides about a ready-made loop or branch.
+pub(super) fn remove_all(entry: Option<&Node>, exit: Option<&Node>) -> Result<()> {
+    let is_left = |node: &&Node| !node.is_removed();
+    let between = match entry.filter(is_left) {
+        Some(entry) if exit.is_some_and(|exit| exit != entry) => entry.successors()?,
+        _ => Vec::new(),
+    };
+    for node in exit.into_iter().chain(&between).chain(entry) {
+        if !node.is_removed() {
+            node.remove()?;
         }
+    }
+    Ok(())
+}
+
+/// Breaks a graph, as nodes that were added to it could not be removed again.
+pub(super) fn broken(target: &Graph, cause: Error, undo: Error) -> Error {
+    match target.context().ensure_usable() {
+        // Without the lock, which may be why the undo failed.
+        Ok(()) => target.hierarchy().mark_broken(Broken { cause, undo }),
+        Err(_) => cause,
     }
 }

@@ -80,8 +80,7 @@ impl StreamExt for Stream {
     ) -> Result<(Graph, R), E> {
         let capture = self.graph_builder().with_options(options.into()).begin()?;
         let result = work(&capture)?;
-        capture.state.session.join_all()?;
-        Ok((capture.end()?.into_graph(), result))
+        Ok((capture.state.session.join_and_end()?.graph, result))
     }
 
     fn graph_builder(&self) -> GraphBuilder<Primary, NotBegun> {
@@ -111,8 +110,7 @@ impl Frontier<'_> {
         let session = Session::begin(stream, &options.into(), Primary::NAME, Some(Position::of(self)))?;
         let capture = GraphBuilder::<Primary, _>::capturing(session, stream.clone())?;
         let result = work(&capture)?;
-        capture.state.session.join_all()?;
-        drop(capture.end()?);
+        drop(capture.state.session.join_and_end()?);
         Ok(result)
     }
 }

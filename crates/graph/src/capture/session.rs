@@ -15,7 +15,7 @@ use crate::build::frontier::Frontier;
 use crate::capture::adopted::Adopted;
 use crate::capture::copied::{Position, copy_into};
 use crate::capture::kind::Ended;
-use crate::capture::placed::Placed;
+use crate::capture::placed::{Placed, broken};
 use crate::error::{CaptureError, Error, Result};
 use crate::graph::Graph;
 
@@ -104,7 +104,9 @@ impl Session {
             return Ok(own.clone());
         }
         let new = Graph::new(self.origin.context())?;
-        Ok(self.parts().own.get_or_insert(new).clone())
+        // If another fork was first, `new` is dropped after the lock.
+        let own = self.parts().own.get_or_insert_with(|| new.clone()).clone();
+        Ok(own)
     }
 
     /// A stream for a fork or a body.
@@ -131,7 +133,7 @@ impl Session {
     }
 
     /// Makes the stream on which the capture began wait for every fork that was not joined.
-    pub(super) fn join_all(&self) -> Result<()> {
+    fn join_all(&self) -> Result<()> {
         let forks = mem::take(&mut self.parts().forks);
         forks.iter().try_for_each(|fork| Ok(self.origin.wait_for(fork)?))
     }
@@ -148,8 +150,18 @@ impl Session {
         self.parts().placed.retain(|other| other != placed);
     }
 
-    /// Takes note that the target has a node which could not be removed again: the capture fails.
-    pub(super) fn spoil(&self, why: Error) {
+    /// Takes note that the target has a node which could not be removed again: the capture fails,
+    /// and an existing graph is broken.
+    pub(super) fn spoil_target(&self, undo: Error) {
+        let why = match &self.position {
+            Some(position) => broken(position.graph(), CaptureError::GivenUp.into(), undo),
+            None => undo,
+        };
+        self.spoil(why);
+    }
+
+    /// Takes note of why the capture fails.
+    fn spoil(&self, why: Error) {
         // If there is a reason already, the later one is dropped after the lock.
         let _later = match &mut self.parts().spoilt {
             Some(_) => Some(why),
@@ -162,6 +174,15 @@ impl Session {
         self.parts().active.is_some()
     }
 
+    /// Joins all forks and ends the capture, as scopes do. A capture that a call has invalidated
+    /// refuses the joins, too; the error of the end says more then.
+    pub(super) fn join_and_end(&self) -> Result<Ended> {
+        if let Err(error) = self.join_all() {
+            self.spoil(error);
+        }
+        self.end()
+    }
+
     /// Ends the capture and puts the nodes where they are for.
     pub(super) fn end(&self) -> Result<Ended> {
         let kind = self.kind;
@@ -172,15 +193,17 @@ impl Session {
         let Some(Open(active)) = parts.active else { return Err(CaptureError::Over { kind }.into()) };
         let result = match (active.end(), parts.spoilt) {
             (Ok(_), _) if bodies > 0 => Err(CaptureError::BodyOpen { kind, bodies }.into()),
-            (Ok(_), Some(spoilt)) => Err(spoilt),
+            (Err(error @ HandleError::CaptureInvalidated { .. }), _) => Err(error.into()),
+            (_, Some(spoilt)) => Err(spoilt),
             (Ok(captured), None) => Adopted::new(captured),
-            (Err(HandleError::CaptureUnjoined { .. }), _) if !parts.forks.is_empty() => {
+            (Err(HandleError::CaptureUnjoined { .. }), None) if !parts.forks.is_empty() => {
                 Err(CaptureError::Unjoined { kind, forks: parts.forks.len() }.into())
             }
-            (Err(error), _) => Err(error.into()),
+            (Err(error), None) => Err(error.into()),
         };
-        let result = result.and_then(|adopted| self.deliver(adopted, parts.own.as_ref(), &parts.placed));
-        result.inspect_err(|_| self.remove_placed(parts.own.as_ref(), &parts.placed))
+        let own = parts.own.as_ref();
+        let result = result.and_then(|adopted| self.deliver(adopted, own, &parts.placed));
+        result.map_err(|cause| self.remove_placed(own, &parts.placed, cause))
     }
 
     /// Puts the nodes of an ended capture where they are for.
@@ -201,9 +224,15 @@ impl Session {
     }
 
     /// Removes what was added by hand. Somebody may have handles of it.
-    fn remove_placed(&self, own: Option<&Graph>, placed: &[Placed]) {
-        if let Some(target) = self.position.as_ref().map(Position::graph).or(own) {
-            placed.iter().for_each(|placed| placed.remove(target));
+    fn remove_placed(&self, own: Option<&Graph>, placed: &[Placed], cause: Error) -> Error {
+        let Some(target) = self.position.as_ref().map(Position::graph).or(own) else { return cause };
+        match placed.iter().rev().try_for_each(|placed| placed.remove(target)) {
+            Ok(()) => cause,
+            Err(undo) => {
+                let broken = broken(target, cause.clone(), undo);
+                // A graph of the session's own goes with the capture.
+                if self.position.is_some() { broken } else { cause }
+            }
         }
     }
 
@@ -212,7 +241,9 @@ impl Session {
         let parts = mem::take(&mut *self.parts());
         parts.bodies.iter().for_each(|body| body.discard());
         drop(parts.active);
-        self.remove_placed(parts.own.as_ref(), &parts.placed);
+        // If the graph breaks here, its next use says so.
+        let own = parts.own.as_ref();
+        let _said_later = self.remove_placed(own, &parts.placed, CaptureError::GivenUp.into());
     }
 }
 

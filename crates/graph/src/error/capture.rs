@@ -40,6 +40,10 @@ pub enum CaptureError {
         /// The number of bodies.
         bodies: usize,
     },
+    /// The capture ended early, and a graph is [broken](crate::Error::Broken) since nodes that were
+    /// added to it could not be removed again.
+    #[error("a capture into the graph was given up before its end")]
+    GivenUp,
     /// A fork was to be joined by a builder of another capture.
     #[error("the fork belongs to another capture than the {kind} builder; join it where it was split")]
     OtherCapture {

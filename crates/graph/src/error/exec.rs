@@ -32,6 +32,12 @@ pub enum ExecError {
         /// The part of the graph that limits it.
         of: &'static str,
     },
+    /// The stream captures, and launches of executables cannot be captured. The capture goes on.
+    #[error(
+        "the launch of an executable graph cannot be captured, and the stream is capturing; add its graph to the \
+         capture (GraphBuilder::embed), or launch it after the capture or on a stream that is in none"
+    )]
+    Captured,
 }
 
 shown!(ExecError);

@@ -115,7 +115,8 @@ fn every_error(name: &str) -> Vec<Error> {
 
 fn capture_errors(name: &str) -> Vec<Error> {
     let kinds = ["primary", "fork", "body"];
-    let mut all = vec![CaptureError::NotABody, CaptureError::NotCopied { node: NodeName::from(name) }];
+    let not_copied = CaptureError::NotCopied { node: NodeName::from(name) };
+    let mut all = vec![CaptureError::NotABody, CaptureError::GivenUp, not_copied];
     for kind in kinds {
         all.extend([CaptureError::Over { kind }, CaptureError::OtherCapture { kind }]);
         for count in [1, 2] {
@@ -173,6 +174,7 @@ fn exec_errors(name: &str) -> Vec<Error> {
         Error::Exec(ExecError::Unsound { findings: vec!["a cycle".into(); 1000] }),
         Error::Exec(ExecError::Instantiate(Box::new(instantiate))),
         Error::Exec(ExecError::OneExecutable { of: "conditional nodes" }),
+        Error::Exec(ExecError::Captured),
     ]
 }
 

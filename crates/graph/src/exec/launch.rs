@@ -10,7 +10,7 @@ use cuda_sys::{CUresult, Call};
 use smallvec::SmallVec;
 
 use crate::error::wrong_context::ensure;
-use crate::error::{Error, Result};
+use crate::error::{Error, ExecError, Result};
 use crate::exec::GraphExec;
 use crate::memory::{OutputMemory, Outputs};
 use crate::state::last_runs::OwnRuns;
@@ -18,6 +18,9 @@ use crate::state::last_runs::OwnRuns;
 /// The roles of streams, in errors.
 const LAUNCH: &str = "the stream of the launch";
 const UPLOAD: &str = "the stream of the upload";
+
+/// A launch, in errors.
+const LAUNCHING: &str = "launching an executable graph";
 
 /// State that goes with each launch of an executable.
 pub(crate) struct LaunchState {
@@ -63,7 +66,8 @@ impl GraphExec {
     /// Calls `cuGraphLaunch` (CUDA 10.0).
     ///
     /// # Errors
-    /// - `stream` is of another context, or is capturing.
+    /// - `stream` is of another context.
+    /// - [`ExecError::Captured`](crate::ExecError::Captured): `stream` is capturing.
     /// - [`MemoryError::OutputInUse`](crate::MemoryError::OutputInUse): memory that the previous
     ///   launch left is still in use; or it could not be freed, with the driver's reason.
     /// - The driver refuses the launch. If it does so for lack of memory for the graph's allocation
@@ -194,7 +198,7 @@ impl GraphExec {
     #[cold]
     fn launch_in_steps(&mut self, stream: &Stream, wants_outputs: bool) -> Result<Vec<Buffer<u8>>> {
         // Before the waits, which would become part of a capture.
-        stream.refuse_capture("launching an executable graph")?;
+        stream.refuse_capture(LAUNCHING).map_err(|error| captured(error.into()))?;
         if let Some(outputs) = &self.launches.outputs {
             outputs.make_ready(stream)?;
         }
@@ -230,7 +234,7 @@ pub(crate) fn enqueue(handle: &mut GraphExecHandle, events: &[Event], stream: &S
     // Held over the call, so that nobody records the events in a capture meanwhile, which `done`
     // below would miss. Taken before the access to the stream, as everywhere.
     let recording = if events.is_empty() { None } else { Some(Event::recording(events)?) };
-    let turn = uncaptured(stream, "launching an executable graph")?;
+    let turn = uncaptured(stream, LAUNCHING).map_err(captured)?;
     // SAFETY: executable and stream are live; the exclusive reference keeps other calls on the
     // executable away; it owns what its nodes use.
     let result = unsafe { context.driver().cuGraphLaunch(handle.as_raw(), stream.as_raw()) };
@@ -249,4 +253,13 @@ pub(crate) fn enqueue(handle: &mut GraphExecHandle, events: &[Event], stream: &S
 pub(crate) fn uncaptured<'s>(stream: &'s Stream, what: &'static str) -> Result<Enqueue<'s>> {
     let turn = stream.enqueue()?;
     if turn.is_captured()? { Err(HandleError::Capturing { what }.into()) } else { Ok(turn) }
+}
+
+/// The error of a launch on a stream that captures: what to do there instead.
+#[cold]
+fn captured(error: Error) -> Error {
+    match error {
+        Error::Handles(HandleError::Capturing { .. }) => ExecError::Captured.into(),
+        error => error,
+    }
 }

@@ -11,7 +11,7 @@ use cuda_launch::{LaunchConfig, MemorySyncDomain};
 use cuda_sys::{
     CUDA_MEM_ALLOC_NODE_PARAMS, CUDA_MEMCPY3D_v2, CUdeviceptr, CUevent, CUgraphNode, CUgraphNodeParams,
     CUgraphNodeType, CUkernel, CUlaunchAttributeID, CUlaunchAttributeValue, CUlaunchMemSyncDomain,
-    CUmemorytype, Call,
+    CUmemorytype, CUresult, Call,
 };
 
 use crate::alloc_options::AllocOptions;
@@ -146,9 +146,10 @@ impl GraphGuard<'_> {
         raw: CUgraphNode,
         id: CUlaunchAttributeID,
     ) -> Result<Option<CUlaunchAttributeValue>> {
+        const UNKNOWN: CUresult = CUresult::CUDA_ERROR_INVALID_VALUE;
         match self.attribute(raw, id) {
             Ok(value) => Ok(Some(value)),
-            Err(Error::Handles(HandleError::Driver { .. })) => Ok(None),
+            Err(Error::Handles(HandleError::Driver { code: UNKNOWN, .. })) => Ok(None),
             Err(error) => Err(error),
         }
     }
@@ -215,32 +216,31 @@ impl GraphGuard<'_> {
             offset: [params.dstXInBytes, params.dstY, params.dstZ],
             steps: [params.dstPitch, params.dstHeight],
         };
-        let (Some(source), Some(destination)) = (self.side(&source), self.side(&destination)) else {
+        let (Some(source), Some(destination)) = (self.side(&source)?, self.side(&destination)?) else {
             return Ok(None);
         };
         Ok(Some(NodeParams::Memcpy(CopyLayout { source, destination, width, height, depth }.plain())))
     }
 
-    fn side(&self, side: &Side) -> Option<CopySide> {
+    fn side(&self, side: &Side) -> Result<Option<CopySide>> {
         let (address, space) = match side.kind {
             CUmemorytype::CU_MEMORYTYPE_DEVICE => (side.device, MemorySpace::Device),
             CUmemorytype::CU_MEMORYTYPE_UNIFIED => (side.device, MemorySpace::Found),
             CUmemorytype::CU_MEMORYTYPE_HOST => {
                 let address = side.host as CUdeviceptr;
-                let found =
-                    self.context().address_info(address).map_or(MemorySpace::Pageable, |info| info.space);
+                let found = self.context().address_info(address)?.space;
                 // Managed memory has a host address, too.
                 let is_pinned = matches!(found, MemorySpace::Pinned | MemorySpace::Managed);
                 (address, if is_pinned { MemorySpace::Pinned } else { MemorySpace::Pageable })
             }
-            _ => return None,
+            _ => return Ok(None),
         };
         let [x, y, z] = side.offset;
         // A pitch or height of 0 is the smallest possible.
         let step = |given: usize, begin: usize, len| if given == 0 { begin.wrapping_add(len) } else { given };
         let (pitch, rows) = (step(side.steps[0], x, side.extent[0]), step(side.steps[1], y, side.extent[1]));
         let offset = z.wrapping_mul(rows).wrapping_add(y).wrapping_mul(pitch).wrapping_add(x);
-        Some(CopySide { address: address.wrapping_add(offset as u64), space, pitch, rows })
+        Ok(Some(CopySide { address: address.wrapping_add(offset as u64), space, pitch, rows }))
     }
 
     /// `None` for an element size that does not exist.

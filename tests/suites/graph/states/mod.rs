@@ -14,6 +14,7 @@ use cuda_tests::states::{
 mod adopted;
 mod beside_captures;
 mod calls;
+mod captures;
 mod conditionals;
 mod edges;
 mod graph_memory;
@@ -77,6 +78,7 @@ fn rows() -> Vec<Row> {
     [
         drawing(),
         calls::rows(),
+        captures::rows(),
         edges::rows(),
         memory::rows(),
         graph_memory::rows(),
