@@ -212,13 +212,15 @@ impl<'c> World<'c> {
 
     /// Closes a session, and the bodies in it.
     fn close(&mut self, session: usize) {
-        self.sessions[session].is_open = false;
+        let closed = &mut self.sessions[session];
+        (closed.is_open, closed.is_discarded) = (false, false);
         // Of a body, the nodes go; the conditions stay.
         let root = self.root_of(session);
         self.sessions[root].has_spare = true;
-        let inner: Vec<usize> = (0..self.sessions.len())
-            .filter(|inner| self.sessions[*inner].parent == Some(session) && self.sessions[*inner].is_open)
-            .collect();
+        let is_inside =
+            |inner: &Session| inner.parent == Some(session) && (inner.is_open || inner.is_discarded);
+        let inner: Vec<usize> =
+            (0..self.sessions.len()).filter(|inner| is_inside(&self.sessions[*inner])).collect();
         inner.into_iter().for_each(|inner| self.close(inner));
     }
 
