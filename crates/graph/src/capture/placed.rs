@@ -78,8 +78,8 @@ impl Placed {
     }
 }
 
-/// Removes nodes that were added to a target, where they are left, and those between them: the kernel
-/// that decides about a ready-made loop or branch.
+/// Removes nodes that were added to a target, where they are left, and those between them: the
+/// kernel that decides about a ready-made loop or branch.
 pub(super) fn remove_all(entry: Option<&Node>, exit: Option<&Node>) -> Result<()> {
     let is_left = |node: &&Node| !node.is_removed();
     let between = match entry.filter(is_left) {

@@ -257,7 +257,7 @@ fn an_invalidated_branch_of_the_family_ends_alone() {
     needs!(Conditionals);
     no_leaks(|| {
         let bench = Bench::new(&context);
-        // The parent is invalidated while a body is captured: the body ends well, the parent does not.
+        // The parent is invalidated while a body is captured, which ends well.
         let failed = bench
             .stream
             .capture(LOCAL, |capture| {
