@@ -492,12 +492,13 @@ impl<'c> World<'c> {
         assert_eq!(graph.len().unwrap(), nodes);
         let stream = self.context.stream().unwrap();
         let numbers = &self.bench.numbers;
-        stream.fill(numbers, 0).unwrap();
-        match graph.instantiate() {
-            Ok(mut exec) => exec.launch(&stream).unwrap(),
+        let mut exec = match graph.instantiate() {
+            Ok(exec) => exec,
             Err(Error::Condition(ConditionError::UnusedCondition { .. })) if has_spare => return,
             Err(error) => panic!("{error}"),
-        }
+        };
+        stream.fill(numbers, 0).unwrap();
+        exec.launch(&stream).unwrap();
         assert_eq!(numbers.read_blocking(&stream).unwrap()[0], adds);
     }
 
