@@ -356,7 +356,12 @@ impl<K: Kind> GraphBuilder<K, Capturing> {
         let session: &Arc<Session> = &self.state.session;
         let placed = Placed::new(entry, exit);
         session.note_placed(placed);
-        placed.capture_on(&self.state.stream).inspect_err(|_| session.forget_placed(&placed))
+        let captured = match placed.capture_on(&self.state.stream, session.id()) {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(CaptureError::Over { kind: K::NAME }.into()),
+            Err(error) => Err(error),
+        };
+        captured.inspect_err(|_| session.forget_placed(&placed))
     }
 }
 

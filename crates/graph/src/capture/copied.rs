@@ -2,9 +2,9 @@
 //!
 //! 1. **Plan.** Every node is read from the captured graph, which stays locked, and refused if the
 //!    other graph cannot hold it. Nothing has changed yet.
-//! 2. **Add.** The edge that the nodes replace is removed. Then one node after the other is added, in
-//!    topological order, with its edges and their kinds. A node without predecessors comes after the
-//!    nodes of the position, a node without successors before those.
+//! 2. **Add.** The edge that the nodes replace is removed. Then one node after the other is added,
+//!    in topological order, with its edges and their kinds. A node without predecessors comes after
+//!    the nodes of the position, a node without successors before those.
 //! 3. **Undo.** If the driver refuses a node, the edge is put back, and the nodes added before are
 //!    removed again.
 

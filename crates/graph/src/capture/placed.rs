@@ -41,16 +41,21 @@ impl Placed {
         Self { number, entry: entry.id(), exit: exit.id() }
     }
 
-    /// Captures the host function that marks the place.
-    pub(super) fn capture_on(&self, stream: &Stream) -> Result<()> {
+    /// Captures the host function that marks the place, in the capture with this number; false if
+    /// another thread has ended that.
+    pub(super) fn capture_on(&self, stream: &Stream, capture: u64) -> Result<bool> {
         let context = stream.context();
         context.ensure_usable()?;
         let access = stream.enqueue()?;
+        if stream.capture_id() != Some(capture) {
+            return Ok(false);
+        }
         let data = core::ptr::without_provenance_mut(self.number);
         // SAFETY: the stream is alive, and the function does nothing with its argument.
         let code = unsafe { context.driver().cuLaunchHostFunc(stream.as_raw(), Some(MARKER), data) };
         drop(access);
-        Ok(context.check(Call::cuLaunchHostFunc, code)?)
+        context.check(Call::cuLaunchHostFunc, code)?;
+        Ok(true)
     }
 
     /// The nodes that stand in the place of a captured node, if it marks one.
@@ -73,8 +78,8 @@ impl Placed {
     }
 }
 
-/// Removes nodes that were added to a target, where they are left, and those between them: the kernel
-/// that decides about a ready-made loop or branch.
+/// Removes nodes that were added to a target, where they are left, and those between them: the
+/// kernel that decides about a ready-made loop or branch.
 pub(super) fn remove_all(entry: Option<&Node>, exit: Option<&Node>) -> Result<()> {
     let is_left = |node: &&Node| !node.is_removed();
     let between = match entry.filter(is_left) {

@@ -102,7 +102,13 @@ impl<K: Kind> GraphBuilder<K, Capturing> {
             }
         }
         // SAFETY: the caller's promise; the conditions are those of the graph that the node is for.
-        unsafe { Ok(launch_captured(kernel, (stream, self.state.session.id()), config.into(), &arguments)?) }
+        let launched =
+            unsafe { launch_captured(kernel, (stream, self.state.session.id()), config.into(), &arguments) };
+        launched.map_err(|error| match error {
+            // Another thread has ended the capture just now.
+            cuda_launch::Error::OutsideGraph { .. } => CaptureError::Over { kind: K::NAME }.into(),
+            error => error.into(),
+        })
     }
 
     /// Captures a copy; see [`Stream::copy`]. Host memory has to be pinned or managed, so that the

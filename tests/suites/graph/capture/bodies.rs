@@ -1,6 +1,8 @@
 //! Bodies: conditional nodes, ready-made loops and child graphs in a capture, and captures into
 //! graphs that exist.
 
+use core::slice;
+
 use cuda_graph::capture::{Capturing, GraphBuilder, Kind};
 use cuda_graph::{
     CaptureError, ConditionError, ContextExt, Error, Graph, IfNode, Node, NodeKind, Result, StreamExt, Test,
@@ -462,10 +464,10 @@ fn captured_nodes_are_added_to_a_given_graph_at_its_frontier() {
             let nodes = given.graph.nodes().unwrap();
             assert_eq!(nodes.len(), 7);
             let [start, forked, filled, beside] = [&nodes[3], &nodes[4], &nodes[5], &nodes[6]];
-            assert_eq!(start.predecessors().unwrap(), [first.clone()]);
-            assert_eq!(forked.predecessors().unwrap(), [start.clone()]);
-            assert_eq!(filled.successors().unwrap(), [last.clone()]);
-            assert_eq!(beside.successors().unwrap(), [last.clone()]);
+            assert_eq!(start.predecessors().unwrap(), slice::from_ref(first));
+            assert_eq!(forked.predecessors().unwrap(), slice::from_ref(start));
+            assert_eq!(filled.successors().unwrap(), slice::from_ref(last));
+            assert_eq!(beside.successors().unwrap(), slice::from_ref(last));
             let direct = last.predecessors().unwrap().contains(first);
             assert_eq!(direct, !between, "the edge is replaced exactly if it was asked for");
             assert_eq!(bench.run(&given.graph), 1111);

@@ -8,6 +8,7 @@ use cuda_launch::{kernel, per};
 use cuda_sys::{CUresult, CUstreamCaptureMode, CUstreamCaptureStatus};
 use cuda_tests::raw;
 
+mod beside;
 mod bodies;
 mod cublas;
 mod matched;

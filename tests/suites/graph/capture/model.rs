@@ -96,7 +96,7 @@ fn op() -> impl Strategy<Value = Op> {
 /// A builder of any kind.
 enum Any {
     Primary(GraphBuilder<Primary, Capturing>),
-    AnyThread(GraphBuilder<AnyThread, Capturing>),
+    Movable(GraphBuilder<AnyThread, Capturing>),
     Fork(GraphBuilder<Fork, Capturing>),
     Body(GraphBuilder<Body, Capturing>),
 }
@@ -105,7 +105,7 @@ macro_rules! with {
     ($any:expr, $builder:ident => $do:expr) => {
         match $any {
             Any::Primary($builder) => $do,
-            Any::AnyThread($builder) => $do,
+            Any::Movable($builder) => $do,
             Any::Fork($builder) => $do,
             Any::Body($builder) => $do,
         }
@@ -124,7 +124,7 @@ struct Slot {
 impl Slot {
     fn kind(&self) -> &'static str {
         match self.builder {
-            Any::Primary(_) | Any::AnyThread(_) => "primary",
+            Any::Primary(_) | Any::Movable(_) => "primary",
             Any::Fork(_) => "fork",
             Any::Body(_) => "body",
         }
@@ -212,13 +212,15 @@ impl<'c> World<'c> {
 
     /// Closes a session, and the bodies in it.
     fn close(&mut self, session: usize) {
-        self.sessions[session].is_open = false;
+        let closed = &mut self.sessions[session];
+        (closed.is_open, closed.is_discarded) = (false, false);
         // Of a body, the nodes go; the conditions stay.
         let root = self.root_of(session);
         self.sessions[root].has_spare = true;
-        let inner: Vec<usize> = (0..self.sessions.len())
-            .filter(|inner| self.sessions[*inner].parent == Some(session) && self.sessions[*inner].is_open)
-            .collect();
+        let is_inside =
+            |inner: &Session| inner.parent == Some(session) && (inner.is_open || inner.is_discarded);
+        let inner: Vec<usize> =
+            (0..self.sessions.len()).filter(|inner| is_inside(&self.sessions[*inner])).collect();
         inner.into_iter().for_each(|inner| self.close(inner));
     }
 
@@ -281,7 +283,7 @@ impl<'c> World<'c> {
         let is_taken = self.sessions.iter().any(|session| session.is_open && session.origin == Some(stream));
         let begun = match MODES.get(mode) {
             Some(mode) => builder.mode(*mode).begin().map(Any::Primary),
-            None => builder.begin_on_any_thread().map(Any::AnyThread),
+            None => builder.begin_on_any_thread().map(Any::Movable),
         };
         let expected = if is_taken { Expected::Fails } else { Expected::Works };
         let Some(builder) = self.expect("begin", begun, &expected) else { return };
@@ -451,7 +453,7 @@ impl<'c> World<'c> {
         let Slot { builder, session, past, .. } = self.slots.remove(at);
         let (kind, ended) = match builder {
             Any::Primary(builder) => ("primary", builder.end().map(GraphBuilder::into_graph)),
-            Any::AnyThread(builder) => ("primary", builder.end().map(GraphBuilder::into_graph)),
+            Any::Movable(builder) => ("primary", builder.end().map(GraphBuilder::into_graph)),
             Any::Body(builder) => ("body", builder.end().map(GraphBuilder::into_graph)),
             Any::Fork(_) => return,
         };
@@ -500,7 +502,7 @@ impl<'c> World<'c> {
     }
 
     /// No stream is left capturing, and all of them work.
-    fn is_all_well(mut self) {
+    fn finish(mut self) {
         self.slots.clear();
         for stream in &self.seen {
             // Only captures of forgotten builders are open now.
@@ -543,7 +545,7 @@ fn check(context: &Context, ops: &[Op], failure: Option<u64>) {
     ops.iter().for_each(|op| world.apply(op));
     let hit = injection.as_ref().and_then(|injection| injection.hit_call());
     drop(injection);
-    world.is_all_well();
+    world.finish();
     // An object whose destruction the driver refused stays.
     let may_stay = hit.is_some_and(|call| call.name().contains("Destroy"));
     let back = until(SOON, || {

@@ -1,5 +1,7 @@
 //! The states of builders: whatever becomes of them, the streams work afterwards.
 
+use core::slice;
+
 use cuda_graph::capture::{Capturing, Fork, GraphBuilder};
 use cuda_graph::{CaptureError, Error, StreamExt};
 use cuda_handles::Error as HandleError;
@@ -410,9 +412,9 @@ fn forks_run_beside_each_other_and_after_what_came_before() {
         assert_eq!(nodes.len(), 5);
         let [first, last] = [&nodes[0], &nodes[4]];
         for fork in [&nodes[1], &nodes[2]] {
-            assert_eq!(fork.predecessors().unwrap(), [first.clone()]);
+            assert_eq!(fork.predecessors().unwrap(), slice::from_ref(first));
         }
-        assert_eq!(nodes[3].predecessors().unwrap(), [nodes[2].clone()]);
+        assert_eq!(nodes[3].predecessors().unwrap(), slice::from_ref(&nodes[2]));
         let before = last.predecessors().unwrap();
         assert!(before.contains(&nodes[1]) && before.contains(&nodes[3]), "the left one, and the deep one");
         graph.instantiate().unwrap().launch(&bench.stream).unwrap();

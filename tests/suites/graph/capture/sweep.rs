@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use cuda_graph::{ContextExt, Error, Graph, Result, StreamExt, Test};
-use cuda_handles::capture::CaptureMode;
+use cuda_handles::capture::{CaptureMode, CaptureOptions, Scratch};
 use cuda_handles::{Buffer, Context, Owner, Stream};
 use cuda_launch::per;
 use cuda_sys::{CUstream, Call};
@@ -127,6 +127,49 @@ fn forks_and_builders_as_values() {
         Ok(())
     });
     assert!(cases >= 400, "{cases}");
+}
+
+#[test]
+fn memory_of_captures() {
+    let context = setup();
+    let things = Things::new(&context);
+    let mut cases = sweep("temporaries in a capture", || -> Result<(), Error> {
+        let numbers = things.numbers()?;
+        let mut kept = None;
+        let graph = things.stream.capture(LOCAL, |capture| {
+            for _ in 0..3 {
+                let temporary = capture.zeros::<u32>(N)?;
+                capture.launch(&things.add, per(1, 1), (3, &temporary))?;
+                capture.copy(temporary.slice(..1)?, numbers.slice(..1)?)?;
+            }
+            let [fork] = capture.split()?;
+            kept = Some(fork.zeros::<u32>(2)?);
+            Ok(())
+        })?;
+        assert_eq!(things.run(graph, &numbers)?, 3);
+        assert_eq!(kept.unwrap().read_blocking(&things.stream)?, [0; 2]);
+        Ok(())
+    });
+    cases += sweep("memory that captures share", || -> Result<(), Error> {
+        let numbers = things.numbers()?;
+        let scratch = Scratch::new(&context);
+        let options = CaptureOptions::new().scratch(&scratch);
+        let mut execs = Vec::new();
+        for len in [4, 8] {
+            let graph = things.stream.capture(options.clone(), |capture| {
+                let temporary = capture.zeros::<u32>(len)?;
+                capture.launch(&things.add, per(1, 1), (len as u32, &temporary))?;
+                capture.copy(temporary.slice(..1)?, numbers.slice(..1)?)
+            })?;
+            execs.push(graph.instantiate()?);
+        }
+        for exec in &mut execs {
+            exec.launch(&things.stream)?;
+        }
+        assert_eq!(numbers.read_blocking(&things.stream)?[0], 8);
+        Ok(())
+    });
+    assert!(cases >= 300, "{cases}");
 }
 
 #[test]
