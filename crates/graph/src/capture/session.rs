@@ -100,13 +100,19 @@ impl Session {
         if let Some(position) = &self.position {
             return Ok(position.graph().clone());
         }
-        if let Some(own) = &self.parts().own {
+        if let Some(own) = &self.open_parts()?.own {
             return Ok(own.clone());
         }
         let new = Graph::new(self.origin.context())?;
         // If another fork was first, `new` is dropped after the lock.
-        let own = self.parts().own.get_or_insert_with(|| new.clone()).clone();
+        let own = self.open_parts()?.own.get_or_insert_with(|| new.clone()).clone();
         Ok(own)
+    }
+
+    /// The parts of a capture that has not ended. Its end has taken them out.
+    fn open_parts(&self) -> Result<LockGuard<'_, Parts>> {
+        let parts = self.parts();
+        if parts.active.is_some() { Ok(parts) } else { Err(CaptureError::Over { kind: self.kind }.into()) }
     }
 
     /// A stream for a fork or a body.
