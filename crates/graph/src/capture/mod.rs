@@ -51,8 +51,8 @@
 //!    **target**: a graph of the session's own, or the graph that the capture is for. A host
 //!    function marks their place among the captured nodes (`placed.rs`).
 //! 4. The end adopts the driver's graph (`adopted.rs`): it reads each node once, and gives it the
-//!    owners of the record that describes the same call. Without a target that is the result; with a
-//!    target, the nodes are added to it one by one (`copied.rs`), all or none.
+//!    owners of the record that describes the same call. Without a target that is the result;
+//!    with a target, the nodes are added to it one by one (`copied.rs`), all or none.
 
 mod adopted;
 mod builder;
