@@ -9,7 +9,7 @@ use cuda_handles::capture::{CaptureMode, CaptureOptions, Scratch};
 use crate::capture::kind::{
     AnyThread, Body, Capturing, EndOnDrop, Ended, Fork, Kind, NotBegun, Origin, Primary, State,
 };
-use crate::capture::session::Session;
+use crate::capture::session::{Delivered, Session};
 use crate::error::Result;
 use crate::exec::GraphExec;
 use crate::graph::Graph;
@@ -177,7 +177,8 @@ impl<K: Origin> GraphBuilder<K, Capturing> {
         let ends = self.state.ends.take();
         let ended = self.state.session.end();
         drop(ends);
-        Ok(GraphBuilder::new(ended?))
+        let Delivered { graph, unmatched } = ended?;
+        Ok(GraphBuilder::new(Ended { graph, unmatched }))
     }
 }
 

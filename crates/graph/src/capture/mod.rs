@@ -43,18 +43,16 @@
 //!
 //! 1. The driver captures into a **fresh graph** only, never into a graph that exists: a failed
 //!    capture destroys the graph that it captures into, and drivers crash over bodies.
-//! 2. A [`Session`](session) is one capture of the driver, from begin to end. The primary or body
+//! 2. A session (`session.rs`) is one capture of the driver, from begin to end. The primary or body
 //!    builder and its forks share it. Dropping that builder, ending it and the end of the capture
 //!    around it take the capture out of the session, so it ends exactly once. Nothing depends on
 //!    the drop of a builder: one that is forgotten is ended by the capture around it.
 //! 3. Nodes that no call on a stream makes (conditional nodes, child graphs) are added to the
 //!    **target**: a graph of the session's own, or the graph that the capture is for. A host
-//!    function marks their place among the captured nodes ([`placed`]).
-//! 4. The end [adopts] the driver's graph: reads each node once, and gives it the owners of the
-//!    record that describes the same call. Without a target that is the result; with a target, the
-//!    nodes are added to it one by one ([`copied`]), all or none.
-//!
-//! [adopts]: adopted
+//!    function marks their place among the captured nodes (`placed.rs`).
+//! 4. The end adopts the driver's graph (`adopted.rs`): it reads each node once, and gives it the
+//!    owners of the record that describes the same call. Without a target that is the result;
+//!    with a target, the nodes are added to it one by one (`copied.rs`), all or none.
 
 mod adopted;
 mod builder;

@@ -14,7 +14,6 @@ use cuda_handles::{Error as HandleError, Stream};
 use crate::build::frontier::Frontier;
 use crate::capture::adopted::Adopted;
 use crate::capture::copied::{Position, copy_into};
-use crate::capture::kind::Ended;
 use crate::capture::placed::{Placed, broken};
 use crate::error::{CaptureError, Error, Result};
 use crate::graph::Graph;
@@ -32,6 +31,15 @@ pub(super) struct Session {
     /// their own.
     position: Option<Position>,
     parts: Lock<Parts>,
+}
+
+/// The outcome of a capture that has ended.
+#[derive(Debug)]
+pub(super) struct Delivered {
+    /// The graph with the captured nodes.
+    pub(super) graph: Graph,
+    /// How many calls match no node.
+    pub(super) unmatched: usize,
 }
 
 /// Everything that changes while the capture is open.
@@ -100,13 +108,19 @@ impl Session {
         if let Some(position) = &self.position {
             return Ok(position.graph().clone());
         }
-        if let Some(own) = &self.parts().own {
+        if let Some(own) = &self.open_parts()?.own {
             return Ok(own.clone());
         }
         let new = Graph::new(self.origin.context())?;
         // If another fork was first, `new` is dropped after the lock.
-        let own = self.parts().own.get_or_insert_with(|| new.clone()).clone();
+        let own = self.open_parts()?.own.get_or_insert_with(|| new.clone()).clone();
         Ok(own)
+    }
+
+    /// The parts of a capture that has not ended. Its end has taken them out.
+    fn open_parts(&self) -> Result<LockGuard<'_, Parts>> {
+        let parts = self.parts();
+        if parts.active.is_some() { Ok(parts) } else { Err(CaptureError::Over { kind: self.kind }.into()) }
     }
 
     /// A stream for a fork or a body.
@@ -176,7 +190,7 @@ impl Session {
 
     /// Joins all forks and ends the capture, as scopes do. A capture that a call has invalidated
     /// refuses the joins, too; the error of the end says more then.
-    pub(super) fn join_and_end(&self) -> Result<Ended> {
+    pub(super) fn join_and_end(&self) -> Result<Delivered> {
         if let Err(error) = self.join_all() {
             self.spoil(error);
         }
@@ -184,7 +198,7 @@ impl Session {
     }
 
     /// Ends the capture and puts the nodes where they are for.
-    pub(super) fn end(&self) -> Result<Ended> {
+    pub(super) fn end(&self) -> Result<Delivered> {
         let kind = self.kind;
         let parts = mem::take(&mut *self.parts());
         let bodies = parts.bodies.iter().filter(|body| body.is_open()).count();
@@ -207,7 +221,7 @@ impl Session {
     }
 
     /// Puts the nodes of an ended capture where they are for.
-    fn deliver(&self, adopted: Adopted, own: Option<&Graph>, placed: &[Placed]) -> Result<Ended> {
+    fn deliver(&self, adopted: Adopted, own: Option<&Graph>, placed: &[Placed]) -> Result<Delivered> {
         let unmatched = adopted.unmatched();
         let graph = match (&self.position, own) {
             (None, None) => adopted.into_graph(),
@@ -220,7 +234,7 @@ impl Session {
                 own.clone()
             }
         };
-        Ok(Ended { graph, unmatched })
+        Ok(Delivered { graph, unmatched })
     }
 
     /// Removes what was added by hand. Somebody may have handles of it.

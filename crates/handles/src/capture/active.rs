@@ -7,8 +7,8 @@ use std::sync::Arc;
 use cuda_sys::{CUgraph, CUresult, Call};
 
 use super::book::Book;
-use super::captured_call::Log;
 use super::captured_memory;
+use super::log::Log;
 use super::mode::CaptureMode;
 use super::options::CaptureOptions;
 use super::records::Records;

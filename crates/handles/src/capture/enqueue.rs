@@ -2,8 +2,8 @@
 
 use core::fmt;
 
-use super::captured_call::Log;
 use super::info;
+use super::log::Log;
 use crate::access::{CAPTURED, ReadGuard};
 use crate::error::Result;
 use crate::graph::{GraphHandle, Owner, UserObject};

@@ -45,6 +45,7 @@ mod discard;
 mod enqueue;
 mod first_use;
 mod info;
+mod log;
 mod mode;
 mod options;
 mod records;

@@ -59,11 +59,14 @@ impl Allocation {
     fn free_at_home(&self, pool: Option<&MemPool>) -> bool {
         let Some(home) = self.home() else { return false };
         let context = home.context();
+        // The driver crashes if another thread ends a capture of the stream meanwhile.
+        let Some(access) = home.raw_stream().try_enqueue() else { return false };
         let mode = capture_mode::relaxed(context.driver());
         // SAFETY: the memory is ours, and only its home has used it: every use is in front of this
         // point.
         let code = unsafe { context.driver().cuMemFreeAsync(self.address, home.as_raw()) };
         drop(mode);
+        drop(access);
         if code == CUresult::CUDA_ERROR_NOT_PERMITTED {
             return false;
         }

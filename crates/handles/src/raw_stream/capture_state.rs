@@ -33,6 +33,12 @@ impl RawStream {
         }
     }
 
+    /// [`enqueue`](Self::enqueue) without a wait, for drops.
+    #[inline]
+    pub(crate) fn try_enqueue(&self) -> Option<ReadGuard<'_>> {
+        self.access.read(own_slots())
+    }
+
     #[cold]
     fn enqueue_later(&self) -> Result<ReadGuard<'_>> {
         Rank::StreamAccess.check();

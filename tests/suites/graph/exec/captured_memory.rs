@@ -265,7 +265,7 @@ fn a_launch_that_fails_is_not_in_the_line() {
         let mut exec = executable(&graph);
         exec.launch(&first).unwrap();
         let capture = second.begin_capture(CaptureMode::ThreadLocal).unwrap();
-        assert!(matches!(exec.launch(&second), Err(Error::Handles(_))));
+        assert_eq!(exec.launch(&second), Err(Error::Exec(ExecError::Captured)));
         drop(capture.end().unwrap());
         let (launched, cost) = count(|| exec.launch(&first));
         launched.unwrap();

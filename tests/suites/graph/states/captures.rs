@@ -84,7 +84,7 @@ fn begin_and_end() -> Vec<Row> {
         prepared("GraphBuilder::split", CALLS, begun, |_, capture| done(capture.split::<2>()?)),
         prepared("GraphBuilder::join", CALLS, forked, |_, (capture, fork)| Ok(capture.join([fork])?)),
         prepared("GraphBuilder::info", PERMITTED, begun, |_, capture| done(capture.info()?)),
-        prepared("Stream::discard_capture", CALLS, begun, |_, capture| {
+        prepared("Stream::discard_capture", PERMITTED, begun, |_, capture| {
             done(capture.stream().discard_capture()?)
         }),
         prepared("Frontier::capture", CALLS, drawn, |things, graph| {
@@ -109,7 +109,10 @@ fn work() -> Vec<Row> {
         prepared("GraphBuilder::write", CALLS, begun, |things, capture| {
             Ok(capture.write(things.buffer.slice(..2)?, &[1, 2])?)
         }),
-        prepared("GraphBuilder::copy_of", CALLS, begun, |_, capture| done(capture.copy_of(&[1_u32, 2])?)),
+        // More than the cache of pinned memory has.
+        prepared("GraphBuilder::copy_of", CALLS, begun, |_, capture| {
+            done(capture.copy_of(&vec![1_u8; (3 << 20) + 1])?)
+        }),
         prepared("GraphBuilder::zeros", CALLS, begun, |_, capture| done(capture.zeros::<u32>(4)?)),
         prepared("GraphBuilder::callback", PERMITTED, begun, |_, capture| Ok(capture.callback(|| ())?)),
         prepared("GraphBuilder::keep", CHECKS, begun, |_, capture| Ok(capture.keep(Owner::other(()))?)),
