@@ -5,8 +5,9 @@
 //! [`Event::recording`], [`Event::set_in_graphs`], [`GraphHandle::tie`],
 //! [`GraphHandle::knowledge`], [`GraphHandle::disown`], [`GraphExecHandle::destroy_deferred`],
 //! [`GraphExecHandle::destroy_all_deferred`], [`UserObject::end`], [`Kernel::occupancy_memo`],
-//! [`Context::refuse_in_callback`], [`Stream::downgrade`], [`Allocation::is_scratch`],
-//! [`Scratch::turn`], [`Scratch::sort`], [`Scratch::unsettled_home`].
+//! [`Context::refuse_in_callback`], [`Stream::downgrade`], [`Stream::only_capture`],
+//! [`Allocation::is_scratch`], [`Scratch::turn`], [`Scratch::sort`],
+//! [`Scratch::unsettled_home`].
 //!
 //! [`Enqueue::captured_call`]: crate::capture::Enqueue::captured_call
 //! [`Event::recording`]: crate::Event::recording
@@ -20,6 +21,7 @@
 //! [`Kernel::occupancy_memo`]: crate::Kernel::occupancy_memo
 //! [`Context::refuse_in_callback`]: crate::Context::refuse_in_callback
 //! [`Stream::downgrade`]: crate::Stream::downgrade
+//! [`Stream::only_capture`]: crate::Stream::only_capture
 //! [`Allocation::is_scratch`]: crate::Allocation::is_scratch
 //! [`Scratch::turn`]: crate::capture::Scratch::turn
 //! [`Scratch::sort`]: crate::capture::Scratch::sort

@@ -301,7 +301,7 @@ impl<K: Kind> GraphBuilder<K, Capturing> {
         let stream = session.spare_stream()?;
         let position = Position::of(&body.root());
         let inner = Session::begin(&stream, &session.mode().into(), Body::NAME, Some(position))?;
-        session.note_body(&inner);
+        session.note_body(&inner)?;
         GraphBuilder::capturing(inner, stream)
     }
 
@@ -355,7 +355,7 @@ impl<K: Kind> GraphBuilder<K, Capturing> {
     fn place(&self, entry: &Node, exit: &Node) -> Result<()> {
         let session: &Arc<Session> = &self.state.session;
         let placed = Placed::new(entry, exit);
-        session.note_placed(placed);
+        session.note_placed(placed)?;
         let captured = match placed.capture_on(&self.state.stream, session.id()) {
             Ok(true) => Ok(()),
             Ok(false) => Err(CaptureError::Over { kind: K::NAME }.into()),

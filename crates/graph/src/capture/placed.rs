@@ -83,15 +83,25 @@ impl Placed {
 pub(super) fn remove_all(entry: Option<&Node>, exit: Option<&Node>) -> Result<()> {
     let is_left = |node: &&Node| !node.is_removed();
     let between = match entry.filter(is_left) {
-        Some(entry) if exit.is_some_and(|exit| exit != entry) => entry.successors()?,
+        Some(entry) if exit.is_some_and(|exit| exit != entry) => match entry.successors() {
+            // Another thread has just removed it.
+            Err(_) if entry.is_removed() => Vec::new(),
+            successors => successors?,
+        },
         _ => Vec::new(),
     };
-    for node in exit.into_iter().chain(&between).chain(entry) {
-        if !node.is_removed() {
-            node.remove()?;
-        }
+    exit.into_iter().chain(&between).chain(entry).try_for_each(remove_once)
+}
+
+/// Removes a node that another thread may be removing at the same time.
+fn remove_once(node: &Node) -> Result<()> {
+    if node.is_removed() {
+        return Ok(());
     }
-    Ok(())
+    match node.remove() {
+        Err(_) if node.is_removed() => Ok(()),
+        removed => removed,
+    }
 }
 
 /// Breaks a graph, as nodes that were added to it could not be removed again.

@@ -123,10 +123,15 @@ impl Session {
         if parts.active.is_some() { Ok(parts) } else { Err(CaptureError::Over { kind: self.kind }.into()) }
     }
 
-    /// A stream for a fork or a body.
+    /// A stream for a fork or a body, which takes work in captures only. So a fork's calls are
+    /// captured or refused, also while another thread ends the capture.
     pub(super) fn spare_stream(&self) -> Result<Stream> {
-        let idle = self.parts().idle.pop();
-        Ok(idle.map_or_else(|| self.origin.context().stream(), Ok)?)
+        if let Some(idle) = self.parts().idle.pop() {
+            return Ok(idle);
+        }
+        let new = self.origin.context().stream()?;
+        new.only_capture();
+        Ok(new)
     }
 
     pub(super) fn give_back(&self, stream: Stream) {
@@ -152,12 +157,17 @@ impl Session {
         forks.iter().try_for_each(|fork| Ok(self.origin.wait_for(fork)?))
     }
 
-    pub(super) fn note_body(&self, body: &Arc<Self>) {
-        self.parts().bodies.push(Arc::clone(body));
+    /// Notes a capture into a body, which ends before this one. Refused once this one has ended.
+    pub(super) fn note_body(&self, body: &Arc<Self>) -> Result<()> {
+        self.open_parts()?.bodies.push(Arc::clone(body));
+        Ok(())
     }
 
-    pub(super) fn note_placed(&self, placed: Placed) {
-        self.parts().placed.push(placed);
+    /// Notes nodes in the target before their place is captured, so that the end knows them if it
+    /// comes in between. Refused once the end has taken the parts.
+    pub(super) fn note_placed(&self, placed: Placed) -> Result<()> {
+        self.open_parts()?.placed.push(placed);
+        Ok(())
     }
 
     pub(super) fn forget_placed(&self, placed: &Placed) {

@@ -3,7 +3,9 @@
 use core::ffi::c_void;
 
 use cuda_handles::capture::CaptureInfo;
-use cuda_handles::{AsStream, Buffer, Element, Kernel, Owner, SharedHostBuffer, Slice, Stream, Viewable};
+use cuda_handles::{
+    AsStream, Buffer, Element, Error as HandleError, Kernel, Owner, SharedHostBuffer, Slice, Stream, Viewable,
+};
 use cuda_launch::internal::launch_captured;
 use cuda_launch::{Arguments, ArgumentsOf, SafeKernel, StreamConfig, TypedKernel};
 use cuda_sys::{CUstream, Call};
@@ -22,6 +24,9 @@ impl<K: Kind> AsStream for GraphBuilder<K, Capturing> {
 impl<K: Kind> GraphBuilder<K, Capturing> {
     /// The stream that captures, for code that is written against a stream: everything enqueued on
     /// it is captured, and the graph keeps everything that it uses.
+    ///
+    /// The stream of a fork or a body is for captures only: once the capture is over, it refuses
+    /// work ([`CaptureOver`](HandleError::CaptureOver)).
     #[must_use]
     pub fn stream(&self) -> &Stream {
         &self.state.stream
@@ -31,6 +36,15 @@ impl<K: Kind> GraphBuilder<K, Capturing> {
     fn open(&self) -> Result<&Stream> {
         self.state.session.ensure_open(&self.state.stream, K::NAME)?;
         Ok(&self.state.stream)
+    }
+
+    /// Makes a call on the stream, which is captured or refused.
+    fn capture<R>(&self, call: impl FnOnce(&Stream) -> cuda_handles::Result<R>) -> Result<R> {
+        call(self.open()?).map_err(|error| match error {
+            // Another thread has ended the capture just now.
+            HandleError::CaptureOver => CaptureError::Over { kind: K::NAME }.into(),
+            error => error.into(),
+        })
     }
 
     /// Captures a launch of a typed kernel. Unlike a launch on a stream, the kernel may take the
@@ -106,7 +120,10 @@ impl<K: Kind> GraphBuilder<K, Capturing> {
             unsafe { launch_captured(kernel, (stream, self.state.session.id()), config.into(), &arguments) };
         launched.map_err(|error| match error {
             // Another thread has ended the capture just now.
-            cuda_launch::Error::OutsideGraph { .. } => CaptureError::Over { kind: K::NAME }.into(),
+            cuda_launch::Error::OutsideGraph { .. }
+            | cuda_launch::Error::Handles(HandleError::CaptureOver) => {
+                CaptureError::Over { kind: K::NAME }.into()
+            }
             error => error.into(),
         })
     }
@@ -134,7 +151,7 @@ impl<K: Kind> GraphBuilder<K, Capturing> {
         source: impl Into<Slice<'a, T>>,
         destination: impl Into<Slice<'b, T>>,
     ) -> Result<()> {
-        Ok(self.open()?.copy(source, destination)?)
+        self.capture(|stream| stream.copy(source, destination))
     }
 
     /// Captures a fill; see [`Stream::fill`].
@@ -147,7 +164,7 @@ impl<K: Kind> GraphBuilder<K, Capturing> {
     #[doc(alias = "cudaMemsetAsync")]
     #[doc(alias = "memset")]
     pub fn fill<'a, T: Element>(&self, memory: impl Into<Slice<'a, T>>, value: T) -> Result<()> {
-        Ok(self.open()?.fill(memory, value)?)
+        self.capture(|stream| stream.fill(memory, value))
     }
 
     /// Captures a write of these elements: each launch of the graph writes them again. The graph
@@ -160,7 +177,7 @@ impl<K: Kind> GraphBuilder<K, Capturing> {
     #[doc(alias = "cuMemcpyHtoDAsync")]
     #[doc(alias = "cudaMemcpyAsync")]
     pub fn write<'a, T: Element>(&self, memory: impl Into<Slice<'a, T>>, elements: &[T]) -> Result<()> {
-        Ok(self.open()?.write(memory, elements)?)
+        self.capture(|stream| stream.write(memory, elements))
     }
 
     /// Pinned memory with a copy of `elements`, which the graph keeps.
@@ -188,7 +205,7 @@ impl<K: Kind> GraphBuilder<K, Capturing> {
     #[doc(alias = "cuMemAllocAsync")]
     #[doc(alias = "cudaMallocAsync")]
     pub fn zeros<T: Element>(&self, len: usize) -> Result<Buffer<T>> {
-        Ok(self.open()?.zeros(len)?)
+        self.capture(|stream| stream.zeros(len))
     }
 
     /// Captures a call of a closure on the host; see [`Stream::host`].
@@ -200,7 +217,7 @@ impl<K: Kind> GraphBuilder<K, Capturing> {
     #[doc(alias = "cuLaunchHostFunc")]
     #[doc(alias = "cudaLaunchHostFunc")]
     pub fn callback<F: Fn() + Send + Sync + 'static>(&self, call: F) -> Result<()> {
-        Ok(self.open()?.host(call)?)
+        self.capture(|stream| stream.host(call))
     }
 
     /// Captures a call of a closure that views host memory; see [`Stream::host_with`].
@@ -216,7 +233,7 @@ impl<K: Kind> GraphBuilder<K, Capturing> {
         M: Viewable,
         F: Fn(&M::Views) + Send + Sync + 'static,
     {
-        Ok(self.open()?.host_with(memory, call)?)
+        self.capture(|stream| stream.host_with(memory, call))
     }
 
     /// Captures a call of a C function, and keeps `owner` for it.
@@ -237,17 +254,17 @@ impl<K: Kind> GraphBuilder<K, Capturing> {
         data: *mut c_void,
         owner: impl Into<Owner>,
     ) -> Result<()> {
-        let stream = self.open()?;
         let owner = owner.into();
-        stream.context().ensure_usable()?;
-        let access = stream.enqueue()?;
-        access.keep(owner)?;
-        // SAFETY: the stream is alive; the caller's promise for the function, whose data lives as
-        // long as the graph.
-        let code =
-            unsafe { stream.context().driver().cuLaunchHostFunc(stream.as_raw(), Some(function), data) };
-        drop(access);
-        Ok(stream.context().check(Call::cuLaunchHostFunc, code)?)
+        self.capture(|stream| {
+            let context = stream.context();
+            let access = stream.enqueue()?;
+            access.keep(owner)?;
+            // SAFETY: the stream is alive; the caller's promise for the function, whose data lives
+            // as long as the graph.
+            let code = unsafe { context.driver().cuLaunchHostFunc(stream.as_raw(), Some(function), data) };
+            drop(access);
+            context.check(Call::cuLaunchHostFunc, code)
+        })
     }
 
     /// Keeps `owner` alive as long as the graph, and as long as anything made of it.
@@ -256,7 +273,7 @@ impl<K: Kind> GraphBuilder<K, Capturing> {
     /// [`CaptureError::Over`]: the capture has ended. The owner is not kept then.
     pub fn keep(&self, owner: impl Into<Owner>) -> Result<()> {
         let owner = owner.into();
-        Ok(self.open()?.enqueue()?.keep(owner)?)
+        self.capture(|stream| stream.enqueue()?.keep(owner))
     }
 
     /// Captures work of other code, such as a C library's: `work` gets the driver's stream and

@@ -14,7 +14,8 @@
 //! | `EXCLUSIVE`, bit 31 of `state` | [`StreamAccess`] | a writer, by `fetch_or` and `fetch_and` |
 //! | [`CAPTURED`], bit 30 | [`StreamAccess`] | a writer: a capture of this library |
 //! | [`FOREIGN`], bit 29 | [`StreamAccess`] | any thread: other code may capture the stream |
-//! | reader count, bits 0 to 28 | [`StreamAccess`] | readers without a slot |
+//! | [`ONLY_CAPTURES`], bit 28 | [`StreamAccess`] | the creator, once, before others have the stream |
+//! | reader count, bits 0 to 27 | [`StreamAccess`] | readers without a slot |
 //! | four slots, each 0 or a `number` | `ThreadSlots` of each thread | that thread; any thread empties |
 //! | `writers_waiting` | [`RawStream`](crate::raw_stream::RawStream) | writers that found readers |
 //!
@@ -41,7 +42,7 @@
 //!    out. A writer looks up to 64 times, so that many short reads do not keep it out.
 //! 6. Readers leave by a release store, which writers read by an acquire load. Writers leave by a
 //!    release, which readers read by an acquire load. So each sees what the one before it has done.
-//! 7. The two flags share a word with `EXCLUSIVE`, so that a reader gets them by the load of rule
+//! 7. The flags share a word with `EXCLUSIVE`, so that a reader gets them by the load of rule
 //!    1. A reader sees the flags as they were when it entered.
 //! 8. A guard may be dropped on another thread than the one that took it, and it may be forgotten.
 //!    A forgotten read guard keeps writers out for good: they fail with
@@ -71,4 +72,4 @@ mod slots;
 mod stream_access;
 
 pub(crate) use own_slots::{ALL_SLOTS, own_slots};
-pub(crate) use stream_access::{CAPTURED, ExclusiveGuard, FOREIGN, ReadGuard, StreamAccess};
+pub(crate) use stream_access::{CAPTURED, ExclusiveGuard, FOREIGN, ONLY_CAPTURES, ReadGuard, StreamAccess};

@@ -10,7 +10,9 @@ const EXCLUSIVE: u32 = 1 << 31;
 pub(crate) const CAPTURED: u32 = 1 << 30;
 /// Other code may capture the stream, so that the driver has to be asked.
 pub(crate) const FOREIGN: u32 = 1 << 29;
-const FLAGS: u32 = CAPTURED | FOREIGN;
+/// The stream is for captures alone: work that would run at once is refused.
+pub(crate) const ONLY_CAPTURES: u32 = 1 << 28;
+const FLAGS: u32 = CAPTURED | FOREIGN | ONLY_CAPTURES;
 // The bits below count readers without a slot.
 
 /// How often a writer looks, some microseconds altogether: it outlasts short reads, so that many of

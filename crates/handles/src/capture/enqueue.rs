@@ -30,6 +30,14 @@ impl Stream {
         Ok(Enqueue { stream: self, access: self.raw_stream().enqueue()? })
     }
 
+    /// Makes this a stream for captures only: outside of them, work on it is refused. For a stream
+    /// that only the caller has, so that captured work does not run because another thread has just
+    /// ended the capture.
+    #[doc(hidden)]
+    pub fn only_capture(&self) {
+        self.raw_stream().set_only_captures();
+    }
+
     /// The number of the capture that the stream is in, if it is one that this library began.
     /// Numbers are never used again. One load.
     #[must_use]
@@ -59,7 +67,8 @@ impl<'s> Enqueue<'s> {
     /// Calls `cuStreamIsCapturing` (CUDA 10.0) for such streams.
     ///
     /// # Errors
-    /// [`Error::Driver`](crate::Error::Driver) if the driver refuses the call.
+    /// [`Error::CaptureOver`](crate::Error::CaptureOver): the stream belongs to a builder whose
+    /// capture is over. [`Error::Driver`](crate::Error::Driver): the driver refuses the call.
     #[doc(alias = "cuStreamIsCapturing")]
     #[doc(alias = "cudaStreamIsCapturing")]
     #[inline]
@@ -67,8 +76,14 @@ impl<'s> Enqueue<'s> {
         match self.access.flags() {
             0 => Ok(false),
             flags if flags & CAPTURED != 0 => Ok(true),
-            _ => self.stream.raw_stream().is_capturing(),
+            _ => self.is_captured_by_others(),
         }
+    }
+
+    #[cold]
+    fn is_captured_by_others(&self) -> Result<bool> {
+        self.stream.raw_stream().refuse_outside_capture()?;
+        self.stream.raw_stream().is_capturing()
     }
 
     /// Gives the capture an owner of something that the call uses. The owner lives as long as the

@@ -287,6 +287,12 @@ pub enum Error {
     /// The capture was ended by [`Stream::discard_capture`](crate::Stream::discard_capture).
     #[error("the capture is over: `Stream::discard_capture` has ended it and thrown away what was captured")]
     Discarded,
+    /// The stream belongs to a fork or to a body of a capture that is over. It takes work in
+    /// captures only.
+    #[error(
+        "the stream belongs to a fork or body of a capture that is over, so the call would run at once; make it before the capture ends, or on another stream"
+    )]
+    CaptureOver,
     /// A capturing stream was to wait for something outside of its capture; the capture goes on.
     #[error(
         "a capturing stream can only wait for what was recorded in the same capture; wait before the capture begins, or let the other stream join it first"

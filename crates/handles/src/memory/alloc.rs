@@ -112,6 +112,7 @@ impl Stream {
                 fill(&memory)?;
                 return Ok(Buffer::part(&memory, memory.address(), len));
             }
+            self.raw_stream().refuse_outside_capture()?;
             match plain() {
                 // A capture of this library has begun meanwhile, and may be over again.
                 Err(Error::Capturing { .. }) if self.capture_id().is_some() || !self.is_capturing() => {}

@@ -7,7 +7,7 @@ use cuda_sys::{CUresult, CUstreamCaptureStatus, Call};
 
 use super::capture_log::CaptureLog;
 use super::owner::RawStream;
-use crate::access::{CAPTURED, FOREIGN, ReadGuard, holders, own_slots};
+use crate::access::{CAPTURED, FOREIGN, ONLY_CAPTURES, ReadGuard, holders, own_slots};
 use crate::context::{is_sticky, unless_inside};
 use crate::error::{Error, Result};
 use crate::sync::Rank;
@@ -105,6 +105,20 @@ impl RawStream {
         self.access.flags() & FOREIGN != 0
     }
 
+    /// From now on the stream takes work in captures only.
+    pub(crate) fn set_only_captures(&self) {
+        self.access.set(ONLY_CAPTURES);
+    }
+
+    /// Refuses work on a stream that takes it in captures only, and is in none.
+    #[inline]
+    pub(crate) fn refuse_outside_capture(&self) -> Result<()> {
+        match self.access.flags() & (ONLY_CAPTURES | CAPTURED) {
+            ONLY_CAPTURES => Err(Error::CaptureOver),
+            _ => Ok(()),
+        }
+    }
+
     fn capture_status(&self) -> (CUresult, bool) {
         let mut status = CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE;
         // SAFETY: the stream is alive and the out pointer valid.
@@ -139,6 +153,9 @@ impl RawStream {
     fn refuse_flagged(&self, what: &'static str) -> Result<()> {
         if self.capture() != 0 {
             return Err(Error::Capturing { what });
+        }
+        if !self.is_foreign() {
+            return Ok(());
         }
         match self.capture_status() {
             (CUresult::CUDA_SUCCESS, true) => Err(Error::Capturing { what }),

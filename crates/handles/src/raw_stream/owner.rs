@@ -34,9 +34,9 @@ pub(crate) struct RawStream {
     /// with read access.
     pub(super) log: LogSlot,
     /// Read by threads that enqueue, from loading `capture` to the driver's answer; exclusive for
-    /// changes of the capture. So it is always known whether a call is captured. One of its flags
-    /// says that `capture` is not 0, the other one that other code may let the stream enter a
-    /// capture, so that the driver has to be asked.
+    /// changes of the capture. So it is always known whether a call is captured. Its flags say that
+    /// `capture` is not 0; that other code may let the stream enter a capture, so that the driver
+    /// has to be asked; and that the stream takes work in captures only.
     pub(super) access: StreamAccess,
     /// Threads waiting for exclusive access.
     pub(super) writers: Writers,

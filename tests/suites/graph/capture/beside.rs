@@ -2,9 +2,10 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use cuda_graph::capture::{Capturing, Fork, GraphBuilder};
 use cuda_graph::{CaptureError, ContextExt, Error, NodeError, StreamExt, Test};
-use cuda_handles::Error as HandleError;
 use cuda_handles::capture::CaptureMode;
+use cuda_handles::{Error as HandleError, Owner};
 use cuda_launch::per;
 use cuda_tests::{alone, count, in_forked_child, is_soft, needs, no_leaks, setup};
 
@@ -13,47 +14,80 @@ use crate::common::chains::moves;
 
 const LOCAL: CaptureMode = CaptureMode::ThreadLocal;
 
+/// Set by the host function, which never runs.
+static RAN: AtomicBool = AtomicBool::new(false);
+
+/// A call of a fork.
+type ForkCall = fn(&Bench, &GraphBuilder<Fork, Capturing>) -> Result<(), Error>;
+
+/// Calls that each change something if they run: the numbers, or the count of host functions.
+const FORK_CALLS: [(&str, ForkCall); 9] = [
+    ("launch", |bench, fork| bench.add(fork, 1)),
+    ("fill", |bench, fork| fork.fill(&bench.numbers, 9)),
+    ("copy", |bench, fork| fork.copy(&bench.others, &bench.numbers)),
+    ("write", |bench, fork| fork.write(&bench.numbers, &[9; N])),
+    ("zeros", |_, fork| fork.zeros::<u32>(N).map(drop)),
+    ("callback", |_, fork| fork.callback(|| RAN.store(true, Ordering::Relaxed))),
+    ("keep", |_, fork| fork.keep(Owner::other(1))),
+    ("copy_of", |_, fork| fork.copy_of(&[1_u32; N]).map(drop)),
+    ("split", |_, fork| fork.split::<1>().map(drop)),
+];
+
 #[test]
-fn launches_of_a_fork_are_captured_or_refused_while_another_thread_ends_the_capture() {
+fn calls_of_a_fork_are_captured_or_refused_while_another_thread_ends_the_capture() {
     let context = setup();
     no_leaks(|| {
         let bench = Bench::new(&context);
-        let rounds = if is_soft() { 100 } else { 300 };
-        for round in 0..rounds {
-            let capture = bench.stream.graph_builder().begin_on_any_thread().unwrap();
-            let [fork] = capture.split().unwrap();
-            let started = AtomicBool::new(false);
-            std::thread::scope(|scope| {
-                let (bench, started) = (&bench, &started);
-                let there = scope.spawn(move || {
-                    let mut captured = 0;
-                    loop {
-                        started.store(true, Ordering::Relaxed);
-                        match bench.add(&fork, 1) {
-                            Ok(()) => captured += 1,
-                            Err(error) => return (error, captured),
-                        }
-                    }
-                });
-                while !started.load(Ordering::Relaxed) {
-                    std::hint::spin_loop();
-                }
-                for _ in 0..round * 20 {
-                    std::hint::spin_loop();
-                }
-                let ended = capture.end().map(drop);
-                let (over, captured) = there.join().unwrap();
-                let expected = Error::Capture(CaptureError::Unjoined { kind: "primary", forks: 1 });
-                assert_eq!(ended, if captured == 0 { Ok(()) } else { Err(expected) });
-                assert_eq!(over, Error::Capture(CaptureError::Over { kind: "fork" }));
-            });
+        bench.stream.fill(&bench.others, 1).unwrap();
+        let rounds = if is_soft() { 60 } else { 200 };
+        for (name, call) in FORK_CALLS {
+            for round in 0..rounds {
+                ends_beside(&bench, call, round * 20).unwrap_or_else(|wrong| panic!("{name}: {wrong}"));
+            }
             bench.stream.synchronize_blocking().unwrap();
+            context.synchronize_blocking().unwrap();
+            let numbers = bench.numbers.read_blocking(&bench.stream).unwrap();
+            assert_eq!(numbers, [0; N], "{name}: nothing of a capture runs");
+            assert!(!RAN.load(Ordering::Relaxed), "{name}: nothing of a capture runs");
         }
-        context.synchronize_blocking().unwrap();
-        let ran = bench.numbers.read_blocking(&bench.stream).unwrap();
-        assert_eq!(ran, [0; N], "nothing of a capture runs");
         bench.works_again();
     });
+}
+
+/// Ends a capture while another thread makes the call on a fork, again and again.
+fn ends_beside(bench: &Bench, call: ForkCall, spins: u32) -> Result<(), String> {
+    let capture = bench.stream.graph_builder().begin_on_any_thread().unwrap();
+    let [fork] = capture.split().unwrap();
+    let started = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let started = &started;
+        let there = scope.spawn(move || {
+            loop {
+                started.store(true, Ordering::Relaxed);
+                if let Err(error) = call(bench, &fork) {
+                    return error;
+                }
+            }
+        });
+        while !started.load(Ordering::Relaxed) {
+            std::hint::spin_loop();
+        }
+        for _ in 0..spins {
+            std::hint::spin_loop();
+        }
+        let ended = capture.end().map(drop);
+        let over = there.join().unwrap();
+        // A fork without nodes needs no join.
+        if let Err(error) = ended
+            && !matches!(error, Error::Capture(CaptureError::Unjoined { kind: "primary", .. }))
+        {
+            return Err(format!("the end: {error}"));
+        }
+        match over {
+            Error::Capture(CaptureError::Over { kind: "fork" }) => Ok(()),
+            other => Err(format!("the call: {other}")),
+        }
+    })
 }
 
 #[test]
