@@ -26,6 +26,7 @@ pub mod prelude;
 pub mod runtime {}
 mod state;
 mod toposort;
+mod update;
 mod wording;
 
 pub use cuda_handles as handles;
@@ -49,7 +50,7 @@ pub use error::instantiate::InstantiateError;
 pub use error::memory_order::{Disorder, MemoryOrder};
 pub use error::{
     Broken, CaptureError, ConditionError, DrawError, EdgeError, EmbedError, Error, ExecError, HostLoopError,
-    HostRound, InteropError, LoopError, MemoryError, NodeError, Result,
+    HostRound, InteropError, LoopError, MemoryError, NodeError, Result, UpdateError,
 };
 pub use exec::GraphExec;
 pub use exec::options::InstantiateOptions;
@@ -66,3 +67,5 @@ pub use node::{
 };
 pub use node_kind::NodeKind;
 pub use node_name::NodeName;
+pub use update::enable::CanBeDisabled;
+pub use update::exec_node::ExecNode;

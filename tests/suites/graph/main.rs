@@ -20,3 +20,4 @@ mod programs;
 mod rollback;
 mod states;
 mod threads;
+mod update;

@@ -26,6 +26,7 @@ pub(crate) mod loops;
 pub(crate) mod memory;
 pub(crate) mod memory_order;
 pub(crate) mod node;
+pub(crate) mod update;
 pub(crate) mod wrong_context;
 
 pub use capture::CaptureError;
@@ -38,6 +39,7 @@ pub use interop::InteropError;
 pub use loops::LoopError;
 pub use memory::MemoryError;
 pub use node::NodeError;
+pub use update::UpdateError;
 
 use core::fmt;
 
@@ -105,6 +107,9 @@ pub enum Error {
     /// There is no executable of the graph, or it cannot be launched so.
     #[error(transparent)]
     Exec(#[from] ExecError),
+    /// A node of an executable cannot be updated as asked.
+    #[error(transparent)]
+    Update(#[from] UpdateError),
     /// A loop or branch cannot be built or run as asked.
     #[error(transparent)]
     Loop(#[from] LoopError),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use cuda_handles::capture::{Enqueue, Scratch};
 use cuda_handles::capture_mode::relaxed;
 use cuda_handles::internal::ExecEnd;
-use cuda_handles::{Error as HandleError, Event, GraphExecHandle, Stream, UserObject};
+use cuda_handles::{Error as HandleError, GraphExecHandle, Stream, UserObject};
 use cuda_sys::{CUDA_GRAPH_INSTANTIATE_PARAMS, CUgraph, CUgraphExec, CUgraphNode, CUresult, Call};
 
 use crate::error::instantiate::InstantiateError;
@@ -14,15 +14,16 @@ use crate::error::{Error, ExecError, Result};
 use crate::exec::GraphExec;
 use crate::exec::destroy::after_deferred;
 use crate::exec::launch::{LaunchState, uncaptured};
+use crate::exec::node_updates::NodeUpdates;
 use crate::exec::options::InstantiateOptions;
+use crate::exec::recorded_events::RecordedEvents;
 use crate::exec::resources::ExecResources;
+use crate::exec::share::ExecShare;
 use crate::graph::Graph;
 use crate::memory::OutputMemory;
 use crate::node_kind::NodeKind;
-use crate::state::NodeRecord;
 use crate::state::guard::GraphGuard;
 use crate::state::last_runs::OwnRuns;
-use crate::state::params::NodeParams;
 
 impl Graph {
     /// Makes an executable of the graph as it is now.
@@ -107,11 +108,11 @@ impl Graph {
         let launches = LaunchState {
             awaited: awaited_streams(&guard),
             runs: single.as_ref().map(|_| OwnRuns::new(&guard.last_runs)),
-            events: recorded_events(&guard),
+            events: RecordedEvents::of(&guard),
             outputs: OutputMemory::of(&guard, options.is_auto_free()),
             scratch: guard.scratch().into(),
         };
-        shared = Arc::new(guard.owners());
+        shared = ExecShare::new(guard.owners());
         let owners = UserObject::new(context, Box::new(Arc::clone(&shared)))?;
         owners.retain_on(self.handle())?;
         let outcome = {
@@ -131,7 +132,8 @@ impl Graph {
             ExecEnd::Deferred | ExecEnd::WhenIdle => true,
         };
         let last = single.as_ref().map(|_| guard.last_runs.clone());
-        let mut owners = ExecResources::new(owners, last, is_deferred);
+        let updates = NodeUpdates::of(&mut guard);
+        let mut owners = ExecResources::new(owners, &shared, last, is_deferred);
         if options.is_for_device_launch() {
             owners.lend();
         }
@@ -141,7 +143,7 @@ impl Graph {
         drop(guard);
         drop(turn);
         released?;
-        Ok(GraphExec::new(handle, owners, self, launches, options.clone()))
+        Ok(GraphExec::new(handle, owners, self, launches, updates, options.clone()))
     }
 
     /// Access to a stream for an upload.
@@ -320,32 +322,6 @@ fn fits_device_launch(kind: NodeKind) -> bool {
         | NodeKind::SemaphoreSignal
         | NodeKind::SemaphoreWait
         | NodeKind::Other(_) => false,
-    }
-}
-
-/// The events that the nodes record.
-fn recorded_events(guard: &GraphGuard<'_>) -> Vec<Event> {
-    guard.records().filter_map(|(_, record)| recorded_event(record)).collect()
-}
-
-/// The event that a node records, if it does.
-pub(crate) fn recorded_event(record: &NodeRecord) -> Option<Event> {
-    match &record.node_params {
-        NodeParams::EventRecord(event) => Some(event.clone()),
-        NodeParams::Empty
-        | NodeParams::Kernel { .. }
-        | NodeParams::Memcpy(_)
-        | NodeParams::Memset(_)
-        | NodeParams::Host(_)
-        | NodeParams::EventWait(_)
-        | NodeParams::Batch(_)
-        | NodeParams::Alloc { .. }
-        | NodeParams::Free { .. }
-        | NodeParams::SignalSemaphores(_)
-        | NodeParams::WaitSemaphores(_)
-        | NodeParams::Child { .. }
-        | NodeParams::Conditional(_)
-        | NodeParams::Other { .. } => None,
     }
 }
 

@@ -12,6 +12,7 @@ use smallvec::SmallVec;
 use crate::error::wrong_context::ensure;
 use crate::error::{Error, ExecError, Result};
 use crate::exec::GraphExec;
+use crate::exec::recorded_events::RecordedEvents;
 use crate::memory::{OutputMemory, Outputs};
 use crate::state::last_runs::OwnRuns;
 
@@ -31,7 +32,7 @@ pub(crate) struct LaunchState {
     /// The runs of this executable, if the graph can have one at a time.
     pub(crate) runs: Option<OwnRuns>,
     /// The events that each launch records.
-    pub(crate) events: Vec<Event>,
+    pub(crate) events: RecordedEvents,
     /// The graph memory that a launch leaves, if it leaves any.
     pub(crate) outputs: Option<Box<OutputMemory>>,
     /// The memory that the graph shares with other graphs, which it does not overlap.
@@ -158,10 +159,10 @@ impl GraphExec {
 
     #[inline]
     fn enqueue(&mut self, stream: &Stream) -> Result<()> {
-        if let Err(error) = enqueue(&mut self.handle, &self.launches.events, stream) {
+        if let Err(error) = enqueue(&mut self.handle, self.launches.events.all(), stream) {
             self.enqueue_again(stream, error)?;
         }
-        self.owners.note(stream);
+        self.owners.launched(stream);
         if let Some(runs) = &mut self.launches.runs {
             runs.note(stream);
         }
@@ -178,7 +179,7 @@ impl GraphExec {
             Error::Handles(HandleError::Driver { code: SHORT, .. })
                 if GraphExecHandle::destroy_all_deferred() =>
             {
-                enqueue(&mut self.handle, &self.launches.events, stream)
+                enqueue(&mut self.handle, self.launches.events.all(), stream)
             }
             error => Err(error),
         }
@@ -206,7 +207,7 @@ impl GraphExec {
             stream.wait_for_uncaptured(other)?;
         }
         self.enqueue_in_turn(stream)?;
-        self.launches.awaited = Vec::new();
+        self.launches.awaited.clear();
         let Some(outputs) = &mut self.launches.outputs else { return Ok(Vec::new()) };
         let buffers = outputs.launched(stream, wants_outputs);
         if outputs.is_spent() {

@@ -6,14 +6,20 @@
 //! | [`options`] | `InstantiateOptions` |
 //! | [`instantiate`] | `Graph::instantiate`: checks, the driver's call, its failure in words |
 //! | [`launch`] | launches and uploads |
+//! | [`node_updates`] | which nodes the executable has, and what updates have set |
+//! | [`recorded_events`] | the events that each launch records |
 //! | [`resources`] | the executable's share of the owners |
+//! | [`share`] | everything that the executable keeps alive |
 //! | [`destroy`] | when an executable and what it owns are destroyed |
 
 pub(crate) mod destroy;
 pub(crate) mod instantiate;
 pub(crate) mod launch;
+pub(crate) mod node_updates;
 pub(crate) mod options;
+pub(crate) mod recorded_events;
 pub(crate) mod resources;
+pub(crate) mod share;
 
 use core::fmt;
 use std::sync::{Arc, Weak};
@@ -23,6 +29,7 @@ use cuda_sys::{CUgraphExec, CUgraphInstantiate_flags as Flags, Call};
 
 use crate::error::Result;
 use crate::exec::launch::LaunchState;
+use crate::exec::node_updates::NodeUpdates;
 use crate::exec::options::InstantiateOptions;
 use crate::exec::resources::ExecResources;
 use crate::graph::Graph;
@@ -80,10 +87,11 @@ use crate::state::ids::SubgraphId;
 #[doc(alias = "cudaGraphExecDestroy")]
 #[doc(alias = "executable graph")]
 pub struct GraphExec {
-    handle: GraphExecHandle,
-    owners: ExecResources,
-    source: Source,
-    launches: LaunchState,
+    pub(crate) handle: GraphExecHandle,
+    pub(crate) owners: ExecResources,
+    pub(crate) source: Source,
+    pub(crate) launches: LaunchState,
+    pub(crate) updates: NodeUpdates,
     options: InstantiateOptions,
 }
 
@@ -118,9 +126,10 @@ impl GraphExec {
         owners: ExecResources,
         graph: &Graph,
         launches: LaunchState,
+        updates: NodeUpdates,
         options: InstantiateOptions,
     ) -> Self {
-        Self { handle, owners, source: Source::of(graph), launches, options }
+        Self { handle, owners, source: Source::of(graph), launches, updates, options }
     }
 
     /// The options that it was made with.

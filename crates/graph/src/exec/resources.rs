@@ -1,11 +1,15 @@
 //! An executable's share of what its nodes use, and when it is released.
 
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Weak};
 
 use cuda_handles::internal::WeakStream;
-use cuda_handles::{Stream, UserObject};
+use cuda_handles::{Context, Stream, UserObject};
 
+use crate::exec::share::ExecShare;
+use crate::state::ids::NodeId;
 use crate::state::last_runs::LastRuns;
+use crate::state::owners::Owners;
 
 /// An executable's share of the owners of its graph.
 ///
@@ -15,6 +19,10 @@ use crate::state::last_runs::LastRuns;
 /// for when each goes.
 pub(crate) struct ExecResources {
     owners: Option<UserObject>,
+    /// The value of the user object, which alone keeps it.
+    share: Weak<ExecShare>,
+    /// Whether owners were retired since a batch was last handed over.
+    has_retired: bool,
     ran: RecentStreams,
     /// Whether other code, or a kernel, may launch the executable.
     has_other_launchers: AtomicBool,
@@ -26,9 +34,53 @@ pub(crate) struct ExecResources {
 }
 
 impl ExecResources {
-    pub(crate) fn new(owners: UserObject, last: Option<LastRuns>, is_deferred: bool) -> Self {
-        let (ran, has_other_launchers) = (RecentStreams::new(), AtomicBool::new(false));
-        Self { owners: Some(owners), ran, has_other_launchers, last, is_deferred }
+    pub(crate) fn new(
+        owners: UserObject,
+        share: &Arc<ExecShare>,
+        last: Option<LastRuns>,
+        is_deferred: bool,
+    ) -> Self {
+        Self {
+            owners: Some(owners),
+            share: Arc::downgrade(share),
+            has_retired: false,
+            ran: RecentStreams::new(),
+            has_other_launchers: AtomicBool::new(false),
+            last,
+            is_deferred,
+        }
+    }
+
+    /// Notes a launch that was just enqueued on a stream.
+    #[inline]
+    pub(crate) fn launched(&mut self, stream: &Stream) {
+        self.note(stream);
+        if self.has_retired {
+            self.has_retired = self.share.upgrade().is_some_and(|share| share.launched(stream));
+        }
+    }
+
+    /// Keeps what an update of a node has brought; retires what the one before has brought.
+    pub(crate) fn bring(&mut self, context: &Context, id: NodeId, owners: Owners) {
+        let Some(share) = self.share.upgrade() else { return };
+        let Some(before) = share.bring(id, owners) else { return };
+        match self.ran.last_run() {
+            // There was no run. `before` is dropped here.
+            Some(runs) if runs.is_empty() => {}
+            runs => {
+                share.retire(context, before, runs.as_ref().and_then(|runs| runs.first()));
+                self.has_retired = true;
+            }
+        }
+    }
+
+    /// Hands everything to the reaper that node updates have retired.
+    pub(crate) fn hand_over_retired(&mut self) {
+        if core::mem::take(&mut self.has_retired)
+            && let Some(share) = self.share.upgrade()
+        {
+            share.hand_over();
+        }
     }
 
     /// Notes that the executable was enqueued on a stream.
@@ -43,6 +95,11 @@ impl ExecResources {
     /// it runs.
     pub(crate) fn lend(&self) {
         self.has_other_launchers.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether other code or a kernel may launch the executable.
+    pub(crate) fn is_lent(&self) -> bool {
+        self.has_other_launchers.load(Ordering::Relaxed)
     }
 
     /// The streams whose work may be runs of the executable; `None` if that is unknown. Other code

@@ -141,6 +141,7 @@ impl Node {
         // call.
         let result = unsafe { guard.driver().cuGraphNodeSetParams(raw, params) };
         guard.answer(Call::cuGraphNodeSetParams, result)?;
+        guard.changes.note(self.id);
         if let Some(record) = guard.record_mut(self.id) {
             core::mem::swap(&mut record.node_params, node_params);
         }

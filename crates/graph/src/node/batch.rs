@@ -97,23 +97,23 @@ impl Frontier<'_> {
     }
 }
 
-fn check(graph: &Graph, batch: &Batch) -> Result<()> {
+pub(crate) fn check(graph: &Graph, batch: &Batch) -> Result<()> {
     if batch.is_empty() {
         return Err(Error::Node(NodeError::NoElements { what: "batch" }));
     }
     Ok(batch.check(graph.context())?)
 }
 
-fn node_params(batch: &Batch) -> NodeParams {
+pub(crate) fn node_params(batch: &Batch) -> NodeParams {
     NodeParams::Batch(batch.operations().into())
 }
 
-fn owners(batch: &Batch) -> Owners {
+pub(crate) fn owners(batch: &Batch) -> Owners {
     batch.memory().iter().map(Owner::from).collect()
 }
 
 /// The driver's parameters of a batch node. They point into `list`, which has to outlive the call.
-fn params(graph: &Graph, list: &mut [CUstreamBatchMemOpParams]) -> CUgraphNodeParams {
+pub(crate) fn params(graph: &Graph, list: &mut [CUstreamBatchMemOpParams]) -> CUgraphNodeParams {
     let mut params = blank(CUgraphNodeType::CU_GRAPH_NODE_TYPE_BATCH_MEM_OP);
     let fields = &mut params.__bindgen_anon_1;
     fields.memOp.ctx = graph.context().as_raw();

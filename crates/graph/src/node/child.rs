@@ -103,6 +103,7 @@ impl ChildGraphNode {
             Ok(clone_map) => {
                 let mut owners = Owners::new();
                 guard.swap_owners(self.id(), &mut owners);
+                guard.changes.note(self.id());
                 enter(guard, self.id(), snapshot, &clone_map, false);
                 Ok((taken, kept, owners))
             }

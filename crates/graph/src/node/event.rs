@@ -149,12 +149,12 @@ impl Frontier<'_> {
     }
 }
 
-fn ensure_own(graph: &Graph, event: &Event) -> Result<()> {
+pub(crate) fn ensure_own(graph: &Graph, event: &Event) -> Result<()> {
     ensure_of_graph(graph.context(), event.context(), || "the event to record")
 }
 
 /// The driver's parameters of a node that records an event.
-fn record(event: &Event) -> CUgraphNodeParams {
+pub(crate) fn record(event: &Event) -> CUgraphNodeParams {
     event.set_in_graphs();
     let mut params = blank(CUgraphNodeType::CU_GRAPH_NODE_TYPE_EVENT_RECORD);
     let fields = &mut params.__bindgen_anon_1;
@@ -163,7 +163,7 @@ fn record(event: &Event) -> CUgraphNodeParams {
 }
 
 /// The driver's parameters of a node that waits for an event.
-fn wait(event: CUevent) -> CUgraphNodeParams {
+pub(crate) fn wait(event: CUevent) -> CUgraphNodeParams {
     let mut params = blank(CUgraphNodeType::CU_GRAPH_NODE_TYPE_WAIT_EVENT);
     let fields = &mut params.__bindgen_anon_1;
     fields.eventWait.event = event;

@@ -30,11 +30,11 @@ typed! {
 }
 
 /// A checked call with its owner.
-struct Prepared {
-    host: Host,
-    owner: Owner,
-    function: HostFunction,
-    data: *mut c_void,
+pub(crate) struct Prepared {
+    pub(crate) host: Host,
+    pub(crate) owner: Owner,
+    pub(crate) function: HostFunction,
+    pub(crate) data: *mut c_void,
 }
 
 impl HostCallbackNode {
@@ -363,14 +363,14 @@ impl Frontier<'_> {
     }
 }
 
-fn closure<F: Fn() + Send + Sync + 'static>(graph: &Graph, call: F) -> Result<Prepared> {
+pub(crate) fn closure<F: Fn() + Send + Sync + 'static>(graph: &Graph, call: F) -> Result<Prepared> {
     // Checked first: in a forked child, the lock of the table of closures may be held for ever.
     graph.context().ensure_usable()?;
     Ok(prepared(Callable::new(call)))
 }
 
 /// The call of a closure that gets views of memory.
-fn looking<M, F>(graph: &Graph, memory: M, call: F) -> Result<Prepared>
+pub(crate) fn looking<M, F>(graph: &Graph, memory: M, call: F) -> Result<Prepared>
 where
     M: Viewable,
     F: Fn(&M::Views) + Send + Sync + 'static,
@@ -400,12 +400,12 @@ unsafe fn with_data<T: Send + Sync + 'static>(
     Ok(Prepared { host: Host::Function(function), ..closure(graph, call)? })
 }
 
-fn raw(function: HostFunction, data: *mut c_void, owner: Owner) -> Prepared {
+pub(crate) fn raw(function: HostFunction, data: *mut c_void, owner: Owner) -> Prepared {
     Prepared { host: Host::raw(function, data), owner, function, data }
 }
 
 /// The driver's parameters of a host node.
-fn params(function: HostFunction, data: *mut c_void) -> CUgraphNodeParams {
+pub(crate) fn params(function: HostFunction, data: *mut c_void) -> CUgraphNodeParams {
     let mut params = blank(CUgraphNodeType::CU_GRAPH_NODE_TYPE_HOST);
     let fields = &mut params.__bindgen_anon_1;
     fields.host.fn_ = Some(function);

@@ -33,7 +33,7 @@ typed! {
 }
 
 /// A checked copy with its owners.
-type Prepared = (CopyLayout, Owners);
+pub(crate) type Prepared = (CopyLayout, Owners);
 
 impl MemcpyNode {
     /// The copy in bytes: addresses, extent and pitches, and the kind of memory on each side.
@@ -368,7 +368,11 @@ const SOURCE: &str = "the source of a copy";
 const DESTINATION: &str = "the destination of a copy";
 const NEITHER: &str = "the destination of a copy whose source is not of the graph's context either";
 
-fn linear<T>(context: &Context, source: Slice<'_, T>, destination: Slice<'_, T>) -> Result<Prepared> {
+pub(crate) fn linear<T>(
+    context: &Context,
+    source: Slice<'_, T>,
+    destination: Slice<'_, T>,
+) -> Result<Prepared> {
     let layout = CopyLayout::linear(source, destination)?;
     prepared(context, source.allocation(), destination.allocation(), layout)
 }

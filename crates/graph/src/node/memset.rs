@@ -27,7 +27,7 @@ typed! {
 }
 
 /// A checked fill with its owners.
-type Prepared = (FillLayout, Owners);
+pub(crate) type Prepared = (FillLayout, Owners);
 
 impl MemsetNode {
     /// The fill: address, value, element size, extent and pitch, and the kind of the memory.
@@ -286,11 +286,11 @@ impl Frontier<'_> {
     }
 }
 
-fn linear<T: Element>(context: &Context, target: Slice<'_, T>, value: T) -> Result<Prepared> {
+pub(crate) fn linear<T: Element>(context: &Context, target: Slice<'_, T>, value: T) -> Result<Prepared> {
     rectangle(context, target, target.len(), [target.len(), 1], value)
 }
 
-fn rectangle<T: Element>(
+pub(crate) fn rectangle<T: Element>(
     context: &Context,
     target: Slice<'_, T>,
     pitch: usize,
@@ -300,7 +300,7 @@ fn rectangle<T: Element>(
     prepare(context, target, FillLayout::rectangle(target, pitch, extent, value)?)
 }
 
-fn cleared<T: Element>(context: &Context, target: Slice<'_, T>) -> Result<Prepared> {
+pub(crate) fn cleared<T: Element>(context: &Context, target: Slice<'_, T>) -> Result<Prepared> {
     prepare(context, target, FillLayout::clear(target))
 }
 

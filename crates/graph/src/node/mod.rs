@@ -1,17 +1,17 @@
 //! Node types: reference-counted handles of nodes, each with the parameters of its type.
 
-mod batch;
+pub(crate) mod batch;
 mod child;
 mod conditional;
 mod empty;
-mod event;
-mod host;
-mod kernel;
-mod memcpy;
+pub(crate) mod event;
+pub(crate) mod host;
+pub(crate) mod kernel;
+pub(crate) mod memcpy;
 mod memory;
-mod memset;
+pub(crate) mod memset;
 mod raw;
-mod semaphore;
+pub(crate) mod semaphore;
 
 pub use crate::state::host_function::HostFunction;
 pub use batch::BatchNode;

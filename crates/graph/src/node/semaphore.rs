@@ -11,6 +11,7 @@ use cuda_sys::{
 use crate::build::frontier::Frontier;
 use crate::error::wrong_context::ensure_of_graph;
 use crate::error::{Error, NodeError, Result};
+use crate::graph::Graph;
 use crate::graph::node::typed;
 use crate::state::owners::Owners;
 use crate::state::params::{NodeParams, Semaphores};
@@ -66,10 +67,8 @@ impl SemaphoreSignalNode {
     #[doc(alias = "cudaGraphExternalSemaphoresSignalNodeSetParams")]
     #[doc(alias = "cudaGraphNodeSetParams")]
     pub fn set<'a>(&self, signals: impl IntoIterator<Item = (&'a ExternalSemaphore, u64)>) -> Result<()> {
-        let semaphores = self.getting(taken(self.graph().context(), "semaphore signal", signals))?;
-        let owners = owners(&semaphores);
-        let mut lists = Lists::of(&semaphores, signal);
-        self.replace(NodeParams::SignalSemaphores(semaphores), owners, &mut lists.signals())
+        let semaphores = self.getting(to_signal(self.graph(), signals))?;
+        with_signals(semaphores, |node_params, owners, raw| self.replace(node_params, owners, raw))
     }
 }
 
@@ -100,10 +99,8 @@ impl SemaphoreWaitNode {
     #[doc(alias = "cudaGraphExternalSemaphoresWaitNodeSetParams")]
     #[doc(alias = "cudaGraphNodeSetParams")]
     pub fn set<'a>(&self, waits: impl IntoIterator<Item = (&'a ExternalSemaphore, u64)>) -> Result<()> {
-        let semaphores = self.getting(taken(self.graph().context(), "semaphore wait", waits))?;
-        let owners = owners(&semaphores);
-        let mut lists = Lists::of(&semaphores, wait);
-        self.replace(NodeParams::WaitSemaphores(semaphores), owners, &mut lists.waits())
+        let semaphores = self.getting(to_wait_for(self.graph(), waits))?;
+        with_waits(semaphores, |node_params, owners, raw| self.replace(node_params, owners, raw))
     }
 }
 
@@ -129,11 +126,9 @@ impl Frontier<'_> {
         &self,
         signals: impl IntoIterator<Item = (&'a ExternalSemaphore, u64)>,
     ) -> Result<SemaphoreSignalNode> {
-        let semaphores = taken(self.graph().context(), "semaphore signal", signals)?;
-        let owners = owners(&semaphores);
-        let mut lists = Lists::of(&semaphores, signal);
-        let node_params = NodeParams::SignalSemaphores(semaphores);
-        self.add(node_params, owners, &mut lists.signals()).map(SemaphoreSignalNode::wrap)
+        let semaphores = to_signal(self.graph(), signals)?;
+        let node = with_signals(semaphores, |node_params, owners, raw| self.add(node_params, owners, raw))?;
+        Ok(SemaphoreSignalNode::wrap(node))
     }
 
     /// Adds a node that waits for external semaphores: until each timeline semaphore has reached
@@ -157,11 +152,9 @@ impl Frontier<'_> {
         &self,
         waits: impl IntoIterator<Item = (&'a ExternalSemaphore, u64)>,
     ) -> Result<SemaphoreWaitNode> {
-        let semaphores = taken(self.graph().context(), "semaphore wait", waits)?;
-        let owners = owners(&semaphores);
-        let mut lists = Lists::of(&semaphores, wait);
-        let node_params = NodeParams::WaitSemaphores(semaphores);
-        self.add(node_params, owners, &mut lists.waits()).map(SemaphoreWaitNode::wrap)
+        let semaphores = to_wait_for(self.graph(), waits)?;
+        let node = with_waits(semaphores, |node_params, owners, raw| self.add(node_params, owners, raw))?;
+        Ok(SemaphoreWaitNode::wrap(node))
     }
 }
 
@@ -179,6 +172,42 @@ fn taken<'a>(
         ensure_of_graph(context, semaphore.context(), || format!("semaphore {} of a {what}", index + 1))?;
     }
     Ok(semaphores)
+}
+
+/// The semaphores to signal at a node of a graph, checked.
+pub(crate) fn to_signal<'a>(
+    graph: &Graph,
+    signals: impl IntoIterator<Item = (&'a ExternalSemaphore, u64)>,
+) -> Result<Semaphores> {
+    taken(graph.context(), "semaphore signal", signals)
+}
+
+/// The semaphores to wait for at a node of a graph, checked.
+pub(crate) fn to_wait_for<'a>(
+    graph: &Graph,
+    waits: impl IntoIterator<Item = (&'a ExternalSemaphore, u64)>,
+) -> Result<Semaphores> {
+    taken(graph.context(), "semaphore wait", waits)
+}
+
+/// Passes the parameters of a signal node, what they use, and their driver's form.
+pub(crate) fn with_signals<R>(
+    semaphores: Semaphores,
+    give: impl FnOnce(NodeParams, Owners, &mut CUgraphNodeParams) -> Result<R>,
+) -> Result<R> {
+    let owners = owners(&semaphores);
+    let mut lists = Lists::of(&semaphores, signal);
+    give(NodeParams::SignalSemaphores(semaphores), owners, &mut lists.signals())
+}
+
+/// Passes the parameters of a wait node, what they use, and their driver's form.
+pub(crate) fn with_waits<R>(
+    semaphores: Semaphores,
+    give: impl FnOnce(NodeParams, Owners, &mut CUgraphNodeParams) -> Result<R>,
+) -> Result<R> {
+    let owners = owners(&semaphores);
+    let mut lists = Lists::of(&semaphores, wait);
+    give(NodeParams::WaitSemaphores(semaphores), owners, &mut lists.waits())
 }
 
 fn owners(semaphores: &Semaphores) -> Owners {

@@ -78,6 +78,8 @@ impl GraphState {
         moved.moved.push(Moved::new(root.hierarchy, renamed));
         moved.moved.append(&mut self.moved);
         moved.memory_of = Some(root.memory);
+        // Executables of the moved graph are updated no more; those of this one are.
+        moved.changes = core::mem::take(&mut self.changes);
         moved.take_records_of(self);
         let left = core::mem::replace(self, moved);
         if let Some(record) = self.record_mut(into) {

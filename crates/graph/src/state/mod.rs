@@ -11,6 +11,7 @@
 //! | [`ConditionTable`] | conditions, and the kernels that have their handles | `conditions` |
 //! | [`Ledger`] | allocation and free nodes | `memory_nodes` |
 //! | [`Sharing`] | whether other code has a graph, and the owners it retains | `keep`, `lent_log` |
+//! | [`Changes`] | which nodes were changed since executables were made | `changes` |
 //! | [`LastRuns`] | the last run of each executable, which later ones wait for | `last_runs` |
 //!
 //! # Rules
@@ -36,6 +37,7 @@
 //!    [broken](crate::Error::Broken). [`Hierarchy::enter`](hierarchy::Hierarchy::enter) refuses
 //!    moved and broken ones; [`look`](hierarchy::Hierarchy::look) allows reading a broken one.
 
+pub(crate) mod changes;
 pub(crate) mod conditions;
 pub(crate) mod current_hierarchy;
 pub(crate) mod deferred;
@@ -65,6 +67,7 @@ use std::sync::{Arc, Weak};
 use cuda_handles::Owner;
 use cuda_sys::CUgraphNode;
 
+use crate::state::changes::Changes;
 use crate::state::conditions::ConditionTable;
 use crate::state::current_hierarchy::CurrentHierarchy;
 use crate::state::ids::{NodeId, SubgraphId};
@@ -99,6 +102,7 @@ pub(crate) struct GraphState {
     /// The executable, if the graph allows only one at a time.
     pub(crate) executable: Weak<()>,
     pub(crate) last_runs: LastRuns,
+    pub(crate) changes: Changes,
     /// The hierarchies whose state was merged into this one.
     pub(crate) moved: Vec<Moved>,
     /// The number by which the memory of its allocation nodes is known, if it differs from the
@@ -274,6 +278,11 @@ impl GraphState {
     /// The index of a raw node's record.
     pub(crate) fn find(&mut self, raw: CUgraphNode) -> Option<Index> {
         self.nodes.find(raw)
+    }
+
+    /// The number of the next node. Nodes that exist have lower ones.
+    pub(crate) fn next_number(&self) -> u64 {
+        self.nodes.next
     }
 
     /// The label of the next new node.

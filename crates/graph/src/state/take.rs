@@ -43,6 +43,7 @@ impl GraphState {
             let Some(mut record) = self.nodes.remove(index) else { continue };
             let id = NodeId { index, number: record.number };
             self.removed.note(id, record.display_name(id));
+            self.changes.forget(id);
             let mut owners = self.store.release_all(core::mem::take(&mut record.owners));
             self.conditions.clear_handles(index);
             if let NodeParams::Conditional(Conditional {

@@ -9,7 +9,7 @@ use cuda_sys::{CUresult, Call};
 use super::destructors::Destroying;
 use super::fences::Fences;
 use super::threads::{DESTRUCTORS, as_worker, destroy_elsewhere, is_working, spawn};
-use super::{host_cache, idle, owed, staging};
+use super::{host_cache, idle, owed, retired, staging};
 use crate::context::{Busy, Context, capture_mode, in_host_function};
 use crate::destroy::{
     self, DEFERRED, Destruction, Kept, LIBRARIES, List, Node, OBJECTS, PAYLOADS, UnusedLibrary,
@@ -71,6 +71,7 @@ pub fn drain() -> usize {
     if is_working() || !process::is_running() || Context::any_is_usable() && in_host_function::is_inside() {
         return 0;
     }
+    retired::hand_over_all();
     as_worker(|| work_until_done(true))
 }
 
@@ -78,9 +79,11 @@ pub fn drain() -> usize {
 /// for an allocation that failed. Does nothing inside a host function, where the allocation is
 /// refused: a thread that drains may have the lock and wait for that function.
 pub(crate) fn free_pending() {
-    if may_work()
-        && let Ok(mut fences) = fences_patiently()
-    {
+    if !may_work() {
+        return;
+    }
+    retired::hand_over_all();
+    if let Ok(mut fences) = fences_patiently() {
         as_worker(|| destroy_objects() + fences.work());
     }
 }
@@ -92,6 +95,7 @@ pub(crate) fn catch_up(is_so: impl Fn() -> bool) {
         return;
     }
     owed::hand_over();
+    retired::hand_over_all();
     for_at_most(CATCH_UP_LIMIT, || {
         let is_coming = as_worker(look_again);
         (is_so() || !is_coming).then_some(())
@@ -101,9 +105,11 @@ pub(crate) fn catch_up(is_so: impl Fn() -> bool) {
 /// Lets idle memory that was dropped be freed, for a caller that asks for the free memory; for some
 /// milliseconds at most.
 pub(crate) fn catch_up_frees(context: &Context) {
-    if may_work()
-        && let Some(mut fences) = for_at_most(CATCH_UP_LIMIT, || FENCES.try_in_order())
-    {
+    if !may_work() {
+        return;
+    }
+    retired::hand_over_all();
+    if let Some(mut fences) = for_at_most(CATCH_UP_LIMIT, || FENCES.try_in_order()) {
         as_worker(|| {
             destroy_objects();
             fences.work();

@@ -38,6 +38,7 @@ ranks! {
     SetKernels: "graph", "The libraries of kernels that set conditions, one for each context.";
     SetKernelsOfContext: "graph", "The kernels of such a library that were looked up.";
     RawHandleMap: "graph", "Raw graph handles to hierarchies. Only hierarchy roots are locked under it.";
+    ExecShare: "graph", "What node updates have brought to an executable; taken under the hierarchy of its graph.";
     HierarchyRoot: "graph", "Which hierarchy a graph belongs to; taken under the raw handle map.";
     RemovedNames: "graph", "Names of removed nodes, for errors.";
     DeviceLimits: "graph", "Limits of devices, read once.";
@@ -62,6 +63,8 @@ ranks! {
     GraphCalls: "handles", "This crate's own calls on a graph, over the driver call.";
     PrimaryContexts: "handles", "The table of primary contexts. From here on: held for moments, over no driver call.";
     AllStreams: "handles", "The list of all streams.";
+    AllRetired: "handles", "The executables that have given up owners.";
+    Retired: "handles", "The owners that an executable has given up.";
     FenceMembers: "handles", "The streams that fences span.";
     OpenCaptures: "handles", "The open captures and their streams.";
     CaptureScratch: "handles", "The scratch memory of open captures.";

@@ -32,6 +32,7 @@ use crate::exec::instantiate::awaited_streams;
 use crate::exec::launch::turns;
 use crate::exec::options::InstantiateOptions;
 use crate::exec::resources::ExecResources;
+use crate::exec::share::ExecShare;
 use crate::exec::{GraphExec, Source};
 use crate::graph::Graph;
 use crate::state::last_runs::LastRuns;
@@ -176,7 +177,7 @@ impl Graph {
         let (awaited, scratch) = (awaited_streams(&guard), guard.scratch());
         let runs = single.as_ref().map(|_| guard.last_runs.clone());
         runs.iter().for_each(LastRuns::begin);
-        shared = Arc::new(guard.owners());
+        shared = ExecShare::new(guard.owners());
         owners = UserObject::new(context, Box::new(Arc::clone(&shared)))?;
         let making = SegmentOptions { options, owners: &owners };
         let program = {
@@ -189,7 +190,7 @@ impl Graph {
         }
         drop(guard);
         drop(turn);
-        let owners = ExecResources::new(owners, None, false);
+        let owners = ExecResources::new(owners, &shared, None, false);
         let states = vec![ConditionalState::default(); program.conditionals.len()];
         let counts = HostCounts::default();
         Ok(HostExec {

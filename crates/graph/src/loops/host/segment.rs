@@ -9,9 +9,10 @@ use super::flattened::{Action, FlatGraph};
 use crate::clone::node_copy::NodeCopy;
 use crate::edge_kind::EdgeKind;
 use crate::error::{Error, LoopError, Result};
-use crate::exec::instantiate::{instantiate, recorded_event};
+use crate::exec::instantiate::instantiate;
 use crate::exec::launch::enqueue;
 use crate::exec::options::InstantiateOptions;
+use crate::exec::recorded_events::recorded_event;
 use crate::state::guard::GraphGuard;
 use crate::state::ids::NodeId;
 

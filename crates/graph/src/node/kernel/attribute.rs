@@ -381,6 +381,7 @@ impl KernelNode {
         checked.check(kernel)?;
         checked.node_attributes(kernel)?;
         set_all(guard.context(), record.raw.0, [attribute.raw()].iter())?;
+        guard.changes.note(self.id());
         if let Some(NodeParams::Kernel { config, .. }) =
             guard.record_mut(self.id()).map(|record| &mut record.node_params)
         {

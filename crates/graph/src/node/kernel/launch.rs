@@ -28,9 +28,9 @@ use crate::state::raw_params::kernel_params;
 use cuda_sys::{CUgraphNode, CUgraphNodeParams, Call};
 
 /// A checked launch with its owners. The kernel is in the parameters.
-struct PreparedLaunch {
-    node_params: NodeParams,
-    owners: Owners,
+pub(crate) struct PreparedLaunch {
+    pub(crate) node_params: NodeParams,
+    pub(crate) owners: Owners,
     attributes: AttributeList,
 }
 
@@ -471,7 +471,12 @@ impl NewNode for NewLaunch {
 }
 
 #[inline]
-fn check(graph: &Graph, kernel: &Kernel, config: &LaunchConfig, arguments: &impl Arguments) -> Result<()> {
+pub(crate) fn check(
+    graph: &Graph,
+    kernel: &Kernel,
+    config: &LaunchConfig,
+    arguments: &impl Arguments,
+) -> Result<()> {
     let (context, of) = (graph.context(), kernel.context());
     ensure(context, of, || {
         let what = format!("the kernel `{}`", kernel.name());
@@ -483,7 +488,7 @@ fn check(graph: &Graph, kernel: &Kernel, config: &LaunchConfig, arguments: &impl
 }
 
 /// Collects the owners and the attributes of a checked launch.
-fn prepare(
+pub(crate) fn prepare(
     kernel: &Kernel,
     config: LaunchConfig,
     arguments: &impl Arguments,

@@ -94,6 +94,7 @@ impl Relaunch {
         let (raw, name) = (record.raw.0, record.display_name(node.id()));
         match before.replace(guard, raw, &self.attributes, params, &name) {
             Ok(()) => {
+                guard.changes.note(node.id());
                 if let Some(record) = guard.record_mut(node.id()) {
                     core::mem::swap(&mut record.node_params, &mut self.node_params);
                 }

@@ -1,0 +1,37 @@
+//! Errors about updates of executables.
+
+use std::borrow::Cow;
+
+use crate::node_name::NodeName;
+
+/// A node of an executable cannot be updated as asked. The executable is unchanged.
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum UpdateError {
+    /// The node was not in the graph when the executable was made of it.
+    #[error(
+        "node `{node}` is not in the executable: it was not in the graph when the executable was made; \
+         update the nodes of that graph, or instantiate this one"
+    )]
+    NotInExecutable {
+        /// The node's name.
+        node: NodeName,
+    },
+    /// Other code or kernels may launch the executable at any time, so it is not known which of its
+    /// runs use the old parameters.
+    #[error(
+        "the nodes of the executable cannot be updated, since its raw handle was given to other code, or \
+         kernels launch it; instantiate the graph again"
+    )]
+    Lent,
+    /// The driver cannot give an executable's node these parameters.
+    #[error("node `{node}` of the executable cannot be updated so: {why}")]
+    NotPossible {
+        /// The node's name.
+        node: NodeName,
+        /// The reason, and the way that works.
+        why: Cow<'static, str>,
+    },
+}
+
+shown!(UpdateError);

@@ -1,0 +1,57 @@
+//! The events that each launch of an executable records.
+
+use cuda_handles::Event;
+
+use crate::state::NodeRecord;
+use crate::state::guard::GraphGuard;
+use crate::state::ids::NodeId;
+use crate::state::params::NodeParams;
+
+/// The events that each launch of an executable records, with their nodes.
+#[derive(Debug, Default)]
+pub(crate) struct RecordedEvents {
+    nodes: Vec<NodeId>,
+    events: Vec<Event>,
+}
+
+impl RecordedEvents {
+    /// The events of a graph's nodes.
+    pub(crate) fn of(guard: &GraphGuard<'_>) -> Self {
+        let recorded = guard.records().filter_map(|(id, record)| Some((id, recorded_event(record)?)));
+        let (nodes, events) = recorded.unzip();
+        Self { nodes, events }
+    }
+
+    /// All events.
+    #[inline]
+    pub(crate) fn all(&self) -> &[Event] {
+        &self.events
+    }
+
+    /// Sets the event that a node records. Returns the one before.
+    pub(crate) fn set(&mut self, node: NodeId, event: Event) -> Option<Event> {
+        let place = self.nodes.iter().position(|known| *known == node)?;
+        self.events.get_mut(place).map(|known| core::mem::replace(known, event))
+    }
+}
+
+/// The event that a node records, if it does.
+pub(crate) fn recorded_event(record: &NodeRecord) -> Option<Event> {
+    match &record.node_params {
+        NodeParams::EventRecord(event) => Some(event.clone()),
+        NodeParams::Empty
+        | NodeParams::Kernel { .. }
+        | NodeParams::Memcpy(_)
+        | NodeParams::Memset(_)
+        | NodeParams::Host(_)
+        | NodeParams::EventWait(_)
+        | NodeParams::Batch(_)
+        | NodeParams::Alloc { .. }
+        | NodeParams::Free { .. }
+        | NodeParams::SignalSemaphores(_)
+        | NodeParams::WaitSemaphores(_)
+        | NodeParams::Child { .. }
+        | NodeParams::Conditional(_)
+        | NodeParams::Other { .. } => None,
+    }
+}

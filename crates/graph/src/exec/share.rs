@@ -1,0 +1,52 @@
+//! Everything that an executable keeps alive.
+
+use std::collections::HashMap;
+use std::sync::{Arc, OnceLock};
+
+use cuda_handles::internal::{Lock, Rank, Retired};
+use cuda_handles::{Context, Owner, Stream};
+
+use crate::state::ids::NodeId;
+use crate::state::owners::Owners;
+
+/// The value of an executable's user object.
+///
+/// The **base** is everything that the graph kept alive when the executable was made. Only the next
+/// whole update lets go of it, by replacing the user object. Beside it is what **node updates have
+/// brought since**, by node. The next update of the same node retires that: runs in flight may use
+/// it.
+#[derive(Debug)]
+pub(crate) struct ExecShare {
+    _base: Vec<Owner>,
+    brought: Lock<HashMap<NodeId, Owners>>,
+    retired: OnceLock<Retired>,
+}
+
+impl ExecShare {
+    pub(crate) fn new(base: Vec<Owner>) -> Arc<Self> {
+        let brought = Lock::new(Rank::ExecShare, HashMap::new());
+        Arc::new(Self { _base: base, brought, retired: OnceLock::new() })
+    }
+
+    /// Keeps what an update of a node has brought. Returns what the one before has brought.
+    pub(crate) fn bring(&self, id: NodeId, owners: Owners) -> Option<Owners> {
+        self.brought.lock().insert(id, owners)
+    }
+
+    /// Keeps owners until the runs up to now, the last of which is on `behind`, are over.
+    pub(crate) fn retire(&self, context: &Context, owners: Owners, behind: Option<&Stream>) {
+        self.retired.get_or_init(|| Retired::new(context)).push(owners, behind);
+    }
+
+    /// Notes a launch. Returns whether retired owners are left here.
+    pub(crate) fn launched(&self, stream: &Stream) -> bool {
+        self.retired.get().is_some_and(|retired| retired.launched(stream))
+    }
+
+    /// Hands all retired owners to the reaper.
+    pub(crate) fn hand_over(&self) {
+        if let Some(retired) = self.retired.get() {
+            retired.hand_over();
+        }
+    }
+}

@@ -1,0 +1,45 @@
+//! Which nodes were changed since an executable was made.
+
+use std::collections::HashMap;
+
+use crate::state::ids::NodeId;
+
+/// The changes of node parameters, counted from the first executable on.
+#[derive(Debug, Default)]
+pub(crate) struct Changes {
+    count: u64,
+    /// Whether an executable was made.
+    is_watched: bool,
+    /// The number of each node's last change.
+    last: HashMap<NodeId, u64>,
+}
+
+/// A point between changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ChangePoint(u64);
+
+impl Changes {
+    /// The point between the changes up to now and later ones.
+    pub(crate) fn now(&mut self) -> ChangePoint {
+        self.is_watched = true;
+        ChangePoint(self.count)
+    }
+
+    /// Notes that a node's parameters change.
+    pub(crate) fn note(&mut self, id: NodeId) {
+        if self.is_watched {
+            self.count += 1;
+            self.last.insert(id, self.count);
+        }
+    }
+
+    /// Forgets a node that is removed.
+    pub(crate) fn forget(&mut self, id: NodeId) {
+        self.last.remove(&id);
+    }
+
+    /// Whether a node has the parameters that it had at a point.
+    pub(crate) fn is_unchanged(&self, id: NodeId, since: ChangePoint) -> bool {
+        self.last.get(&id).is_none_or(|last| *last <= since.0)
+    }
+}

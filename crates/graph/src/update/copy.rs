@@ -1,0 +1,83 @@
+//! Updates of memcpy nodes.
+
+use cuda_handles::{CopyLayout, Element, NodeMemory};
+
+use crate::error::Result;
+use crate::graph::node::Node;
+use crate::node::memcpy::{Prepared, linear, params};
+use crate::node::{MemcpyNode, RawCopy};
+use crate::state::params::NodeParams;
+use crate::update::exec_node::{ExecNode, NewParams, not_possible};
+
+impl ExecNode<'_, MemcpyNode> {
+    /// Replaces the copy for later launches of the executable; as [`MemcpyNode::set`] does for the
+    /// graph's node. It copies between the same kinds of memory as before, in one dimension.
+    ///
+    /// Calls `cuGraphExecNodeSetParams` (CUDA 12.2).
+    ///
+    /// # Errors
+    /// - The errors of [`Frontier::copy`](crate::Frontier::copy).
+    /// - [`UpdateError::NotPossible`](crate::UpdateError::NotPossible): the node copies in two or
+    ///   three dimensions, or in another direction; or the memory is that of an allocation node.
+    /// - [`UpdateError::NotInExecutable`](crate::UpdateError::NotInExecutable),
+    ///   [`UpdateError::Lent`](crate::UpdateError::Lent),
+    ///   [`NodeError::Removed`](crate::NodeError::Removed): the node cannot be updated.
+    ///
+    /// The executable is then unchanged.
+    #[doc(alias = "cuGraphExecMemcpyNodeSetParams")]
+    #[doc(alias = "cuGraphExecNodeSetParams")]
+    #[doc(alias = "cudaGraphExecMemcpyNodeSetParams")]
+    #[doc(alias = "cudaGraphExecMemcpyNodeSetParams1D")]
+    #[doc(alias = "cudaGraphExecNodeSetParams")]
+    pub fn set<'a, 'b, T: Element>(
+        &mut self,
+        source: impl NodeMemory<'a, T>,
+        destination: impl NodeMemory<'b, T>,
+    ) -> Result<()> {
+        let node: &Node = self.node;
+        let copy = linear(node.graph().context(), source.operand(), destination.operand());
+        self.replace_by(node.getting(copy)?)
+    }
+
+    /// Replaces the copy with one between addresses; see [`set`](Self::set).
+    ///
+    /// # Safety
+    /// As for [`Frontier::copy_raw`](crate::Frontier::copy_raw), at every later launch of the
+    /// executable.
+    ///
+    /// # Errors
+    /// The errors of [`Frontier::copy_raw`](crate::Frontier::copy_raw) and of [`set`](Self::set).
+    #[doc(alias = "cuGraphExecMemcpyNodeSetParams")]
+    #[doc(alias = "cuGraphExecNodeSetParams")]
+    pub unsafe fn set_raw(&mut self, copy: RawCopy) -> Result<()> {
+        self.replace_by(copy.prepare(self.node.graph().context())?)
+    }
+
+    fn replace_by(&mut self, (layout, owners): Prepared) -> Result<()> {
+        let node: &Node = self.node;
+        let mut guard = self.exec.enter(node)?;
+        let before = match self.exec.updates.params(&guard, node.id()) {
+            Some(NodeParams::Memcpy(before)) => Some(before),
+            _ => None,
+        };
+        if let Some(why) = refusal(before, &layout) {
+            return Err(not_possible(&guard, node.id(), why));
+        }
+        let mut raw = params(node.graph().context(), &layout);
+        let node_params = NodeParams::Memcpy(layout);
+        let before =
+            self.exec.set_params(&mut guard, node, NewParams { node_params, owners, raw: &mut raw })?;
+        drop(guard);
+        drop(before);
+        Ok(())
+    }
+}
+
+/// Why a copy of an executable cannot become another one.
+fn refusal(before: Option<&CopyLayout>, new: &CopyLayout) -> Option<&'static str> {
+    const WHY: &str = "an executable's copies of two or three dimensions stay as they are; set the graph's node, \
+                       and instantiate again";
+    let is_flat = |copy: &CopyLayout| copy.height == 1 && copy.depth == 1;
+    let may_change = is_flat(new) && before.is_none_or(is_flat);
+    (!may_change).then_some(WHY)
+}

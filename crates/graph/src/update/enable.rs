@@ -1,0 +1,86 @@
+//! Enabling and disabling nodes of executables.
+
+use core::ops::Deref;
+
+use cuda_sys::Call;
+
+use crate::error::Result;
+use crate::graph::node::Node;
+use crate::node::{KernelNode, MemcpyNode, MemsetNode};
+use crate::state::guard::GraphGuard;
+use crate::update::exec_node::{ExecNode, not_possible};
+
+mod sealed {
+    pub trait Sealed {}
+}
+
+/// A kind of node that an executable can disable: kernel, memcpy and memset nodes.
+pub trait CanBeDisabled: sealed::Sealed + Deref<Target = Node> {}
+
+macro_rules! can_be_disabled {
+    ($($node:ident)*) => { $(
+        impl sealed::Sealed for $node {}
+        impl CanBeDisabled for $node {}
+    )* };
+}
+
+can_be_disabled! { KernelNode MemcpyNode MemsetNode }
+
+impl<N: CanBeDisabled> ExecNode<'_, N> {
+    /// Enables or disables the node. A disabled node does nothing, as an empty one. It keeps its
+    /// parameters, and updates of them show once it is enabled again.
+    ///
+    /// Calls `cuGraphNodeSetEnabled` (CUDA 11.6), unless the node is so already.
+    ///
+    /// # Errors
+    /// - [`UpdateError::NotPossible`](crate::UpdateError::NotPossible): the kernel has the handle
+    ///   of a condition. Disabled, it would decide no more, and a loop would never end.
+    /// - [`UpdateError::NotInExecutable`](crate::UpdateError::NotInExecutable),
+    ///   [`UpdateError::Lent`](crate::UpdateError::Lent),
+    ///   [`NodeError::Removed`](crate::NodeError::Removed): the node cannot be updated.
+    /// - The driver's error.
+    #[doc(alias = "cuGraphNodeSetEnabled")]
+    #[doc(alias = "cudaGraphNodeSetEnabled")]
+    pub fn set_enabled(&mut self, enabled: bool) -> Result<()> {
+        let node: &Node = self.node;
+        let guard = self.exec.enter(node)?;
+        if self.exec.updates.is_enabled(node.id()) == enabled {
+            return Ok(());
+        }
+        if !enabled {
+            ensure_decides_nothing(&guard, node, "be disabled")?;
+        }
+        let Some(record) = guard.record(node.id()) else { return Err(node.removed()) };
+        // SAFETY: the executable is live, and the exclusive reference keeps other calls on it away.
+        // The node is live and of the graph that it was made of, whose lock is held.
+        let code = unsafe {
+            let exec = self.exec.handle.as_raw();
+            guard.driver().cuGraphNodeSetEnabled(exec, record.raw.0, enabled.into())
+        };
+        guard.answer(Call::cuGraphNodeSetEnabled, code)?;
+        self.exec.updates.set_enabled(node.id(), enabled);
+        Ok(())
+    }
+
+    /// Whether the node is enabled. It is in a new executable.
+    ///
+    /// # Errors
+    /// The node cannot be updated, as for [`set_enabled`](Self::set_enabled).
+    #[doc(alias = "cuGraphNodeGetEnabled")]
+    #[doc(alias = "cudaGraphNodeGetEnabled")]
+    pub fn is_enabled(&self) -> Result<bool> {
+        let node: &Node = self.node;
+        drop(self.exec.enter(node)?);
+        Ok(self.exec.updates.is_enabled(node.id()))
+    }
+}
+
+/// Refuses a node that decides about a condition, a loop or a branch.
+pub(super) fn ensure_decides_nothing(guard: &GraphGuard<'_>, node: &Node, what: &str) -> Result<()> {
+    let has_decision = guard.record(node.id()).is_some_and(|record| record.owners.decision().is_some());
+    if has_decision || guard.is_deciding(node.id()) {
+        let why = format!("it decides about a condition, and cannot {what}: a loop might never end");
+        return Err(not_possible(guard, node.id(), why));
+    }
+    Ok(())
+}

@@ -1,0 +1,180 @@
+//! A node of an executable: the common steps of its updates.
+
+use core::fmt;
+use core::ops::Deref;
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use cuda_handles::{Error as HandleError, MemoryKind, Owner};
+use cuda_sys::{CUgraphNodeParams, CUresult, Call};
+
+use crate::error::{Error, Result, UpdateError};
+use crate::exec::{GraphExec, Source};
+use crate::graph::node::Node;
+use crate::state::guard::GraphGuard;
+use crate::state::ids::NodeId;
+use crate::state::owners::Owners;
+use crate::state::params::NodeParams;
+
+/// A node of an executable, to be changed for later launches. Made by [`GraphExec::node`].
+///
+/// Launches that are enqueued or running keep what they had, and no update waits for them. The
+/// graph's own node stays as it is.
+///
+/// The executable keeps what an update brings, and lets go of it once a later update has replaced
+/// it and the runs that may use it are over. What the graph's node had when the executable was made
+/// stays with the executable.
+///
+/// Each update is one driver call.
+#[must_use = "a node of an executable does nothing by itself"]
+pub struct ExecNode<'e, N> {
+    pub(super) exec: &'e mut GraphExec,
+    pub(super) node: &'e N,
+}
+
+/// The new parameters of a node, with all that they use.
+pub(super) struct NewParams<'p> {
+    pub(super) node_params: NodeParams,
+    pub(super) owners: Owners,
+    pub(super) raw: &'p mut CUgraphNodeParams,
+}
+
+impl GraphExec {
+    /// The executable's counterpart of a node of its graph, or of a graph in one of the nodes.
+    ///
+    /// ```no_run
+    /// # use cuda_graph::{Graph, Result};
+    /// # use cuda_handles::{Buffer, Stream};
+    /// # fn example(
+    /// #     graph: &Graph, stream: &Stream, x: &Buffer<f32>, y: &Buffer<f32>
+    /// # ) -> Result<()> {
+    /// let clear = graph.root().fill(x, 0.0)?;
+    /// let mut exec = graph.instantiate()?;
+    /// exec.launch(stream)?;
+    /// exec.node(&clear).set(y, 1.0)?;
+    /// exec.launch(stream)?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn node<'e, N: Deref<Target = Node>>(&'e mut self, node: &'e N) -> ExecNode<'e, N> {
+        ExecNode { exec: self, node }
+    }
+
+    /// Hands everything that updates have replaced to the [reaper](cuda_handles::reaper), which
+    /// drops it once the runs up to now are over. Without this call that happens every 64 launches,
+    /// or earlier if it holds 1 MiB of memory or an allocation finds none.
+    pub fn release(&mut self) {
+        self.owners.hand_over_retired();
+    }
+
+    /// Refuses a node that was not in the graph when this executable was made of it.
+    fn ensure_has(&self, guard: &GraphGuard<'_>, node: &Node) -> Result<()> {
+        let is_source = match &self.source {
+            Source::Own(graph) => Arc::ptr_eq(graph.hierarchy(), guard.hierarchy()),
+            Source::Adopted(hierarchy) => core::ptr::eq(hierarchy.as_ptr(), Arc::as_ptr(guard.hierarchy())),
+        };
+        if is_source && self.updates.has(node.id()) {
+            return Ok(());
+        }
+        let node = guard.name(node.id());
+        Err(UpdateError::NotInExecutable { node }.into())
+    }
+
+    /// The guard of the hierarchy of a node that can be updated.
+    pub(super) fn enter<'n>(&self, node: &'n Node) -> Result<GraphGuard<'n>> {
+        if self.owners.is_lent() {
+            return Err(UpdateError::Lent.into());
+        }
+        let guard = node.graph().enter()?;
+        if guard.record(node.id()).is_none() {
+            drop(guard);
+            return Err(node.removed());
+        }
+        self.ensure_has(&guard, node)?;
+        Ok(guard)
+    }
+
+    /// Gives a node new parameters, for a caller that holds the lock and has checked them for the
+    /// kind of node. Returns everything to be dropped after the lock.
+    pub(super) fn set_params(
+        &mut self,
+        guard: &mut GraphGuard<'_>,
+        node: &Node,
+        new: NewParams<'_>,
+    ) -> Result<Option<NodeParams>> {
+        let NewParams { node_params, mut owners, raw } = new;
+        let id = node.id();
+        let record = guard.record(id).ok_or_else(|| node.removed())?;
+        let (raw_node, within) = (record.raw.0, record.within);
+        guard.ensure_may_hold(within, &node_params)?;
+        ensure_no_graph_memory(guard, id, &owners)?;
+        // SAFETY: the executable is live, and the exclusive reference keeps other calls on it away.
+        // The node is live and of the graph that it was made of, whose lock is held. The parameters
+        // are complete for its type, and everything that they point to outlives the call.
+        let code = unsafe { guard.driver().cuGraphExecNodeSetParams(self.handle.as_raw(), raw_node, raw) };
+        let answer = guard.answer(Call::cuGraphExecNodeSetParams, code);
+        answer.map_err(|error| refused(guard, id, &node_params, error))?;
+        self.wait_for_homes(&owners);
+        owners.extend(node_params.owner());
+        let context = self.handle.context().clone();
+        self.owners.bring(&context, id, owners);
+        Ok(self.updates.set(id, node_params))
+    }
+
+    /// Lets the next launch wait for the homes of memory that may not be allocated yet.
+    fn wait_for_homes(&mut self, owners: &[Owner]) {
+        for owner in owners {
+            if let Owner::Allocation(memory) = owner
+                && !memory.is_settled()
+                && let Some(home) = memory.home()
+                && !self.launches.awaited.contains(home)
+            {
+                self.launches.awaited.push(home.clone());
+            }
+        }
+    }
+}
+
+/// Refuses memory of allocation nodes: whether the node comes between its allocation and its free
+/// was checked when the executable was made.
+fn ensure_no_graph_memory(guard: &GraphGuard<'_>, id: NodeId, owners: &[Owner]) -> Result<()> {
+    let is_of_graph =
+        |owner: &Owner| matches!(owner, Owner::Allocation(memory) if memory.kind() == MemoryKind::Graph);
+    if owners.iter().any(is_of_graph) {
+        let why = "memory of an allocation node can be given to the graph's node alone; set that, and \
+                   instantiate again";
+        return Err(not_possible(guard, id, why));
+    }
+    Ok(())
+}
+
+/// The error of parameters that a node of an executable cannot have.
+#[cold]
+pub(super) fn not_possible(guard: &GraphGuard<'_>, id: NodeId, why: impl Into<Cow<'static, str>>) -> Error {
+    UpdateError::NotPossible { node: guard.name(id), why: why.into() }.into()
+}
+
+/// The driver's refusal, with the node.
+#[cold]
+fn refused(guard: &GraphGuard<'_>, id: NodeId, new: &NodeParams, error: Error) -> Error {
+    let hint = match new {
+        NodeParams::Memcpy(_) => "; a copy of an executable keeps its direction and the kinds of its memory",
+        _ => "",
+    };
+    match error {
+        Error::Handles(HandleError::Driver {
+            code: code @ (CUresult::CUDA_ERROR_INVALID_VALUE | CUresult::CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE),
+            call,
+        }) => {
+            let error = HandleError::Driver { call, code };
+            not_possible(guard, id, format!("the driver refuses it ({error}){hint}; instantiate again"))
+        }
+        other => other,
+    }
+}
+
+impl<N: fmt::Debug> fmt::Debug for ExecNode<'_, N> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("ExecNode").field("node", self.node).field("exec", self.exec).finish()
+    }
+}

@@ -1,0 +1,115 @@
+//! Updates of memset nodes.
+
+use cuda_handles::internal::assert_value;
+use cuda_handles::{Element, FillLayout, NodeMemory};
+
+use crate::error::Result;
+use crate::graph::node::Node;
+use crate::node::memset::{Prepared, cleared, linear, params, rectangle};
+use crate::node::{MemsetNode, RawFill};
+use crate::state::params::NodeParams;
+use crate::update::exec_node::{ExecNode, NewParams, not_possible};
+
+impl ExecNode<'_, MemsetNode> {
+    /// Replaces the fill for later launches of the executable; as [`MemsetNode::set`] does for the
+    /// graph's node.
+    ///
+    /// Calls `cuGraphExecNodeSetParams` (CUDA 12.2).
+    ///
+    /// # Errors
+    /// - The errors of [`Frontier::fill`](crate::Frontier::fill).
+    /// - [`UpdateError::NotPossible`](crate::UpdateError::NotPossible): the node fills a rectangle,
+    ///   of which an executable can change the value alone; or the memory is that of an allocation
+    ///   node.
+    /// - [`UpdateError::NotInExecutable`](crate::UpdateError::NotInExecutable),
+    ///   [`UpdateError::Lent`](crate::UpdateError::Lent),
+    ///   [`NodeError::Removed`](crate::NodeError::Removed): the node cannot be updated.
+    ///
+    /// The executable is then unchanged.
+    #[doc(alias = "cuGraphExecMemsetNodeSetParams")]
+    #[doc(alias = "cuGraphExecNodeSetParams")]
+    #[doc(alias = "cudaGraphExecMemsetNodeSetParams")]
+    #[doc(alias = "cudaGraphExecNodeSetParams")]
+    pub fn set<'a, T: Element>(&mut self, target: impl NodeMemory<'a, T>, value: T) -> Result<()> {
+        const { assert_value::<T>() };
+        let node: &Node = self.node;
+        self.replace_by(node.getting(linear(node.graph().context(), target.operand(), value))?)
+    }
+
+    /// Replaces the fill with one of a rectangle of the same shape and place, with another value;
+    /// see [`set`](Self::set) and [`MemsetNode::set_2d`].
+    ///
+    /// # Errors
+    /// The errors of [`Frontier::fill_2d`](crate::Frontier::fill_2d) and of [`set`](Self::set).
+    #[doc(alias = "cuGraphExecMemsetNodeSetParams")]
+    #[doc(alias = "cuGraphExecNodeSetParams")]
+    pub fn set_2d<'a, T: Element>(
+        &mut self,
+        target: impl NodeMemory<'a, T>,
+        pitch: usize,
+        extent: [usize; 2],
+        value: T,
+    ) -> Result<()> {
+        const { assert_value::<T>() };
+        let node: &Node = self.node;
+        let context = node.graph().context();
+        self.replace_by(node.getting(rectangle(context, target.operand(), pitch, extent, value))?)
+    }
+
+    /// Replaces the fill with zeros for all bytes of memory of any type; see [`set`](Self::set) and
+    /// [`MemsetNode::set_clear`].
+    ///
+    /// # Errors
+    /// The errors of [`Frontier::clear`](crate::Frontier::clear) and of [`set`](Self::set).
+    #[doc(alias = "cuGraphExecMemsetNodeSetParams")]
+    #[doc(alias = "cuGraphExecNodeSetParams")]
+    pub fn set_clear<'a, T: Element>(&mut self, target: impl NodeMemory<'a, T>) -> Result<()> {
+        let node: &Node = self.node;
+        self.replace_by(node.getting(cleared(node.graph().context(), target.operand()))?)
+    }
+
+    /// Replaces the fill with one of an address; see [`set`](Self::set).
+    ///
+    /// # Safety
+    /// As for [`Frontier::fill_raw`](crate::Frontier::fill_raw), at every later launch of the
+    /// executable.
+    ///
+    /// # Errors
+    /// The errors of [`Frontier::fill_raw`](crate::Frontier::fill_raw) and of [`set`](Self::set).
+    #[doc(alias = "cuGraphExecMemsetNodeSetParams")]
+    #[doc(alias = "cuGraphExecNodeSetParams")]
+    pub unsafe fn set_raw(&mut self, fill: RawFill) -> Result<()> {
+        self.replace_by(fill.prepare(self.node.graph().context())?)
+    }
+
+    fn replace_by(&mut self, (layout, owners): Prepared) -> Result<()> {
+        let node: &Node = self.node;
+        let mut guard = self.exec.enter(node)?;
+        let before = match self.exec.updates.params(&guard, node.id()) {
+            Some(NodeParams::Memset(before)) => Some(before),
+            _ => None,
+        };
+        if let Some(why) = refusal(before, &layout) {
+            return Err(not_possible(&guard, node.id(), why));
+        }
+        let mut raw = params(node.graph().context(), &layout);
+        let node_params = NodeParams::Memset(layout);
+        let before =
+            self.exec.set_params(&mut guard, node, NewParams { node_params, owners, raw: &mut raw })?;
+        drop(guard);
+        drop(before);
+        Ok(())
+    }
+}
+
+/// Why a fill of an executable cannot become another one.
+fn refusal(before: Option<&FillLayout>, new: &FillLayout) -> Option<&'static str> {
+    const WHY: &str = "an executable can change the value alone where a node fills a rectangle; set the graph's \
+                       node, and instantiate again";
+    let before = before?;
+    if before.height == 1 && new.height == 1 {
+        return None;
+    }
+    let with_value = FillLayout { value: new.value, ..*before };
+    (with_value != *new).then_some(WHY)
+}

@@ -1,0 +1,33 @@
+//! Updates: changing what an executable does without a new one.
+//!
+//! An update changes later launches. Launches that are enqueued or running keep what they had, and
+//! no update waits for them.
+//!
+//! | File | Contents |
+//! | --- | --- |
+//! | [`exec_node`] | `ExecNode`, a node of an executable: the common steps of its updates |
+//! | [`kernel`], [`copy`], [`fill`], [`other`] | updates of the kinds of nodes |
+//! | [`enable`] | enabling and disabling nodes |
+//!
+//! [`NodeUpdates`](crate::exec::node_updates::NodeUpdates) knows which nodes an executable has, and
+//! what updates have set.
+//!
+//! # Rules
+//!
+//! 1. An executable's nodes go by the nodes of the graph that it was made of: those that were in it
+//!    then, by identity. The driver needs them to exist. The lock of that graph's hierarchy is held
+//!    over the driver call.
+//! 2. Updates start from the parameters of **this executable**: those that updates have set, else
+//!    the graph's, if they are unchanged since the executable was made.
+//! 3. What an update brings is kept by the executable's user object, by node
+//!    ([`ExecShare`](crate::exec::share::ExecShare)). The next update of the same node retires it.
+//! 4. An executable does not overlap itself, so what is retired goes once the last run has ended.
+//!    That run is not known for executables that other code or kernels launch; their nodes are not
+//!    updated.
+
+mod copy;
+pub(crate) mod enable;
+pub(crate) mod exec_node;
+mod fill;
+mod kernel;
+mod other;

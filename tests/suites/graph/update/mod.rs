@@ -1,0 +1,3 @@
+//! Updates: executables changed without a new one.
+
+mod nodes;
