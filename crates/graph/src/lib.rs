@@ -50,7 +50,7 @@ pub use error::instantiate::InstantiateError;
 pub use error::memory_order::{Disorder, MemoryOrder};
 pub use error::{
     Broken, CaptureError, ConditionError, DrawError, EdgeError, EmbedError, Error, ExecError, HostLoopError,
-    HostRound, InteropError, LoopError, MemoryError, NodeError, Result, UpdateError,
+    HostRound, InteropError, LoopError, MemoryError, NodeError, Refusal, RefusalReason, Result, UpdateError,
 };
 pub use exec::GraphExec;
 pub use exec::options::InstantiateOptions;
@@ -69,3 +69,4 @@ pub use node_kind::NodeKind;
 pub use node_name::NodeName;
 pub use update::enable::CanBeDisabled;
 pub use update::exec_node::ExecNode;
+pub use update::whole::Update;

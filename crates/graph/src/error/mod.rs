@@ -26,6 +26,7 @@ pub(crate) mod loops;
 pub(crate) mod memory;
 pub(crate) mod memory_order;
 pub(crate) mod node;
+pub(crate) mod refusal;
 pub(crate) mod update;
 pub(crate) mod wrong_context;
 
@@ -39,6 +40,7 @@ pub use interop::InteropError;
 pub use loops::LoopError;
 pub use memory::MemoryError;
 pub use node::NodeError;
+pub use refusal::{Refusal, RefusalReason};
 pub use update::UpdateError;
 
 use core::fmt;

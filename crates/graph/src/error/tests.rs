@@ -41,6 +41,7 @@ fn kind(error: &Error) -> String {
         Error::Exec(error) => format!("exec {:?}", discriminant(error)),
         Error::Loop(error) => format!("loop {:?}", discriminant(error)),
         Error::Draw(error) => format!("draw {:?}", discriminant(error)),
+        Error::Update(error) => format!("update {:?}", discriminant(error)),
         Error::Handles(_)
         | Error::Launch(_)
         | Error::TooOld(_)
@@ -55,7 +56,7 @@ fn kind(error: &Error) -> String {
 /// Every error, those with numbers or words in several forms.
 fn every_error(name: &str) -> Vec<Error> {
     let node = || NodeName::from(name);
-    let groups: [fn(&str) -> Vec<Error>; 11] = [
+    let groups: [fn(&str) -> Vec<Error>; 12] = [
         capture_errors,
         node_errors,
         edge_errors,
@@ -67,6 +68,7 @@ fn every_error(name: &str) -> Vec<Error> {
         memory_errors,
         loop_errors,
         draw_errors,
+        update_errors,
     ];
     let mut all: Vec<Error> = groups.iter().flat_map(|group| group(name)).collect();
     let kinds = [
@@ -175,6 +177,17 @@ fn exec_errors(name: &str) -> Vec<Error> {
         Error::Exec(ExecError::Instantiate(Box::new(instantiate))),
         Error::Exec(ExecError::OneExecutable { of: "conditional nodes" }),
         Error::Exec(ExecError::Captured),
+        Error::Exec(ExecError::NotRebuilt { cause: "a stream has work".into() }),
+    ]
+}
+
+fn update_errors(name: &str) -> Vec<Error> {
+    let node = || NodeName::from(name);
+    vec![
+        Error::Update(UpdateError::NotInExecutable { node: node() }),
+        Error::Update(UpdateError::Unpaired { why: "its nodes were changed" }),
+        Error::Update(UpdateError::Lent),
+        Error::Update(UpdateError::NotPossible { node: node(), why: "it is a copy".into() }),
     ]
 }
 
@@ -309,6 +322,7 @@ fn every_error_is_one_line_of_correct_language() {
         include_str!("loops.rs"),
         include_str!("memory.rs"),
         include_str!("node.rs"),
+        include_str!("update.rs"),
     ];
     let declared: usize = groups.iter().map(|source| source.matches("#[error(").count()).sum();
     // Besides the groups there are `Broken`, `TooOld`, `RemovedSome` and `HostLoop`. The messages

@@ -55,19 +55,19 @@ impl ExecNode<'_, MemcpyNode> {
 
     fn replace_by(&mut self, (layout, owners): Prepared) -> Result<()> {
         let node: &Node = self.node;
-        let mut guard = self.exec.enter(node)?;
-        let before = match self.exec.updates.params(&guard, node.id()) {
+        let graphs = self.exec.graphs_of(node)?;
+        let found = graphs.locate(self.exec, node)?;
+        let before = match found.params(&self.exec.updates) {
             Some(NodeParams::Memcpy(before)) => Some(before),
             _ => None,
         };
         if let Some(why) = refusal(before, &layout) {
-            return Err(not_possible(&guard, node.id(), why));
+            return Err(not_possible(&found, why));
         }
         let mut raw = params(node.graph().context(), &layout);
         let node_params = NodeParams::Memcpy(layout);
-        let before =
-            self.exec.set_params(&mut guard, node, NewParams { node_params, owners, raw: &mut raw })?;
-        drop(guard);
+        let before = self.exec.set_params(&found, NewParams { node_params, owners, raw: &mut raw })?;
+        drop(found);
         drop(before);
         Ok(())
     }

@@ -5,10 +5,13 @@ use core::ops::Deref;
 use cuda_sys::Call;
 
 use crate::error::Result;
+use crate::exec::node_updates::NodeUpdates;
 use crate::graph::node::Node;
 use crate::node::{KernelNode, MemcpyNode, MemsetNode};
 use crate::state::guard::GraphGuard;
+use crate::state::ids::NodeId;
 use crate::update::exec_node::{ExecNode, not_possible};
+use crate::update::located::Located;
 
 mod sealed {
     pub trait Sealed {}
@@ -43,22 +46,21 @@ impl<N: CanBeDisabled> ExecNode<'_, N> {
     #[doc(alias = "cudaGraphNodeSetEnabled")]
     pub fn set_enabled(&mut self, enabled: bool) -> Result<()> {
         let node: &Node = self.node;
-        let guard = self.exec.enter(node)?;
-        if self.exec.updates.is_enabled(node.id()) == enabled {
+        let graphs = self.exec.graphs_of(node)?;
+        let found = graphs.locate(self.exec, node)?;
+        if self.exec.updates.is_enabled(found.key) == enabled {
             return Ok(());
         }
         if !enabled {
-            ensure_decides_nothing(&guard, node, "be disabled")?;
+            ensure_decides_nothing(&found, &self.exec.updates, "be disabled")?;
         }
-        let Some(record) = guard.record(node.id()) else { return Err(node.removed()) };
+        let (guard, raw) = (found.keys(), found.raw_key()?);
+        let exec = self.exec.live()?.as_raw();
         // SAFETY: the executable is live, and the exclusive reference keeps other calls on it away.
         // The node is live and of the graph that it was made of, whose lock is held.
-        let code = unsafe {
-            let exec = self.exec.handle.as_raw();
-            guard.driver().cuGraphNodeSetEnabled(exec, record.raw.0, enabled.into())
-        };
+        let code = unsafe { guard.driver().cuGraphNodeSetEnabled(exec, raw, enabled.into()) };
         guard.answer(Call::cuGraphNodeSetEnabled, code)?;
-        self.exec.updates.set_enabled(node.id(), enabled);
+        self.exec.updates.set_enabled(found.key, enabled);
         Ok(())
     }
 
@@ -70,17 +72,27 @@ impl<N: CanBeDisabled> ExecNode<'_, N> {
     #[doc(alias = "cudaGraphNodeGetEnabled")]
     pub fn is_enabled(&self) -> Result<bool> {
         let node: &Node = self.node;
-        drop(self.exec.enter(node)?);
-        Ok(self.exec.updates.is_enabled(node.id()))
+        let graphs = self.exec.graphs_of(node)?;
+        let key = graphs.locate(self.exec, node)?.key;
+        Ok(self.exec.updates.is_enabled(key))
     }
 }
 
 /// Refuses a node that decides about a condition, a loop or a branch.
-pub(super) fn ensure_decides_nothing(guard: &GraphGuard<'_>, node: &Node, what: &str) -> Result<()> {
-    let has_decision = guard.record(node.id()).is_some_and(|record| record.owners.decision().is_some());
-    if has_decision || guard.is_deciding(node.id()) {
-        let why = format!("it decides about a condition, and cannot {what}: a loop might never end");
-        return Err(not_possible(guard, node.id(), why));
+pub(super) fn ensure_decides_nothing(node: &Located<'_>, updates: &NodeUpdates, what: &str) -> Result<()> {
+    if node.may_decide(updates) {
+        let why = format!(
+            "it decides about a condition, or may have done so, and cannot {what}: a loop might never end"
+        );
+        return Err(not_possible(node, why));
     }
     Ok(())
+}
+
+impl GraphGuard<'_> {
+    /// Whether a node decides about a condition, a loop or a branch.
+    pub(super) fn decides(&self, id: NodeId) -> bool {
+        let has_decision = self.record(id).is_some_and(|record| record.owners.decision().is_some());
+        has_decision || self.is_deciding(id)
+    }
 }

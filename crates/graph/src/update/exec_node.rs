@@ -2,19 +2,16 @@
 
 use core::fmt;
 use core::ops::Deref;
-use std::borrow::Cow;
-use std::sync::Arc;
-
 use cuda_handles::{Error as HandleError, MemoryKind, Owner};
 use cuda_sys::{CUgraphNodeParams, CUresult, Call};
+use std::borrow::Cow;
 
 use crate::error::{Error, Result, UpdateError};
-use crate::exec::{GraphExec, Source};
+use crate::exec::GraphExec;
 use crate::graph::node::Node;
-use crate::state::guard::GraphGuard;
-use crate::state::ids::NodeId;
 use crate::state::owners::Owners;
 use crate::state::params::NodeParams;
+use crate::update::located::Located;
 
 /// A node of an executable, to be changed for later launches. Made by [`GraphExec::node`].
 ///
@@ -40,7 +37,9 @@ pub(super) struct NewParams<'p> {
 }
 
 impl GraphExec {
-    /// The executable's counterpart of a node of its graph, or of a graph in one of the nodes.
+    /// The executable's counterpart of a node of its graph, or of a graph in one of the nodes. After
+    /// an [update](Self::update) from another graph, nodes of that graph also stand for those of
+    /// the executable.
     ///
     /// ```no_run
     /// # use cuda_graph::{Graph, Result};
@@ -67,58 +66,31 @@ impl GraphExec {
         self.owners.hand_over_retired();
     }
 
-    /// Refuses a node that was not in the graph when this executable was made of it.
-    fn ensure_has(&self, guard: &GraphGuard<'_>, node: &Node) -> Result<()> {
-        let is_source = match &self.source {
-            Source::Own(graph) => Arc::ptr_eq(graph.hierarchy(), guard.hierarchy()),
-            Source::Adopted(hierarchy) => core::ptr::eq(hierarchy.as_ptr(), Arc::as_ptr(guard.hierarchy())),
-        };
-        if is_source && self.updates.has(node.id()) {
-            return Ok(());
-        }
-        let node = guard.name(node.id());
-        Err(UpdateError::NotInExecutable { node }.into())
-    }
-
-    /// The guard of the hierarchy of a node that can be updated.
-    pub(super) fn enter<'n>(&self, node: &'n Node) -> Result<GraphGuard<'n>> {
-        if self.owners.is_lent() {
-            return Err(UpdateError::Lent.into());
-        }
-        let guard = node.graph().enter()?;
-        if guard.record(node.id()).is_none() {
-            drop(guard);
-            return Err(node.removed());
-        }
-        self.ensure_has(&guard, node)?;
-        Ok(guard)
-    }
-
     /// Gives a node new parameters, for a caller that holds the lock and has checked them for the
     /// kind of node. Returns everything to be dropped after the lock.
     pub(super) fn set_params(
         &mut self,
-        guard: &mut GraphGuard<'_>,
-        node: &Node,
+        node: &Located<'_>,
         new: NewParams<'_>,
     ) -> Result<Option<NodeParams>> {
         let NewParams { node_params, mut owners, raw } = new;
-        let id = node.id();
-        let record = guard.record(id).ok_or_else(|| node.removed())?;
-        let (raw_node, within) = (record.raw.0, record.within);
-        guard.ensure_may_hold(within, &node_params)?;
-        ensure_no_graph_memory(guard, id, &owners)?;
+        let (guard, raw_node) = (node.keys(), node.raw_key()?);
+        if let Some(record) = guard.record(node.key) {
+            guard.ensure_may_hold(record.within, &node_params)?;
+        }
+        ensure_no_graph_memory(node, &owners)?;
+        let exec = self.live()?.as_raw();
         // SAFETY: the executable is live, and the exclusive reference keeps other calls on it away.
         // The node is live and of the graph that it was made of, whose lock is held. The parameters
         // are complete for its type, and everything that they point to outlives the call.
-        let code = unsafe { guard.driver().cuGraphExecNodeSetParams(self.handle.as_raw(), raw_node, raw) };
+        let code = unsafe { guard.driver().cuGraphExecNodeSetParams(exec, raw_node, raw) };
         let answer = guard.answer(Call::cuGraphExecNodeSetParams, code);
-        answer.map_err(|error| refused(guard, id, &node_params, error))?;
+        answer.map_err(|error| refused(node, &node_params, error))?;
         self.wait_for_homes(&owners);
         owners.extend(node_params.owner());
-        let context = self.handle.context().clone();
-        self.owners.bring(&context, id, owners);
-        Ok(self.updates.set(id, node_params))
+        let context = self.context().clone();
+        self.owners.bring(&context, node.key, owners);
+        Ok(self.updates.set(node.key, node_params))
     }
 
     /// Lets the next launch wait for the homes of memory that may not be allocated yet.
@@ -137,26 +109,26 @@ impl GraphExec {
 
 /// Refuses memory of allocation nodes: whether the node comes between its allocation and its free
 /// was checked when the executable was made.
-fn ensure_no_graph_memory(guard: &GraphGuard<'_>, id: NodeId, owners: &[Owner]) -> Result<()> {
+fn ensure_no_graph_memory(node: &Located<'_>, owners: &[Owner]) -> Result<()> {
     let is_of_graph =
         |owner: &Owner| matches!(owner, Owner::Allocation(memory) if memory.kind() == MemoryKind::Graph);
     if owners.iter().any(is_of_graph) {
         let why = "memory of an allocation node can be given to the graph's node alone; set that, and \
                    instantiate again";
-        return Err(not_possible(guard, id, why));
+        return Err(not_possible(node, why));
     }
     Ok(())
 }
 
 /// The error of parameters that a node of an executable cannot have.
 #[cold]
-pub(super) fn not_possible(guard: &GraphGuard<'_>, id: NodeId, why: impl Into<Cow<'static, str>>) -> Error {
-    UpdateError::NotPossible { node: guard.name(id), why: why.into() }.into()
+pub(super) fn not_possible(node: &Located<'_>, why: impl Into<Cow<'static, str>>) -> Error {
+    UpdateError::NotPossible { node: node.name(), why: why.into() }.into()
 }
 
 /// The driver's refusal, with the node.
 #[cold]
-fn refused(guard: &GraphGuard<'_>, id: NodeId, new: &NodeParams, error: Error) -> Error {
+fn refused(node: &Located<'_>, new: &NodeParams, error: Error) -> Error {
     let hint = match new {
         NodeParams::Memcpy(_) => "; a copy of an executable keeps its direction and the kinds of its memory",
         _ => "",
@@ -167,7 +139,7 @@ fn refused(guard: &GraphGuard<'_>, id: NodeId, new: &NodeParams, error: Error) -
             call,
         }) => {
             let error = HandleError::Driver { call, code };
-            not_possible(guard, id, format!("the driver refuses it ({error}){hint}; instantiate again"))
+            not_possible(node, format!("the driver refuses it ({error}){hint}; instantiate again"))
         }
         other => other,
     }

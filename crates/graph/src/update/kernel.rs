@@ -4,14 +4,15 @@ use cuda_handles::Kernel;
 use cuda_launch::{Arguments, ArgumentsOf, LaunchConfig, SafeKernel, TypedKernel};
 
 use crate::error::Result;
+use crate::exec::node_updates::NodeUpdates;
 use crate::graph::node::Node;
 use crate::node::KernelNode;
 use crate::node::kernel::launch::{PreparedLaunch, check, prepare};
-use crate::state::guard::GraphGuard;
 use crate::state::params::{KernelHandles, NodeParams};
 use crate::state::raw_params::kernel_params;
 use crate::update::enable::ensure_decides_nothing;
 use crate::update::exec_node::{ExecNode, NewParams, not_possible};
+use crate::update::located::Located;
 
 impl ExecNode<'_, KernelNode> {
     /// Replaces the launch for later launches of the executable; as [`KernelNode::set`] does for
@@ -88,14 +89,15 @@ impl ExecNode<'_, KernelNode> {
         let PreparedLaunch { node_params, owners, .. } =
             prepare(kernel, config, &arguments, arguments.accesses())?;
         let handles = arguments.handles();
+        let graphs = self.exec.graphs_of(node)?;
         // Dropped after the lock.
         let _before = arguments.with_pointers(|pointers| {
             let mut raw = kernel_params(kernel, config, pointers);
-            let mut guard = self.exec.enter(node)?;
-            ensure_same_attributes(self.exec.updates.params(&guard, node.id()), config)
-                .map_err(|why| not_possible(&guard, node.id(), why))?;
-            ensure_no_handles(&guard, node, &handles)?;
-            self.exec.set_params(&mut guard, node, NewParams { node_params, owners, raw: &mut raw })
+            let found = graphs.locate(self.exec, node)?;
+            ensure_same_attributes(found.params(&self.exec.updates), config)
+                .map_err(|why| not_possible(&found, why))?;
+            ensure_no_handles(&found, &self.exec.updates, &handles)?;
+            self.exec.set_params(&found, NewParams { node_params, owners, raw: &mut raw })
         })?;
         Ok(())
     }
@@ -124,11 +126,11 @@ fn ensure_same_attributes(before: Option<&NodeParams>, new: LaunchConfig) -> Res
 }
 
 /// Refuses launches with handles of conditions, and other launches of nodes that have some.
-fn ensure_no_handles(guard: &GraphGuard<'_>, node: &Node, handles: &KernelHandles) -> Result<()> {
+fn ensure_no_handles(node: &Located<'_>, updates: &NodeUpdates, handles: &KernelHandles) -> Result<()> {
     if !handles.is_empty() {
         let why = "the launch has the handle of a condition; set the graph's node, and update the executable \
                    from the graph";
-        return Err(not_possible(guard, node.id(), why));
+        return Err(not_possible(node, why));
     }
-    ensure_decides_nothing(guard, node, "be set alone")
+    ensure_decides_nothing(node, updates, "be set alone")
 }

@@ -11,24 +11,28 @@ use crate::node::{
     BatchNode, EventRecordNode, EventWaitNode, HostCallbackNode, HostFunction, SemaphoreSignalNode,
     SemaphoreWaitNode, batch, event, host, semaphore,
 };
+use crate::state::ids::NodeId;
 use crate::state::owners::Owners;
 use crate::state::params::NodeParams;
 use crate::update::exec_node::{ExecNode, NewParams, not_possible};
 
 impl<N: core::ops::Deref<Target = Node>> ExecNode<'_, N> {
-    /// Gives the node new parameters of its kind.
+    /// Gives the node new parameters of its kind. Returns the node of the graph that the
+    /// executable's parameters are of.
     fn replace(
         &mut self,
         node_params: NodeParams,
         owners: Owners,
         raw: &mut CUgraphNodeParams,
-    ) -> Result<()> {
+    ) -> Result<NodeId> {
         let node: &Node = self.node;
-        let mut guard = self.exec.enter(node)?;
-        let before = self.exec.set_params(&mut guard, node, NewParams { node_params, owners, raw })?;
-        drop(guard);
+        let graphs = self.exec.graphs_of(node)?;
+        let found = graphs.locate(self.exec, node)?;
+        let before = self.exec.set_params(&found, NewParams { node_params, owners, raw })?;
+        let counterpart = found.counterpart;
+        drop(found);
         drop(before);
-        Ok(())
+        Ok(counterpart)
     }
 }
 
@@ -86,7 +90,7 @@ impl ExecNode<'_, HostCallbackNode> {
 
     fn replace_call(&mut self, host::Prepared { host, owner, function, data }: host::Prepared) -> Result<()> {
         let mut raw = host::params(function, data);
-        self.replace(NodeParams::Host(host), Owners::from_iter([owner]), &mut raw)
+        self.replace(NodeParams::Host(host), Owners::from_iter([owner]), &mut raw).map(drop)
     }
 }
 
@@ -109,9 +113,10 @@ impl ExecNode<'_, EventRecordNode> {
     pub fn set_event(&mut self, event: &Event) -> Result<()> {
         let node: &Node = self.node;
         node.getting(event::ensure_own(node.graph(), event))?;
-        self.replace(NodeParams::EventRecord(event.clone()), Owners::new(), &mut event::record(event))?;
+        let mut raw = event::record(event);
+        let recording = self.replace(NodeParams::EventRecord(event.clone()), Owners::new(), &mut raw)?;
         // The executable has kept the one before with what its launches may use.
-        drop(self.exec.launches.events.set(node.id(), event.clone()));
+        drop(self.exec.launches.events.set(recording, event.clone()));
         Ok(())
     }
 }
@@ -133,7 +138,7 @@ impl ExecNode<'_, EventWaitNode> {
     #[doc(alias = "cudaGraphExecNodeSetParams")]
     pub fn set_event(&mut self, event: &Event) -> Result<()> {
         let mut raw = event::wait(event.as_raw());
-        self.replace(NodeParams::EventWait(event.clone()), Owners::new(), &mut raw)
+        self.replace(NodeParams::EventWait(event.clone()), Owners::new(), &mut raw).map(drop)
     }
 }
 
@@ -161,8 +166,9 @@ impl ExecNode<'_, BatchNode> {
         let mut raw = batch::params(node.graph(), &mut list);
         let new =
             NewParams { node_params: batch::node_params(batch), owners: batch::owners(batch), raw: &mut raw };
-        let mut guard = self.exec.enter(node)?;
-        if let Some(NodeParams::Batch(before)) = self.exec.updates.params(&guard, node.id())
+        let graphs = self.exec.graphs_of(node)?;
+        let found = graphs.locate(self.exec, node)?;
+        if let Some(NodeParams::Batch(before)) = found.params(&self.exec.updates)
             && !before
                 .iter()
                 .map(core::mem::discriminant)
@@ -170,10 +176,10 @@ impl ExecNode<'_, BatchNode> {
         {
             let why = "a batch of an executable keeps the number and the kinds of its operations; set the \
                        graph's node, and instantiate again";
-            return Err(not_possible(&guard, node.id(), why));
+            return Err(not_possible(&found, why));
         }
-        let before = self.exec.set_params(&mut guard, node, new)?;
-        drop(guard);
+        let before = self.exec.set_params(&found, new)?;
+        drop(found);
         drop(before);
         Ok(())
     }
@@ -203,7 +209,7 @@ macro_rules! semaphore_updates {
                 let node: &Node = self.node;
                 let semaphores = node.getting(semaphore::$taken(node.graph(), semaphores))?;
                 semaphore::$params(semaphores, |node_params, owners, raw| {
-                    self.replace(node_params, owners, raw)
+                    self.replace(node_params, owners, raw).map(drop)
                 })
             }
         }
