@@ -37,9 +37,9 @@ pub(super) struct NewParams<'p> {
 }
 
 impl GraphExec {
-    /// The executable's counterpart of a node of its graph, or of a graph in one of the nodes. After
-    /// an [update](Self::update) from another graph, nodes of that graph also stand for those of
-    /// the executable.
+    /// The executable's counterpart of a node of its graph, or of a graph in one of the nodes.
+    /// After an [update](Self::update) from another graph, nodes of that graph also stand for those
+    /// of the executable.
     ///
     /// ```no_run
     /// # use cuda_graph::{Graph, Result};

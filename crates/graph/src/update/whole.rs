@@ -6,7 +6,7 @@ use cuda_handles::{Error as HandleError, Stream, UserObject};
 use cuda_sys::{CUgraphExecUpdateResultInfo, CUgraphNode, CUresult, Call};
 
 use crate::error::wrong_context::ensure_of_graph;
-use crate::error::{Error, ExecError, Refusal, RefusalReason, Result};
+use crate::error::{Error, ExecError, NodeError, Refusal, RefusalReason, Result};
 use crate::exec::instantiate::awaited_streams;
 use crate::exec::node_updates::Latest;
 use crate::exec::recorded_events::RecordedEvents;
@@ -297,7 +297,11 @@ impl GraphExec {
         if before.is_in_same_hierarchy(graph) {
             return Ok(refusal);
         }
-        let mut guards = before.enter_with(graph)?;
+        let mut guards = match before.enter_with(graph) {
+            // There is nothing to compare with.
+            Err(Error::Node(NodeError::GraphMoved) | Error::Broken(_)) => return Ok(refusal),
+            guards => guards?,
+        };
         let is_as_it_was = match self.updates.latest() {
             Latest::Own => self.updates.has_keys_as_they_were(&guards.ours),
             Latest::Other(latest) => latest.is_as_it_was(&guards.ours),

@@ -4,3 +4,4 @@ mod all_or_nothing;
 pub(crate) mod broken;
 mod fault_sweep;
 mod refusals;
+mod whole_updates;

@@ -24,6 +24,7 @@ mod memory;
 mod options;
 #[cfg(unix)]
 mod semaphores;
+mod whole_updates;
 
 cuda_tests::six_states!(rows);
 
@@ -92,6 +93,7 @@ fn rows() -> Vec<Row> {
         semaphores::rows(),
         reading(),
         running(),
+        whole_updates::rows(),
     ]
     .into_iter()
     .flatten()

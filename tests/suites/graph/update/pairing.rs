@@ -112,7 +112,8 @@ impl Bench {
         // What the comparison says is what the driver does.
         assert_eq!(found.is_empty(), update.is_updated(), "{update:?} {found:?}");
         let count = shape.waits_for.len();
-        let all = |amount| (0..=NODES).map(|node| if node < count { amount } else { 0 }).collect::<Vec<u32>>();
+        let all =
+            |amount| (0..=NODES).map(|node| if node < count { amount } else { 0 }).collect::<Vec<u32>>();
         if !update.is_updated() {
             assert!(!Self::sinks_agree(shape, orders));
             assert_eq!(refused(update).reason, RefusalReason::Topology);

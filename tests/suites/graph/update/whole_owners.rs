@@ -118,7 +118,9 @@ fn many_updates_are_flat_in_memory() {
                 let flat = until(SOON, || {
                     cuda_handles::reaper::drain();
                     let more = live().since(&before);
-                    more.of(Kind::Allocation) <= 1 && more.of(Kind::Graph) <= 1 && more.of(Kind::UserObject) <= 1
+                    more.of(Kind::Allocation) <= 1
+                        && more.of(Kind::Graph) <= 1
+                        && more.of(Kind::UserObject) <= 1
                 });
                 assert!(flat, "after {round}: {}", live().since(&before));
             }

@@ -165,7 +165,8 @@ fn copies_keep_direction_and_dimension() {
         things.taken(row, |things, at| {
             at.copy(things.other.slice(..4)?, things.plain.slice(..4)?).map(Node::from)
         });
-        let to_host = |things: &Things, at: &Frontier<'_>| at.copy(&things.one, &things.pinned).map(Node::from);
+        let to_host =
+            |things: &Things, at: &Frontier<'_>| at.copy(&things.one, &things.pinned).map(Node::from);
         let from_host =
             |things: &Things, at: &Frontier<'_>| at.copy(&things.pinned, &things.other).map(Node::from);
         things.taken(to_host, |things, at| {
