@@ -60,18 +60,17 @@ impl ExecResources {
         }
     }
 
-    /// Keeps what an update of a node has brought; retires what the one before has brought.
-    pub(crate) fn bring(&mut self, context: &Context, id: NodeId, owners: Owners) {
-        let Some(share) = self.share.upgrade() else { return };
-        let Some(before) = share.bring(id, owners) else { return };
-        match self.ran.last_run() {
-            // There was no run. `before` is dropped here.
-            Some(runs) if runs.is_empty() => {}
-            runs => {
-                share.retire(context, before, runs.as_ref().and_then(|runs| runs.first()));
-                self.has_retired = true;
-            }
+    /// Keeps what an update of a node has brought; retires what the one before has brought, or
+    /// returns it if there was no run.
+    pub(crate) fn bring(&mut self, context: &Context, id: NodeId, owners: Owners) -> Option<Owners> {
+        let share = self.share.upgrade()?;
+        let before = share.bring(id, owners)?;
+        if self.ran.last == 0 {
+            return Some(before);
         }
+        share.retire(context, before, self.ran.last_stream().as_ref());
+        self.has_retired = true;
+        None
     }
 
     /// Hands everything to the reaper that node updates have retired.
@@ -152,10 +151,11 @@ impl RecentStreams {
 
     /// The stream of the last run, or no stream if there was no run; `None` if the stream is gone.
     fn last_run(&self) -> Option<Vec<Stream>> {
-        if self.last == 0 {
-            return Some(Vec::new());
-        }
-        let found = self.streams.iter().find(|(id, _)| *id == self.last);
-        found.and_then(|(_, stream)| stream.upgrade()).map(|stream| vec![stream])
+        if self.last == 0 { Some(Vec::new()) } else { self.last_stream().map(|stream| vec![stream]) }
+    }
+
+    /// The stream of the last run, if there was one and the stream is not gone.
+    fn last_stream(&self) -> Option<Stream> {
+        self.streams.iter().find(|(id, _)| *id == self.last)?.1.upgrade()
     }
 }

@@ -66,7 +66,7 @@ impl ExecNode<'_, MemcpyNode> {
         let mut raw = params(node.graph().context(), &layout);
         let node_params = NodeParams::Memcpy(layout);
         let before =
-            self.exec.set_params(&mut guard, node, NewParams { node_params, owners, raw: &mut raw })?;
+            self.exec.replace_params(&mut guard, node, NewParams { node_params, owners, raw: &mut raw })?;
         drop(guard);
         drop(before);
         Ok(())

@@ -4,10 +4,13 @@ use core::ops::Deref;
 
 use cuda_sys::Call;
 
-use crate::error::Result;
+use crate::error::{ParamError, Result};
 use crate::graph::node::Node;
 use crate::node::{KernelNode, MemcpyNode, MemsetNode};
+use crate::param::graph_param::GraphParam;
+use crate::state::bindings::{Binding, BoundNode, Place, Use, Uses};
 use crate::state::guard::GraphGuard;
+use crate::state::ids::NodeId;
 use crate::update::exec_node::{ExecNode, not_possible};
 
 mod sealed {
@@ -21,10 +24,39 @@ macro_rules! can_be_disabled {
     ($($node:ident)*) => { $(
         impl sealed::Sealed for $node {}
         impl CanBeDisabled for $node {}
+
+        impl $node {
+            /// Lets a parameter enable and disable the node in executables that are made from now
+            /// on. A disabled node does nothing, as an empty one. Several parameters enable it
+            /// together.
+            ///
+            /// # Errors
+            /// [`ParamError::Foreign`](crate::ParamError::Foreign): the parameter is of another
+            /// graph. [`NodeError::Removed`](crate::NodeError::Removed): the node was removed.
+            #[doc(alias = "cuGraphNodeSetEnabled")]
+            #[doc(alias = "cudaGraphNodeSetEnabled")]
+            pub fn enabled_by(&self, enabled: &GraphParam<bool>) -> Result<()> {
+                enable_by(self, enabled)
+            }
+        }
     )* };
 }
 
 can_be_disabled! { KernelNode MemcpyNode MemsetNode }
+
+fn enable_by(node: &Node, enabled: &GraphParam<bool>) -> Result<()> {
+    let mut guard = node.graph().enter()?;
+    if guard.record(node.id()).is_none() {
+        drop(guard);
+        return Err(node.removed());
+    }
+    if enabled.placeholder.graph != guard.number() {
+        return Err(ParamError::Foreign.into());
+    }
+    let uses = Uses::from_iter([Use { param: enabled.placeholder.number, place: Place::Enabled }]);
+    guard.bindings.bind(node.id(), Binding { node: BoundNode::Plain, uses });
+    Ok(())
+}
 
 impl<N: CanBeDisabled> ExecNode<'_, N> {
     /// Enables or disables the node. A disabled node does nothing, as an empty one. It keeps its
@@ -75,10 +107,14 @@ impl<N: CanBeDisabled> ExecNode<'_, N> {
     }
 }
 
+/// Whether a node decides about a condition, a loop or a branch.
+pub(super) fn decides(guard: &GraphGuard<'_>, id: NodeId) -> bool {
+    guard.is_deciding(id) || guard.record(id).is_some_and(|record| record.owners.decision().is_some())
+}
+
 /// Refuses a node that decides about a condition, a loop or a branch.
 pub(super) fn ensure_decides_nothing(guard: &GraphGuard<'_>, node: &Node, what: &str) -> Result<()> {
-    let has_decision = guard.record(node.id()).is_some_and(|record| record.owners.decision().is_some());
-    if has_decision || guard.is_deciding(node.id()) {
+    if decides(guard, node.id()) {
         let why = format!("it decides about a condition, and cannot {what}: a loop might never end");
         return Err(not_possible(guard, node.id(), why));
     }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use cuda_handles::{Error as HandleError, MemoryKind, Owner};
 use cuda_sys::{CUgraphNodeParams, CUresult, Call};
 
-use crate::error::{Error, Result, UpdateError};
+use crate::error::{Error, ParamError, Result, UpdateError};
 use crate::exec::{GraphExec, Source};
 use crate::graph::node::Node;
 use crate::state::guard::GraphGuard;
@@ -37,6 +37,13 @@ pub(super) struct NewParams<'p> {
     pub(super) node_params: NodeParams,
     pub(super) owners: Owners,
     pub(super) raw: &'p mut CUgraphNodeParams,
+}
+
+/// Everything that an update has replaced, to be dropped after the lock.
+#[must_use]
+pub(super) struct Replaced {
+    _owners: Option<Owners>,
+    _params: Option<NodeParams>,
 }
 
 impl GraphExec {
@@ -82,43 +89,59 @@ impl GraphExec {
 
     /// The guard of the hierarchy of a node that can be updated.
     pub(super) fn enter<'n>(&self, node: &'n Node) -> Result<GraphGuard<'n>> {
-        if self.owners.is_lent() {
-            return Err(UpdateError::Lent.into());
-        }
+        self.ensure_not_lent()?;
         let guard = node.graph().enter()?;
         if guard.record(node.id()).is_none() {
             drop(guard);
             return Err(node.removed());
         }
         self.ensure_has(&guard, node)?;
+        if self.params.as_ref().is_some_and(|params| params.has(node.id())) {
+            return Err(ParamError::Bound { node: guard.name(node.id()) }.into());
+        }
         Ok(guard)
     }
 
+    /// Refuses an executable that other code or kernels may launch at any time.
+    pub(super) fn ensure_not_lent(&self) -> Result<()> {
+        if self.owners.is_lent() { Err(UpdateError::Lent.into()) } else { Ok(()) }
+    }
+
     /// Gives a node new parameters, for a caller that holds the lock and has checked them for the
-    /// kind of node. Returns everything to be dropped after the lock.
-    pub(super) fn set_params(
+    /// kind of node.
+    pub(super) fn replace_params(
         &mut self,
         guard: &mut GraphGuard<'_>,
         node: &Node,
-        new: NewParams<'_>,
-    ) -> Result<Option<NodeParams>> {
-        let NewParams { node_params, mut owners, raw } = new;
+        NewParams { node_params, mut owners, raw }: NewParams<'_>,
+    ) -> Result<Replaced> {
         let id = node.id();
-        let record = guard.record(id).ok_or_else(|| node.removed())?;
-        let (raw_node, within) = (record.raw.0, record.within);
+        let within = guard.record(id).ok_or_else(|| node.removed())?.within;
         guard.ensure_may_hold(within, &node_params)?;
         ensure_no_graph_memory(guard, id, &owners)?;
+        owners.extend(node_params.owner());
+        let owners = self.set_params(guard, id, owners, raw)?;
+        Ok(Replaced { _owners: owners, _params: self.updates.set(id, node_params) })
+    }
+
+    /// The driver call for new parameters, and the exchange of what the node uses. Returns owners
+    /// to be dropped after the lock.
+    pub(super) fn set_params(
+        &mut self,
+        guard: &GraphGuard<'_>,
+        id: NodeId,
+        owners: Owners,
+        raw: &mut CUgraphNodeParams,
+    ) -> Result<Option<Owners>> {
+        let record = guard.record(id).ok_or_else(|| guard.removed(id))?;
+        let exec = self.handle.as_raw();
         // SAFETY: the executable is live, and the exclusive reference keeps other calls on it away.
         // The node is live and of the graph that it was made of, whose lock is held. The parameters
         // are complete for its type, and everything that they point to outlives the call.
-        let code = unsafe { guard.driver().cuGraphExecNodeSetParams(self.handle.as_raw(), raw_node, raw) };
-        let answer = guard.answer(Call::cuGraphExecNodeSetParams, code);
-        answer.map_err(|error| refused(guard, id, &node_params, error))?;
+        let code = unsafe { guard.driver().cuGraphExecNodeSetParams(exec, record.raw.0, raw) };
+        guard.answer(Call::cuGraphExecNodeSetParams, code).map_err(|error| refused(guard, id, error))?;
         self.wait_for_homes(&owners);
-        owners.extend(node_params.owner());
-        let context = self.handle.context().clone();
-        self.owners.bring(&context, id, owners);
-        Ok(self.updates.set(id, node_params))
+        Ok(self.owners.bring(guard.context(), id, owners))
     }
 
     /// Lets the next launch wait for the homes of memory that may not be allocated yet.
@@ -156,9 +179,11 @@ pub(super) fn not_possible(guard: &GraphGuard<'_>, id: NodeId, why: impl Into<Co
 
 /// The driver's refusal, with the node.
 #[cold]
-fn refused(guard: &GraphGuard<'_>, id: NodeId, new: &NodeParams, error: Error) -> Error {
-    let hint = match new {
-        NodeParams::Memcpy(_) => "; a copy of an executable keeps its direction and the kinds of its memory",
+fn refused(guard: &GraphGuard<'_>, id: NodeId, error: Error) -> Error {
+    let hint = match guard.record(id).map(|record| &record.node_params) {
+        Some(NodeParams::Memcpy(_)) => {
+            "; a copy of an executable keeps its direction and the kinds of its memory"
+        }
         _ => "",
     };
     match error {

@@ -95,7 +95,7 @@ impl ExecNode<'_, MemsetNode> {
         let mut raw = params(node.graph().context(), &layout);
         let node_params = NodeParams::Memset(layout);
         let before =
-            self.exec.set_params(&mut guard, node, NewParams { node_params, owners, raw: &mut raw })?;
+            self.exec.replace_params(&mut guard, node, NewParams { node_params, owners, raw: &mut raw })?;
         drop(guard);
         drop(before);
         Ok(())

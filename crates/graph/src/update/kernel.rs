@@ -95,7 +95,7 @@ impl ExecNode<'_, KernelNode> {
             ensure_same_attributes(self.exec.updates.params(&guard, node.id()), config)
                 .map_err(|why| not_possible(&guard, node.id(), why))?;
             ensure_no_handles(&guard, node, &handles)?;
-            self.exec.set_params(&mut guard, node, NewParams { node_params, owners, raw: &mut raw })
+            self.exec.replace_params(&mut guard, node, NewParams { node_params, owners, raw: &mut raw })
         })?;
         Ok(())
     }

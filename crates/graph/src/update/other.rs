@@ -25,7 +25,7 @@ impl<N: core::ops::Deref<Target = Node>> ExecNode<'_, N> {
     ) -> Result<()> {
         let node: &Node = self.node;
         let mut guard = self.exec.enter(node)?;
-        let before = self.exec.set_params(&mut guard, node, NewParams { node_params, owners, raw })?;
+        let before = self.exec.replace_params(&mut guard, node, NewParams { node_params, owners, raw })?;
         drop(guard);
         drop(before);
         Ok(())
@@ -172,7 +172,7 @@ impl ExecNode<'_, BatchNode> {
                        graph's node, and instantiate again";
             return Err(not_possible(&guard, node.id(), why));
         }
-        let before = self.exec.set_params(&mut guard, node, new)?;
+        let before = self.exec.replace_params(&mut guard, node, new)?;
         drop(guard);
         drop(before);
         Ok(())

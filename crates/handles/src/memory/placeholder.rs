@@ -9,6 +9,8 @@ pub struct Placeholder {
     pub graph: u64,
     /// The number of the parameter in the hierarchy.
     pub number: u32,
-    /// Whether the length of the parameter's memory is meant.
-    pub is_length: bool,
+    /// If the length of the parameter's memory is meant, the longest that the argument can express.
+    pub longest: Option<u64>,
+    /// The size of an element of the parameter's memory in bytes; 0 if it is no memory.
+    pub element: usize,
 }

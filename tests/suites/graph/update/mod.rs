@@ -1,3 +1,4 @@
 //! Updates: executables changed without a new one.
 
 mod nodes;
+mod params;
