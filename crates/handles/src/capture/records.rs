@@ -90,9 +90,9 @@ impl<'r> Record<'r> {
         let mut rest = self.book.bytes.get(start..self.entry.bytes_end).unwrap_or_default();
         core::iter::from_fn(move || {
             let (header, behind) = rest.split_first_chunk()?;
-            let len = match u32::from_ne_bytes(*header) {
+            let len = match u16::from_le_bytes(*header) {
                 UNKNOWN => None,
-                len => Some(len as usize),
+                len => Some(usize::from(len)),
             };
             let (bytes, behind) = behind.split_at_checked(len.unwrap_or(0))?;
             rest = behind;

@@ -5,7 +5,7 @@ use std::sync::atomic::{Ordering, fence};
 use std::sync::{Arc, OnceLock};
 
 use super::scratch_home::home_for;
-use super::scratch_runs::LastLaunch;
+use super::scratch_runs::{Runs, ScratchTurn};
 use crate::context::Context;
 use crate::error::Result;
 use crate::graph::Owner;
@@ -32,17 +32,17 @@ use crate::sync::{Lock, LockGuard, Rank};
 /// one that was used outside of its capture. The memory is freed with the last handle, the graphs
 /// and their executables.
 #[derive(Clone)]
-pub struct Scratch(pub(super) Arc<Family>);
+pub struct Scratch(Arc<Family>);
 
 /// The captures that share memory, and their graphs.
-pub(super) struct Family {
-    pub(super) context: Context,
+struct Family {
+    context: Context,
     /// Whether several captures may share it.
     is_shared: bool,
     /// The home of its memory, once there is some.
     home: OnceLock<Stream>,
     blocks: Lock<Blocks>,
-    pub(super) last: Lock<Option<LastLaunch>>,
+    runs: Runs,
 }
 
 #[derive(Default)]
@@ -83,7 +83,7 @@ impl Scratch {
             is_shared,
             home: OnceLock::new(),
             blocks: Lock::new(Rank::ScratchBlocks, Blocks::default()),
-            last: Lock::new(Rank::ScratchRuns, None),
+            runs: Runs::new(),
         }))
     }
 
@@ -105,6 +105,24 @@ impl Scratch {
     #[must_use]
     pub fn unsettled_home(&self) -> Option<&Stream> {
         self.0.home.get().filter(|home| !home.has_synced(home.issued()))
+    }
+
+    /// The right to launch a graph that uses this memory. Several are taken in the order of
+    /// [`sort`](Self::sort).
+    ///
+    /// # Errors
+    /// Another thread is launching such a graph: inside a host function (`NOT_PERMITTED`), or all
+    /// the time ([`Busy`](crate::Error::Busy)).
+    #[doc(hidden)]
+    pub fn turn(&self) -> Result<ScratchTurn<'_>> {
+        self.0.runs.turn(self.context())
+    }
+
+    /// Puts scratch memory into the order in which threads take their turns, each once.
+    #[doc(hidden)]
+    pub fn sort(all: &mut Vec<Self>) {
+        all.sort_unstable_by_key(|scratch| Arc::as_ptr(&scratch.0).addr());
+        all.dedup();
     }
 
     pub(super) fn is_shared(&self) -> bool {
