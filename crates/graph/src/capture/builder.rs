@@ -202,7 +202,7 @@ impl<K: Origin> GraphBuilder<K, Ended> {
     }
 
     /// How many calls of the library match no node. The graph as a whole keeps their owners. There
-    /// are none unless other code changed the capture, such as by removing nodes.
+    /// are none unless other code changed the capture, such as by setting a captured node.
     #[must_use]
     pub fn unmatched(&self) -> usize {
         self.state.unmatched
