@@ -12,6 +12,7 @@ mod beside;
 mod bodies;
 mod cublas;
 mod foreign_nodes;
+mod host_functions;
 mod matched;
 mod messages;
 mod model;
