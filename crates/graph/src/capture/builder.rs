@@ -169,6 +169,8 @@ impl<K: Kind> GraphBuilder<K, Capturing> {
     ///   [`ConditionError::NotInBody`](crate::ConditionError::NotInBody): other code captured a
     ///   node that the graph cannot hold. Only if the nodes are for a body or an existing graph, or
     ///   the builder added conditional nodes or child graphs.
+    /// - [`CaptureError::LaunchChanged`](crate::CaptureError::LaunchChanged): other code changed
+    ///   the node of a launch that takes a condition's handle.
     /// - The driver's error.
     ///
     /// The captured work is discarded then, and a body or existing graph is as before the capture.

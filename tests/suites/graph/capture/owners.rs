@@ -4,12 +4,14 @@ use std::collections::HashMap;
 use std::sync::{Arc, Barrier, Weak};
 
 use cuda_graph::capture::Kind;
-use cuda_graph::{ContextExt, Error, Graph, KernelNode, MemsetNode, Node, NodeKind, Result, StreamExt};
+use cuda_graph::{
+    CaptureError, ContextExt, Error, Graph, KernelNode, MemsetNode, Node, NodeKind, Result, StreamExt,
+};
 use cuda_handles::capture::CaptureMode;
 use cuda_handles::{Allocation, Buffer, Owner, Stream};
 use cuda_launch::per;
 use cuda_sys::{CUDA_KERNEL_NODE_PARAMS_v2, CUgraph, CUgraphNode, CUresult};
-use cuda_tests::{SOON, is_soft, no_leaks, raw, settle, setup, until};
+use cuda_tests::{SOON, is_soft, needs, no_leaks, raw, settle, setup, until};
 
 use super::{Bench, Capture, MODES, add_to, is_free, works_again};
 use crate::common::gone::{flag, soon};
@@ -347,6 +349,39 @@ fn a_call_whose_node_other_code_changes_is_counted_and_its_owners_are_kept() {
         known.are_alive(&address[1..2], "without nodes");
         drop(ended);
         known.are_alive(&[], "without the graph");
+        bench.works_again();
+    });
+}
+
+#[test]
+fn a_launch_that_sets_a_condition_and_that_other_code_changes_makes_the_end_fail() {
+    let context = setup();
+    needs!(Conditionals);
+    no_leaks(|| {
+        let bench = Bench::new(&context);
+        let branch = |capture: &Capture| {
+            bench.add(capture, 1)?;
+            let is_set = capture.condition()?;
+            bench.set(capture, &is_set, 1)?;
+            capture.if_node(&is_set, |body| bench.add(body, 10)).map(drop)
+        };
+        let changed = |capture: &Capture| {
+            branch(capture)?;
+            change(raw::nodes(raw_graph(capture))[1]);
+            Ok::<_, Error>(())
+        };
+        let refused = Error::Capture(CaptureError::LaunchChanged { kernel: "set_to".into() });
+        let capture = bench.begin();
+        changed(&capture).unwrap();
+        assert_eq!(capture.end().unwrap_err(), refused);
+        assert_eq!(bench.stream.capture(LOCAL, changed).unwrap_err(), refused);
+        // A graph that exists is as before, but for the condition, which the next one uses.
+        let graph = context.graph().unwrap();
+        let first = graph.root().fill(&bench.numbers, 100).unwrap();
+        assert_eq!(first.then().capture(&bench.stream, LOCAL, changed).unwrap_err(), refused);
+        assert_eq!(graph.nodes().unwrap(), [(*first).clone()]);
+        first.then().capture(&bench.stream, LOCAL, branch).unwrap();
+        assert_eq!(bench.run(&graph), 111);
         bench.works_again();
     });
 }
