@@ -173,7 +173,8 @@ impl<K: Kind> GraphBuilder<K, Capturing> {
     ///   the node of a launch that takes a condition's handle.
     /// - The driver's error.
     ///
-    /// The captured work is discarded then, and a body or existing graph is as before the capture.
+    /// The captured work is discarded then, and a body or existing graph is as before the capture,
+    /// but for [conditions](Self::condition).
     #[doc(alias = "cuStreamEndCapture")]
     #[doc(alias = "cudaStreamEndCapture")]
     pub fn end(mut self) -> Result<GraphBuilder<K, Ended>>
