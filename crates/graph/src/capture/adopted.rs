@@ -2,7 +2,8 @@
 //!
 //! Each node is read once. It gets the owners of the next record that describes the same call:
 //! equal in kind, kernel, configuration and argument bytes, or in addresses and sizes. Owners of
-//! records that match no node go to the graph as a whole, as do those of work of other code.
+//! records that match no node go to the graph as a whole, as do those of work of other code. A
+//! launch with a condition's handle has to match: what sets the condition must be known.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
@@ -12,8 +13,9 @@ use cuda_launch::internal::Accesses;
 use cuda_sys::{CUgraphNode, CUgraphNodeType, CUstreamBatchMemOpType};
 
 use crate::clone::node_copy::NodeCopy;
-use crate::error::Result;
+use crate::error::{CaptureError, Result};
 use crate::graph::Graph;
+use crate::node_name::NodeName;
 use crate::state::GraphState;
 use crate::state::guard::GraphGuard;
 use crate::state::host_function::Host;
@@ -54,6 +56,7 @@ impl Adopted {
             }
         }
         let left = unmatched.into_records();
+        ensure_setters_found(&left)?;
         let loose = left.iter().flat_map(|record| record.owners()).chain(records.kept());
         guard.keep_each_once(loose);
         drop(guard);
@@ -107,6 +110,23 @@ impl<'r> Unmatched<'r> {
     fn into_records(self) -> Vec<Record<'r>> {
         self.0.into_values().flatten().collect()
     }
+}
+
+/// Refuses launches with condition handles among the records that match no node.
+fn ensure_setters_found(left: &[Record<'_>]) -> Result<()> {
+    match left.iter().find(|record| !record.handles().is_empty()) {
+        Some(record) => Err(CaptureError::LaunchChanged { kernel: kernel_name(record) }.into()),
+        None => Ok(()),
+    }
+}
+
+/// The name of the kernel that a record's call launched.
+fn kernel_name(record: &Record<'_>) -> NodeName {
+    let kernel_of = |owner: &Owner| match owner {
+        Owner::Kernel(kernel) => Some(NodeName::from(kernel.name())),
+        _ => None,
+    };
+    record.owners().find_map(kernel_of).unwrap_or_default()
 }
 
 /// The arguments of a kernel node, as the driver holds them; null for other nodes.

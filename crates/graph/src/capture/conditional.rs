@@ -21,6 +21,12 @@ use crate::node::{ChildGraphNode, FreeNode, IfElseNode, IfNode, SwitchNode, Whil
 impl<K: Kind> GraphBuilder<K, Capturing> {
     /// A condition of the graph that is captured; see [`Graph::condition`].
     ///
+    /// The condition is made at once, and the driver cannot destroy it. So it stays in a body's or
+    /// existing graph whose capture fails. That graph cannot be instantiated
+    /// ([`ConditionError::UnusedCondition`](crate::ConditionError::UnusedCondition)) until a
+    /// conditional node uses the condition, or a new one with the same default that takes its
+    /// place.
+    ///
     /// # Errors
     /// The errors of [`Graph::condition`].
     #[doc(alias = "cuGraphConditionalHandleCreate")]

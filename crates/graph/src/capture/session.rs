@@ -103,6 +103,11 @@ impl Session {
         if stream.capture_id() == Some(self.id) { Ok(()) } else { Err(CaptureError::Over { kind }.into()) }
     }
 
+    /// Refuses host functions, if the nodes are for a body.
+    pub(super) fn ensure_may_call_back(&self) -> Result<()> {
+        self.position.as_ref().map_or(Ok(()), |position| position.graph().ensure_may_call_back())
+    }
+
     /// The graph that nodes are added to by hand, and that the captured nodes are for.
     pub(super) fn target(&self) -> Result<Graph> {
         if let Some(position) = &self.position {

@@ -47,6 +47,13 @@ impl<K: Kind> GraphBuilder<K, Capturing> {
         })
     }
 
+    /// Makes a call on the stream that captures a host function; see [`capture`](Self::capture).
+    fn capture_host(&self, call: impl FnOnce(&Stream) -> cuda_handles::Result<()>) -> Result<()> {
+        self.open()?;
+        self.state.session.ensure_may_call_back()?;
+        self.capture(call)
+    }
+
     /// Captures a launch of a typed kernel. Unlike a launch on a stream, the kernel may take the
     /// handles of [conditions](Self::condition).
     ///
@@ -213,11 +220,12 @@ impl<K: Kind> GraphBuilder<K, Capturing> {
     /// Calls `cuLaunchHostFunc` (CUDA 10.0).
     ///
     /// # Errors
-    /// The driver's error; [`CaptureError::Over`]: the capture has ended.
+    /// [`ConditionError::NotInBody`]: the captured work is for a body, which holds no host
+    /// functions; [`CaptureError::Over`]: the capture has ended; or the driver's error.
     #[doc(alias = "cuLaunchHostFunc")]
     #[doc(alias = "cudaLaunchHostFunc")]
     pub fn callback<F: Fn() + Send + Sync + 'static>(&self, call: F) -> Result<()> {
-        self.capture(|stream| stream.host(call))
+        self.capture_host(|stream| stream.host(call))
     }
 
     /// Captures a call of a closure that views host memory; see [`Stream::host_with`].
@@ -225,7 +233,7 @@ impl<K: Kind> GraphBuilder<K, Capturing> {
     /// Calls `cuLaunchHostFunc` (CUDA 10.0).
     ///
     /// # Errors
-    /// The errors of [`Stream::host_with`]; [`CaptureError::Over`]: the capture has ended.
+    /// The errors of [`callback`](Self::callback) and of [`Stream::host_with`].
     #[doc(alias = "cuLaunchHostFunc")]
     #[doc(alias = "cudaLaunchHostFunc")]
     pub fn callback_with<M, F>(&self, memory: M, call: F) -> Result<()>
@@ -233,7 +241,7 @@ impl<K: Kind> GraphBuilder<K, Capturing> {
         M: Viewable,
         F: Fn(&M::Views) + Send + Sync + 'static,
     {
-        self.capture(|stream| stream.host_with(memory, call))
+        self.capture_host(|stream| stream.host_with(memory, call))
     }
 
     /// Captures a call of a C function, and keeps `owner` for it.
@@ -245,7 +253,8 @@ impl<K: Kind> GraphBuilder<K, Capturing> {
     /// thread.
     ///
     /// # Errors
-    /// The driver's error; [`CaptureError::Over`]: the capture has ended.
+    /// [`ConditionError::NotInBody`]: the captured work is for a body, which holds no host
+    /// functions; [`CaptureError::Over`]: the capture has ended; or the driver's error.
     #[doc(alias = "cuLaunchHostFunc")]
     #[doc(alias = "cudaLaunchHostFunc")]
     pub unsafe fn callback_raw(
@@ -255,7 +264,7 @@ impl<K: Kind> GraphBuilder<K, Capturing> {
         owner: impl Into<Owner>,
     ) -> Result<()> {
         let owner = owner.into();
-        self.capture(|stream| {
+        self.capture_host(|stream| {
             let context = stream.context();
             let access = stream.enqueue()?;
             access.keep(owner)?;

@@ -79,6 +79,16 @@ pub enum CaptureError {
         /// The node in the captured work, by name.
         node: NodeName,
     },
+    /// Other code changed the node of a captured launch that takes a condition's handle, so no node
+    /// is known to set the condition. The captured work is discarded.
+    #[error(
+        "the captured launch of `{kernel}` takes a condition's handle, but no node of the captured graph is \
+         that launch; other code changed the capture: capture again and leave that node as it is"
+    )]
+    LaunchChanged {
+        /// The kernel that was launched, by name.
+        kernel: NodeName,
+    },
 }
 
 shown!(CaptureError);

@@ -116,7 +116,8 @@ fn every_error(name: &str) -> Vec<Error> {
 fn capture_errors(name: &str) -> Vec<Error> {
     let kinds = ["primary", "fork", "body"];
     let not_copied = CaptureError::NotCopied { node: NodeName::from(name) };
-    let mut all = vec![CaptureError::NotABody, CaptureError::GivenUp, not_copied];
+    let changed = CaptureError::LaunchChanged { kernel: NodeName::from(name) };
+    let mut all = vec![CaptureError::NotABody, CaptureError::GivenUp, not_copied, changed];
     for kind in kinds {
         all.extend([CaptureError::Over { kind }, CaptureError::OtherCapture { kind }]);
         for count in [1, 2] {

@@ -11,6 +11,8 @@ use cuda_tests::raw;
 mod beside;
 mod bodies;
 mod cublas;
+mod foreign_nodes;
+mod host_functions;
 mod matched;
 mod messages;
 mod model;
