@@ -2,6 +2,7 @@
 
 use core::fmt;
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use cuda_handles::capture::CaptureMode;
 use cuda_handles::internal::{Lock, Rank};
@@ -31,7 +32,13 @@ pub struct ForeignNode<V> {
     node: ChildGraphNode,
     stream: Stream,
     work: Box<Enqueue<V>>,
-    made: Lock<Vec<(V, Graph)>>,
+    made: Lock<Vec<Arc<Made<V>>>>,
+}
+
+/// A graph of the work for some values.
+struct Made<V> {
+    values: V,
+    graph: Graph,
 }
 
 impl<K: Kind> GraphBuilder<K, Capturing> {
@@ -73,10 +80,11 @@ impl<K: Kind> GraphBuilder<K, Capturing> {
         values: V,
         work: impl Fn(CUstream, &V) -> Result<Vec<Owner>> + Send + Sync + 'static,
     ) -> Result<ForeignNode<V>> {
-        let stream = self.state.session.spare_stream()?;
+        // Nobody else has a handle of it, by which the capture could be ended too early.
+        let stream = self.stream().context().stream()?;
         let graph = capture_work(&stream, &values, &work)?;
         let node = self.embed(&graph)?;
-        let made = Lock::new(Rank::CaptureSession, vec![(values, graph)]);
+        let made = Lock::new(Rank::CaptureSession, vec![Arc::new(Made { values, graph })]);
         Ok(ForeignNode { node, stream, work: Box::new(work), made })
     }
 }
@@ -93,20 +101,28 @@ impl<V: PartialEq + Clone> ForeignNode<V> {
     #[doc(alias = "cuGraphChildGraphNodeSetParams")]
     #[doc(alias = "cuGraphNodeSetParams")]
     pub fn set(&self, values: V) -> Result<()> {
-        let known = self.made.lock().iter().find(|(made, _)| *made == values).map(|(_, graph)| graph.clone());
-        let graph = match known {
-            Some(graph) => graph,
-            None => self.make(&values)?,
+        self.stream.context().ensure_usable()?;
+        // The comparison and the drop of values are other code.
+        let all = self.made.lock().clone();
+        let made = match all.iter().find(|made| made.values == values) {
+            Some(made) => Arc::clone(made),
+            None => Arc::new(Made { graph: self.make(&values)?, values }),
         };
-        self.node.set_graph(&graph)?;
-        let mut made = self.made.lock();
-        let before = made.iter().position(|(other, _)| *other == values).map(|index| made.remove(index));
-        let oldest = (made.len() >= REMEMBERED).then(|| made.remove(0));
-        made.push((values, graph));
-        drop(made);
-        // Dropped after the lock.
-        drop((before, oldest));
+        drop(all);
+        self.node.set_graph(&made.graph)?;
+        drop(self.remember(made));
         Ok(())
+    }
+
+    /// Makes a graph the one that was used last. Returns those that are forgotten, to be dropped
+    /// without the lock.
+    fn remember(&self, last: Arc<Made<V>>) -> Vec<Arc<Made<V>>> {
+        let mut made = self.made.lock();
+        let mut forgotten: Vec<_> = made.extract_if(.., |other| Arc::ptr_eq(other, &last)).collect();
+        made.push(last);
+        let too_many = made.len().saturating_sub(REMEMBERED);
+        forgotten.extend(made.drain(..too_many));
+        forgotten
     }
 
     fn make(&self, values: &V) -> Result<Graph> {
