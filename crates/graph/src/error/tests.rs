@@ -116,7 +116,9 @@ fn every_error(name: &str) -> Vec<Error> {
 fn capture_errors(name: &str) -> Vec<Error> {
     let kinds = ["primary", "fork", "body"];
     let not_copied = CaptureError::NotCopied { node: NodeName::from(name) };
-    let mut all = vec![CaptureError::NotABody, CaptureError::GivenUp, not_copied];
+    let not_new = CaptureError::NotNew { node: NodeName::from(name) };
+    let same_scratch = CaptureError::SameScratch { node: NodeName::from(name) };
+    let mut all = vec![CaptureError::NotABody, CaptureError::GivenUp, not_copied, not_new, same_scratch];
     for kind in kinds {
         all.extend([CaptureError::Over { kind }, CaptureError::OtherCapture { kind }]);
         for count in [1, 2] {

@@ -276,6 +276,11 @@ impl GraphState {
         self.nodes.find(raw)
     }
 
+    /// The number of the next node. Nodes that exist have lower ones.
+    pub(crate) fn next_number(&self) -> u64 {
+        self.nodes.next
+    }
+
     /// The label of the next new node.
     pub(crate) fn next_label(&self) -> u64 {
         self.nodes.next_label()

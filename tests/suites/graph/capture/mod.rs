@@ -11,6 +11,7 @@ use cuda_tests::raw;
 mod beside;
 mod bodies;
 mod cublas;
+mod hostile;
 mod matched;
 mod messages;
 mod model;
