@@ -82,7 +82,8 @@ impl<K: Kind> GraphBuilder<K, Capturing> {
         values: V,
         work: impl Fn(CUstream, &V) -> Result<Vec<Owner>> + Send + Sync + 'static,
     ) -> Result<ForeignNode<V>> {
-        let stream = self.state.session.spare_stream()?;
+        // Nobody else has a handle of it, by which the capture could be ended too early.
+        let stream = self.stream().context().stream()?;
         let graph = capture_work(&stream, &values, &work)?;
         let node = self.embed(&graph)?;
         let made = Lock::new(Rank::CaptureSession, vec![Arc::new(Made { values, graph })]);
@@ -102,6 +103,7 @@ impl<V: PartialEq + Clone> ForeignNode<V> {
     #[doc(alias = "cuGraphChildGraphNodeSetParams")]
     #[doc(alias = "cuGraphNodeSetParams")]
     pub fn set(&self, values: V) -> Result<()> {
+        self.stream.context().ensure_usable()?;
         let all = self.made.lock().clone();
         let known = all.into_iter().rev().find(|made| made.values == values);
         let made = match known {

@@ -12,7 +12,7 @@ use cuda_sys::{CUstream, Call};
 
 use crate::capture::builder::GraphBuilder;
 use crate::capture::kind::{Capturing, Kind};
-use crate::error::{CaptureError, ConditionError, Error, Result};
+use crate::error::{CaptureError, Error, Result};
 use crate::state::host_function::HostFunction;
 
 impl<K: Kind> AsStream for GraphBuilder<K, Capturing> {
@@ -60,8 +60,10 @@ impl<K: Kind> GraphBuilder<K, Capturing> {
     /// Calls `cuLaunchKernel` (CUDA 4.0), or with attributes `cuLaunchKernelEx` (CUDA 11.6).
     ///
     /// # Errors
-    /// The errors of a launch; [`ConditionError::ForeignCondition`]: a condition of another graph;
+    /// The errors of a launch; [`ForeignCondition`]: a condition of another graph;
     /// [`CaptureError::Over`]: the capture has ended.
+    ///
+    /// [`ForeignCondition`]: crate::ConditionError::ForeignCondition
     #[doc(alias = "cuLaunchKernel")]
     #[doc(alias = "cudaLaunchKernel")]
     pub fn launch<'a, T: SafeKernel>(
@@ -116,11 +118,7 @@ impl<K: Kind> GraphBuilder<K, Capturing> {
     ) -> Result<()> {
         let stream = self.open()?;
         if arguments.has_handles() {
-            let target = self.state.session.target()?;
-            if arguments.handles().iter().any(|handle| handle.graph() != target.number()) {
-                let node = kernel.name().into();
-                return Err(Error::Condition(ConditionError::ForeignCondition { node }));
-            }
+            self.state.session.hold_conditions(&arguments.handles(), kernel.name())?;
         }
         // SAFETY: the caller's promise; the conditions are those of the graph that the node is for.
         let launched =
@@ -309,7 +307,7 @@ impl<K: Kind> GraphBuilder<K, Capturing> {
     /// - Everything that the enqueued work uses lives as long as `keep`, and the work stays valid
     ///   at every launch of the graph.
     /// - `work` neither ends the capture nor begins another one on the stream, and does not change
-    ///   nodes that it did not add.
+    ///   nodes that it did not add. No other thread ends the capture meanwhile.
     ///
     /// # Errors
     /// [`CaptureError::Over`]: the capture has ended.

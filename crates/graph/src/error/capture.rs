@@ -69,6 +69,22 @@ pub enum CaptureError {
          builder has added"
     )]
     NotABody,
+    /// The closure that was to add a node returned one that was there before.
+    #[error("node `{node}` was in the graph before; return the node that the closure adds")]
+    NotNew {
+        /// The node's name.
+        node: NodeName,
+    },
+    /// A graph in a node uses the scratch memory of the capture that the node was added in, so it
+    /// would overwrite buffers of the capture.
+    #[error(
+        "the graph in node `{node}` uses the same scratch memory as this capture; capture one of them with \
+         other scratch memory"
+    )]
+    SameScratch {
+        /// The node's name.
+        node: NodeName,
+    },
     /// A captured node cannot be added to the graph that it was captured for.
     #[error(
         "node `{node}` of the captured work cannot be added to the graph it is for: only kernels, copies, \

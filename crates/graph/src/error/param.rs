@@ -12,6 +12,9 @@ pub enum ParamError {
          (Graph::param)"
     )]
     Foreign,
+    /// A parameter stands for a value of another type than the node takes.
+    #[error("a parameter stands for a value of another type than the node takes")]
+    WrongType,
     /// An argument of the kernel cannot be stored, so the others cannot be parameters.
     #[error(
         "kernel `{kernel}` takes a tensor map, and its other arguments cannot be parameters; set the node \
@@ -19,7 +22,7 @@ pub enum ParamError {
     )]
     NotStorable {
         /// The kernel's name.
-        kernel: String,
+        kernel: NodeName,
     },
     /// The length of a parameter's memory does not fit into an argument.
     #[error(

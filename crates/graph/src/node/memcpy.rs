@@ -240,7 +240,7 @@ impl Frontier<'_> {
         let placeholders = [source.placeholder(), destination.placeholder()];
         let (source, destination) = (source.operand(), destination.operand());
         let copy = linear(self.graph().context(), source, destination)?;
-        match of_copy(placeholders, || (stored(source), stored(destination)))? {
+        match of_copy::<T>(placeholders, || (stored(source), stored(destination)))? {
             None => self.add_copy(copy),
             Some(binding) => self.add_bound_copy(copy, binding),
         }

@@ -212,7 +212,9 @@ impl Frontier<'_> {
             return self.add_fill(fill);
         }
         let memory = stored(target);
-        self.add_bound_fill(fill, |layout| of_fill(placeholders.0, placeholders.1, memory, layout, false))
+        self.add_bound_fill(fill, |layout| {
+            of_fill::<T>(placeholders.0, placeholders.1, memory, layout, false)
+        })
     }
 
     /// Adds a node that sets each element of a rectangle to `value`. The element type has 1, 2 or 4
@@ -298,7 +300,7 @@ impl Frontier<'_> {
             return self.add_fill(fill);
         }
         let memory = stored(target);
-        self.add_bound_fill(fill, |layout| of_fill(placeholder, None, memory, layout, true))
+        self.add_bound_fill(fill, |layout| of_fill::<T>(placeholder, None, memory, layout, true))
     }
 
     /// Adds a fill with graph parameters.

@@ -78,7 +78,7 @@ macro_rules! length_arguments {
             }
 
             fn placeholder(&self) -> Option<Placeholder> {
-                Some(Placeholder { longest: Some(<$number>::MAX as u64), ..self.placeholder })
+                Some(self.placeholder.length::<$number>(<$number>::MAX as u64))
             }
         }
     )* };

@@ -1,8 +1,10 @@
 //! Nodes that use graph parameters, as they are added.
 
+use core::any::TypeId;
+
 use cuda_handles::{FillLayout, Kernel, Placeholder};
 use cuda_launch::internal::{Placeholders, StoredArguments, StoredMemory};
-use cuda_launch::{LaunchConfig, Prepared, TypedKernel};
+use cuda_launch::{LaunchConfig, Prepared, Signature, TypedKernel};
 
 use crate::error::{Error, ParamError, Result};
 use crate::param::config::ConfigSource;
@@ -24,11 +26,16 @@ struct Found {
 }
 
 impl Found {
-    fn note(&mut self, placeholder: Placeholder, place: Place) -> Result<()> {
-        if *self.graph.get_or_insert(placeholder.graph) != placeholder.graph {
+    /// Notes a parameter in a place for values of a type. Implementations of safe traits may name
+    /// a parameter of another type.
+    fn note(&mut self, placeholder: Placeholder, place: Place, of: Option<TypeId>) -> Result<()> {
+        if of != Some(placeholder.of()) {
+            return Err(ParamError::WrongType.into());
+        }
+        if *self.graph.get_or_insert(placeholder.graph()) != placeholder.graph() {
             return Err(ParamError::Foreign.into());
         }
-        self.uses.push(Use { param: placeholder.number, place });
+        self.uses.push(Use { param: placeholder.number(), place });
         Ok(())
     }
 
@@ -47,22 +54,23 @@ pub(crate) fn of_launch<K: TypedKernel>(
 ) -> Result<Option<NewBinding>> {
     let mut found = Found::default();
     for &(position, placeholder) in placeholders {
-        let place = match placeholder.longest {
+        let place = match placeholder.longest() {
             None => Place::Argument(position),
-            Some(longest) => Place::Length { position, longest, element: placeholder.element },
+            Some(longest) => Place::Length { position, longest, element: placeholder.element() },
         };
-        found.note(placeholder, place)?;
+        found.note(placeholder, place, K::Signature::value_type(position))?;
     }
     if let Some(ConfigSource { placeholder, place }) = source {
-        found.note(placeholder, place)?;
+        // Made by this crate alone.
+        found.note(placeholder, place, Some(placeholder.of()))?;
     }
-    let not_storable = || Error::Param(ParamError::NotStorable { kernel: kernel.name().to_owned() });
+    let not_storable = || Error::Param(ParamError::NotStorable { kernel: kernel.name().into() });
     let arguments: Box<StoredArguments> = Box::new(prepared.store().ok_or_else(not_storable)?);
     Ok(found.into_binding(BoundNode::Kernel { kernel: kernel.clone(), arguments, config }))
 }
 
 /// What a fill uses; `None` if there is no parameter.
-pub(crate) fn of_fill(
+pub(crate) fn of_fill<T: 'static>(
     target: Option<Placeholder>,
     value: Option<Placeholder>,
     memory: StoredMemory,
@@ -70,13 +78,13 @@ pub(crate) fn of_fill(
     clears: bool,
 ) -> Result<Option<NewBinding>> {
     let mut found = Found::default();
-    target.map(|target| found.note(target, Place::Target)).transpose()?;
-    value.map(|value| found.note(value, Place::Value)).transpose()?;
+    target.map(|target| found.note(target, Place::Target, Some(TypeId::of::<[T]>()))).transpose()?;
+    value.map(|value| found.note(value, Place::Value, Some(TypeId::of::<T>()))).transpose()?;
     Ok(found.into_binding(BoundNode::Fill(BoundFill { memory, layout, clears })))
 }
 
 /// What a copy of the memory of both sides uses; `None` if there is no parameter.
-pub(crate) fn of_copy(
+pub(crate) fn of_copy<T: 'static>(
     placeholders: [Option<Placeholder>; 2],
     sides: impl FnOnce() -> (StoredMemory, StoredMemory),
 ) -> Result<Option<NewBinding>> {
@@ -85,8 +93,8 @@ pub(crate) fn of_copy(
         return Ok(None);
     }
     let mut found = Found::default();
-    from.map(|from| found.note(from, Place::Source)).transpose()?;
-    to.map(|to| found.note(to, Place::Destination)).transpose()?;
+    from.map(|from| found.note(from, Place::Source, Some(TypeId::of::<[T]>()))).transpose()?;
+    to.map(|to| found.note(to, Place::Destination, Some(TypeId::of::<[T]>()))).transpose()?;
     let (source, destination) = sides();
     let follows = [from.is_some(), to.is_some()];
     Ok(found.into_binding(BoundNode::Copy(BoundCopy { source, destination, follows })))

@@ -69,7 +69,7 @@ impl NodeConfig for ParamConfig {
     fn source(&self) -> Option<ConfigSource> {
         Some(ConfigSource {
             placeholder: self.placeholder,
-            place: Place::Grid(self.block, self.placeholder.element),
+            place: Place::Grid(self.block, self.placeholder.element()),
         })
     }
 }

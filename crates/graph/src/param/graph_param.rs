@@ -1,5 +1,6 @@
 //! Graph parameters, and the values that they can have.
 
+use core::any::TypeId;
 use core::fmt;
 use std::sync::Arc;
 
@@ -74,6 +75,12 @@ pub trait ParamType: sealed::Sealed + 'static {
     #[doc(hidden)]
     type Initial: Clone + Send + Sync;
 
+    /// The type of the values: `[T]` stands for memory with elements of type `T`.
+    #[doc(hidden)]
+    fn value_type() -> TypeId {
+        TypeId::of::<Self>()
+    }
+
     /// The size of an element in bytes, for memory.
     #[doc(hidden)]
     const ELEMENT: usize = 0;
@@ -123,8 +130,10 @@ impl Graph {
         let mut guard = self.enter()?;
         let (graph, number) = (guard.number(), guard.bindings.add(value));
         drop(guard);
-        let element = V::Param::ELEMENT;
-        Ok(GraphParam { placeholder: Placeholder { graph, number, longest: None, element }, initial })
+        // SAFETY: only values of this type are set (`ParamArg`).
+        let placeholder =
+            unsafe { Placeholder::new(graph, number, V::Param::value_type(), V::Param::ELEMENT) };
+        Ok(GraphParam { placeholder, initial })
     }
 }
 
@@ -200,11 +209,15 @@ memory_values!(&'a Buffer<T>, Slice<'a, T>, &'a SharedHostBuffer<T>);
 
 /// Values that are their own type: the parameter keeps them as they are.
 macro_rules! values {
-    ($([$($generic:tt)*] $value:ty: $self:ident => $stored:expr;)*) => { $(
+    ($([$($generic:tt)*] $value:ty, $of:ty: $self:ident => $stored:expr;)*) => { $(
         impl<$($generic)*> sealed::Sealed for $value {}
 
         impl<$($generic)*> ParamType for $value {
             type Initial = Self;
+
+            fn value_type() -> TypeId {
+                TypeId::of::<$of>()
+            }
 
             fn stored($self: &Self) -> Stored {
                 Stored($stored)
@@ -224,16 +237,16 @@ macro_rules! values {
 }
 
 macro_rules! numbers {
-    ($($number:ty)*) => { values! { $([] $number: number => ParamValue::Bytes(ValueBytes::of(number, true));)* } };
+    ($($number:ty)*) => { values! { $([] $number, $number: number => ParamValue::Bytes(ValueBytes::of(number, true));)* } };
 }
 
 numbers! { u8 u16 u32 u64 i8 i16 i32 i64 f32 f64 }
 
 values! {
-    [T: Scalar + Send + Sync + 'static, const N: usize] [T; N]: array => ParamValue::Bytes(ValueBytes::of(array, true));
-    [T: Copy + Send + Sync + 'static] ByValue<T>: value => ParamValue::Bytes(ValueBytes::of(&value.0, false));
-    [] LaunchConfig: config => ParamValue::Config(*config);
-    [] bool: enabled => ParamValue::Enabled(*enabled);
+    [T: Scalar + Send + Sync + 'static, const N: usize] [T; N], [T; N]: array => ParamValue::Bytes(ValueBytes::of(array, true));
+    [T: Copy + Send + Sync + 'static] ByValue<T>, T: value => ParamValue::Bytes(ValueBytes::of(&value.0, false));
+    [] LaunchConfig, LaunchConfig: config => ParamValue::Config(*config);
+    [] bool, bool: enabled => ParamValue::Enabled(*enabled);
 }
 
 impl sealed::Sealed for Event {}
@@ -278,7 +291,7 @@ impl<T: ParamType + ?Sized> fmt::Debug for GraphParam<T> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter
             .debug_struct("GraphParam")
-            .field("number", &self.placeholder.number)
+            .field("number", &self.placeholder.number())
             .field("type", &core::any::type_name::<T>())
             .finish()
     }

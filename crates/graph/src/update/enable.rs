@@ -50,10 +50,10 @@ fn enable_by(node: &Node, enabled: &GraphParam<bool>) -> Result<()> {
         drop(guard);
         return Err(node.removed());
     }
-    if enabled.placeholder.graph != guard.number() {
+    if enabled.placeholder.graph() != guard.number() {
         return Err(ParamError::Foreign.into());
     }
-    let uses = Uses::from_iter([Use { param: enabled.placeholder.number, place: Place::Enabled }]);
+    let uses = Uses::from_iter([Use { param: enabled.placeholder.number(), place: Place::Enabled }]);
     guard.bindings.bind(node.id(), Binding { node: BoundNode::Plain, uses });
     Ok(())
 }

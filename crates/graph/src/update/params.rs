@@ -41,7 +41,7 @@ impl GraphExec {
     ) -> Result<()> {
         let Stored(value) = T::stored(&value.into_initial());
         let value = self.checked(param, value)?;
-        self.put(param.placeholder.number, value);
+        self.put(param.placeholder.number(), value);
         Ok(())
     }
 
@@ -89,9 +89,9 @@ impl GraphExec {
 
     /// A value that the parameter can have in this executable.
     fn checked<T: ParamType + ?Sized>(&self, param: &GraphParam<T>, value: ParamValue) -> Result<ParamValue> {
-        let known = self.params.as_ref().filter(|params| params.graph() == param.placeholder.graph);
+        let known = self.params.as_ref().filter(|params| params.graph() == param.placeholder.graph());
         // A parameter that was made after the executable has no uses here.
-        if known.and_then(|params| params.value(param.placeholder.number)).is_none() {
+        if known.and_then(|params| params.value(param.placeholder.number())).is_none() {
             return Err(ParamError::Foreign.into());
         }
         ensure_of(self.context(), &value)?;
@@ -130,7 +130,7 @@ macro_rules! param_values {
                 $(
                     let (param, value) = self.$index;
                     let Stored(value) = $type::stored(&value.into_initial());
-                    list.0.push((param.placeholder.number, exec.checked(param, value)?));
+                    list.0.push((param.placeholder.number(), exec.checked(param, value)?));
                 )+
                 Ok(())
             }

@@ -153,7 +153,8 @@ impl Recorder<'_> {
         self.book.owner(0, |kept| *kept == owner, || owner.clone());
     }
 
-    /// The next argument of a kernel; `None` if some of its bytes may not be initialised.
+    /// The next argument of a kernel, or address of a batch; `None` if some of its bytes may not be
+    /// initialised.
     #[inline(always)]
     pub fn argument(&mut self, bytes: Option<&[u8]>) {
         let to = &mut self.book.bytes;

@@ -84,7 +84,8 @@ impl<'r> Record<'r> {
     }
 
     /// For a kernel, the bytes of each argument as the kernel gets them; `None` for an argument
-    /// that may have padding, such as a struct.
+    /// that may have padding, such as a struct. For a batch, the bytes of the address of each
+    /// operation, 0 for those that have none.
     pub fn arguments(&self) -> impl Iterator<Item = Option<&'r [u8]>> {
         let start = self.before.map_or(0, |entry| entry.bytes_end);
         let mut rest = self.book.bytes.get(start..self.entry.bytes_end).unwrap_or_default();

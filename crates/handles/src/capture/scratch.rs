@@ -25,8 +25,9 @@ use crate::sync::{Lock, LockGuard, Rank};
 /// overwrite what another one has left in its buffers: whatever is to outlast the next launch is
 /// copied before, or is in a buffer that was made before the capture. cuda-graph keeps this order
 /// for all executables that it makes of the graphs, of their clones, and of graphs that they are
-/// embedded in. Inside one graph, edges have to order embedded graphs with the same scratch memory.
-/// Who launches by other means keeps the order as well.
+/// embedded in. Inside one graph, edges have to order embedded graphs with the same scratch memory,
+/// and captures into the graph with it, each as a whole. A capture with scratch memory refuses to
+/// embed a graph with the same. Who launches by other means keeps the order as well.
 ///
 /// A buffer that is still held when the capture ends is not given to later captures, and neither is
 /// one that was used outside of its capture. The memory is freed with the last handle, the graphs

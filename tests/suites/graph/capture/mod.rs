@@ -13,6 +13,7 @@ mod bodies;
 mod cublas;
 mod foreign_nodes;
 mod host_functions;
+mod hostile;
 mod matched;
 mod messages;
 mod model;
