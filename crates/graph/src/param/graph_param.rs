@@ -153,7 +153,6 @@ pub(crate) fn ensure_of(context: &Context, value: &ParamValue) -> Result<()> {
 impl<T: Element> GraphParam<[T]> {
     /// The number of elements, which follows the memory: an argument for integer parameters of
     /// kernels, and a length for [`per`](cuda_launch::per).
-    #[must_use]
     pub fn len(&self) -> ParamLen {
         ParamLen { placeholder: self.placeholder, len: len_of::<T>(&self.initial) }
     }
