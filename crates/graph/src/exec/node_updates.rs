@@ -12,6 +12,11 @@ use crate::state::params::NodeParams;
 pub(crate) struct NodeUpdates {
     /// Nodes from this number on were added later.
     end: u64,
+    /// Nodes from this index on, too: they may have come with a graph that was moved into this one,
+    /// and have numbers of that.
+    records: usize,
+    /// Kernels that have handles of conditions.
+    deciding: HashSet<NodeId>,
     /// Nodes that were changed after this have other parameters than in the executable.
     made: ChangePoint,
     /// The parameters that updates have set.
@@ -24,6 +29,8 @@ impl NodeUpdates {
     pub(crate) fn of(guard: &mut GraphGuard<'_>) -> Self {
         Self {
             end: guard.next_number(),
+            records: guard.indices(),
+            deciding: guard.kernels_with_handles().collect(),
             made: guard.changes.now(),
             set: HashMap::new(),
             disabled: HashSet::new(),
@@ -32,7 +39,12 @@ impl NodeUpdates {
 
     /// Whether a node was in the graph when the executable was made.
     pub(crate) fn has(&self, id: NodeId) -> bool {
-        id.number < self.end
+        id.number < self.end && (id.index as usize) < self.records
+    }
+
+    /// Whether a node has the handle of a condition in the executable.
+    pub(crate) fn is_deciding(&self, id: NodeId) -> bool {
+        self.deciding.contains(&id)
     }
 
     /// The parameters of a node in the executable; `None` if they are not known, as the graph's

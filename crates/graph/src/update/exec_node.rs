@@ -9,6 +9,8 @@ use cuda_handles::{Error as HandleError, MemoryKind, Owner};
 use cuda_sys::{CUgraphNodeParams, CUresult, Call};
 
 use crate::error::{Error, Result, UpdateError};
+use crate::exec::resources::Replaced;
+use crate::exec::share::Brought;
 use crate::exec::{GraphExec, Source};
 use crate::graph::node::Node;
 use crate::state::guard::GraphGuard;
@@ -32,11 +34,19 @@ pub struct ExecNode<'e, N> {
     pub(super) node: &'e N,
 }
 
-/// The new parameters of a node, with all that they use.
+/// The new parameters of a node, with all that they use. An update leaves in it what it has
+/// replaced. Declared before the guard, so that it is dropped after the lock on every path.
 pub(super) struct NewParams<'p> {
-    pub(super) node_params: NodeParams,
-    pub(super) owners: Owners,
-    pub(super) raw: &'p mut CUgraphNodeParams,
+    node_params: NodeParams,
+    owners: Owners,
+    raw: &'p mut CUgraphNodeParams,
+    _replaced: Replaced,
+}
+
+impl<'p> NewParams<'p> {
+    pub(super) fn new(node_params: NodeParams, owners: Owners, raw: &'p mut CUgraphNodeParams) -> Self {
+        Self { node_params, owners, raw, _replaced: Replaced::default() }
+    }
 }
 
 impl GraphExec {
@@ -63,6 +73,9 @@ impl GraphExec {
     /// Hands everything that updates have replaced to the [reaper](cuda_handles::reaper), which
     /// drops it once the runs up to now are over. Without this call that happens every 64 launches,
     /// or earlier if it holds 1 MiB of memory or an allocation finds none.
+    ///
+    /// If no handle of the stream of the last launch is left, the end of that launch is unknown.
+    /// Then it happens after the next launch.
     pub fn release(&mut self) {
         self.owners.hand_over_retired();
     }
@@ -95,30 +108,34 @@ impl GraphExec {
     }
 
     /// Gives a node new parameters, for a caller that holds the lock and has checked them for the
-    /// kind of node. Returns everything to be dropped after the lock.
+    /// kind of node.
     pub(super) fn set_params(
         &mut self,
-        guard: &mut GraphGuard<'_>,
+        guard: &GraphGuard<'_>,
         node: &Node,
-        new: NewParams<'_>,
-    ) -> Result<Option<NodeParams>> {
-        let NewParams { node_params, mut owners, raw } = new;
+        new: &mut NewParams<'_>,
+    ) -> Result<()> {
         let id = node.id();
         let record = guard.record(id).ok_or_else(|| node.removed())?;
         let (raw_node, within) = (record.raw.0, record.within);
-        guard.ensure_may_hold(within, &node_params)?;
-        ensure_no_graph_memory(guard, id, &owners)?;
+        guard.ensure_may_hold(within, &new.node_params)?;
+        ensure_no_graph_memory(guard, id, &new.owners)?;
         // SAFETY: the executable is live, and the exclusive reference keeps other calls on it away.
         // The node is live and of the graph that it was made of, whose lock is held. The parameters
         // are complete for its type, and everything that they point to outlives the call.
-        let code = unsafe { guard.driver().cuGraphExecNodeSetParams(self.handle.as_raw(), raw_node, raw) };
+        let code =
+            unsafe { guard.driver().cuGraphExecNodeSetParams(self.handle.as_raw(), raw_node, new.raw) };
         let answer = guard.answer(Call::cuGraphExecNodeSetParams, code);
-        answer.map_err(|error| refused(guard, id, &node_params, error))?;
-        self.wait_for_homes(&owners);
-        owners.extend(node_params.owner());
-        let context = self.handle.context().clone();
-        self.owners.bring(&context, id, owners);
-        Ok(self.updates.set(id, node_params))
+        answer.map_err(|error| refused(guard, id, &new.node_params, error))?;
+        self.wait_for_homes(&new.owners);
+        let of_params = new.node_params.owner();
+        let brought = Brought { owners: core::mem::take(&mut new.owners), of_params };
+        new._replaced = self.owners.bring(self.handle.context(), id, brought);
+        let node_params = core::mem::replace(&mut new.node_params, NodeParams::Empty);
+        if let Some(before) = self.updates.set(id, node_params) {
+            new.node_params = before;
+        }
+        Ok(())
     }
 
     /// Lets the next launch wait for the homes of memory that may not be allocated yet.

@@ -24,11 +24,9 @@ impl<N: core::ops::Deref<Target = Node>> ExecNode<'_, N> {
         raw: &mut CUgraphNodeParams,
     ) -> Result<()> {
         let node: &Node = self.node;
-        let mut guard = self.exec.enter(node)?;
-        let before = self.exec.set_params(&mut guard, node, NewParams { node_params, owners, raw })?;
-        drop(guard);
-        drop(before);
-        Ok(())
+        let mut new = NewParams::new(node_params, owners, raw);
+        let guard = self.exec.enter(node)?;
+        self.exec.set_params(&guard, node, &mut new)
     }
 }
 
@@ -159,9 +157,8 @@ impl ExecNode<'_, BatchNode> {
         batch::check(node.graph(), batch)?;
         let mut list = batch.params();
         let mut raw = batch::params(node.graph(), &mut list);
-        let new =
-            NewParams { node_params: batch::node_params(batch), owners: batch::owners(batch), raw: &mut raw };
-        let mut guard = self.exec.enter(node)?;
+        let mut new = NewParams::new(batch::node_params(batch), batch::owners(batch), &mut raw);
+        let guard = self.exec.enter(node)?;
         if let Some(NodeParams::Batch(before)) = self.exec.updates.params(&guard, node.id())
             && !before
                 .iter()
@@ -172,10 +169,7 @@ impl ExecNode<'_, BatchNode> {
                        graph's node, and instantiate again";
             return Err(not_possible(&guard, node.id(), why));
         }
-        let before = self.exec.set_params(&mut guard, node, new)?;
-        drop(guard);
-        drop(before);
-        Ok(())
+        self.exec.set_params(&guard, node, &mut new)
     }
 }
 
