@@ -59,15 +59,21 @@ impl ExecResources {
         }
     }
 
-    /// Keeps what an update of a node has brought; retires what the one before has brought. Returns
-    /// what is to be dropped without locks.
-    pub(crate) fn bring(&mut self, context: &Context, id: NodeId, brought: Brought) -> Replaced {
+    /// Keeps what an update of a node has brought; retires what earlier ones have brought to the
+    /// node and to nodes inside of it. Returns what is to be dropped without locks.
+    pub(crate) fn bring(
+        &mut self,
+        context: &Context,
+        id: NodeId,
+        brought: Brought,
+        inside: &[NodeId],
+    ) -> Replaced {
         let Some(share) = self.share.upgrade() else {
             // The share goes with this value. Launches may use the owners, so they stay.
             core::mem::forget(brought);
             return Replaced::default();
         };
-        let Some(before) = share.bring(id, brought) else { return Replaced::default() };
+        let Some(before) = share.bring(id, brought, inside) else { return Replaced::default() };
         let stream = match self.ran.last_run() {
             LastRun::None => return Replaced { _unused: Some(before), _stream: None },
             LastRun::On(stream) => Some(stream),

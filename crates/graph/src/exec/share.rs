@@ -46,13 +46,24 @@ impl ExecShare {
         Arc::new(Self { _base: base, brought, retired: OnceLock::new() })
     }
 
-    /// Keeps what an update of a node has brought. Returns what the one before has brought.
-    pub(crate) fn bring(&self, id: NodeId, brought: Brought) -> Option<Brought> {
-        self.brought.lock().insert(id, brought)
+    /// Keeps what an update of a node has brought. Returns what earlier ones have brought to it and
+    /// to nodes inside of it.
+    pub(crate) fn bring(&self, id: NodeId, brought: Brought, inside: &[NodeId]) -> Option<Brought> {
+        let mut known = self.brought.lock();
+        let mut before = known.insert(id, brought);
+        for inner in inside.iter().filter_map(|id| known.remove(id)) {
+            before.get_or_insert_default().owners.extend(inner);
+        }
+        before
     }
 
     /// Keeps owners until the runs up to now, the last of which is on `behind`, are over.
-    pub(crate) fn retire(&self, context: &Context, brought: Brought, behind: Option<&Stream>) -> FormerStream {
+    pub(crate) fn retire(
+        &self,
+        context: &Context,
+        brought: Brought,
+        behind: Option<&Stream>,
+    ) -> FormerStream {
         self.retired.get_or_init(|| Retired::new(context)).push(brought, behind)
     }
 

@@ -37,15 +37,15 @@ pub struct ExecNode<'e, N> {
 /// The new parameters of a node, with all that they use. An update leaves in it what it has
 /// replaced. Declared before the guard, so that it is dropped after the lock on every path.
 pub(super) struct NewParams<'p> {
-    node_params: NodeParams,
-    owners: Owners,
-    raw: &'p mut CUgraphNodeParams,
-    _replaced: Replaced,
+    pub(super) node_params: NodeParams,
+    pub(super) owners: Owners,
+    pub(super) raw: &'p mut CUgraphNodeParams,
+    replaced: Replaced,
 }
 
 impl<'p> NewParams<'p> {
     pub(super) fn new(node_params: NodeParams, owners: Owners, raw: &'p mut CUgraphNodeParams) -> Self {
-        Self { node_params, owners, raw, _replaced: Replaced::default() }
+        Self { node_params, owners, raw, replaced: Replaced::default() }
     }
 }
 
@@ -95,16 +95,27 @@ impl GraphExec {
 
     /// The guard of the hierarchy of a node that can be updated.
     pub(super) fn enter<'n>(&self, node: &'n Node) -> Result<GraphGuard<'n>> {
+        let guard = node.graph().enter()?;
+        match self.ensure_updatable(&guard, node) {
+            Ok(true) => Ok(guard),
+            Ok(false) => {
+                drop(guard);
+                Err(node.removed())
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Refuses a node that cannot be updated. False if it was removed.
+    pub(super) fn ensure_updatable(&self, guard: &GraphGuard<'_>, node: &Node) -> Result<bool> {
         if self.owners.is_lent() {
             return Err(UpdateError::Lent.into());
         }
-        let guard = node.graph().enter()?;
         if guard.record(node.id()).is_none() {
-            drop(guard);
-            return Err(node.removed());
+            return Ok(false);
         }
-        self.ensure_has(&guard, node)?;
-        Ok(guard)
+        self.ensure_has(guard, node)?;
+        Ok(true)
     }
 
     /// Gives a node new parameters, for a caller that holds the lock and has checked them for the
@@ -115,27 +126,39 @@ impl GraphExec {
         node: &Node,
         new: &mut NewParams<'_>,
     ) -> Result<()> {
+        self.call(guard, node, new)?;
+        self.commit(node, new, &[]);
+        Ok(())
+    }
+
+    /// Makes the driver's call.
+    pub(super) fn call(&self, guard: &GraphGuard<'_>, node: &Node, new: &mut NewParams<'_>) -> Result<()> {
         let id = node.id();
         let record = guard.record(id).ok_or_else(|| node.removed())?;
         let (raw_node, within) = (record.raw.0, record.within);
         guard.ensure_may_hold(within, &new.node_params)?;
         ensure_no_graph_memory(guard, id, &new.owners)?;
-        // SAFETY: the executable is live, and the exclusive reference keeps other calls on it away.
-        // The node is live and of the graph that it was made of, whose lock is held. The parameters
-        // are complete for its type, and everything that they point to outlives the call.
+        // SAFETY: the executable is live, and the exclusive reference of the caller keeps other
+        // calls on it away. The node is live and of the graph that it was made of, whose lock is
+        // held. The parameters are complete for its type, and everything that they point to
+        // outlives the call.
         let code =
             unsafe { guard.driver().cuGraphExecNodeSetParams(self.handle.as_raw(), raw_node, new.raw) };
         let answer = guard.answer(Call::cuGraphExecNodeSetParams, code);
-        answer.map_err(|error| refused(guard, id, &new.node_params, error))?;
+        answer.map_err(|error| refused(guard, id, &new.node_params, error))
+    }
+
+    /// Notes the parameters that the driver has taken, in place of those of the node and of the
+    /// nodes in it.
+    pub(super) fn commit(&mut self, node: &Node, new: &mut NewParams<'_>, inside: &[NodeId]) {
         self.wait_for_homes(&new.owners);
         let of_params = new.node_params.owner();
         let brought = Brought { owners: core::mem::take(&mut new.owners), of_params };
-        new._replaced = self.owners.bring(self.handle.context(), id, brought);
+        new.replaced = self.owners.bring(self.handle.context(), node.id(), brought, inside);
         let node_params = core::mem::replace(&mut new.node_params, NodeParams::Empty);
-        if let Some(before) = self.updates.set(id, node_params) {
+        if let Some(before) = self.updates.set(node.id(), node_params) {
             new.node_params = before;
         }
-        Ok(())
     }
 
     /// Lets the next launch wait for the homes of memory that may not be allocated yet.
@@ -176,6 +199,9 @@ pub(super) fn not_possible(guard: &GraphGuard<'_>, id: NodeId, why: impl Into<Co
 fn refused(guard: &GraphGuard<'_>, id: NodeId, new: &NodeParams, error: Error) -> Error {
     let hint = match new {
         NodeParams::Memcpy(_) => "; a copy of an executable keeps its direction and the kinds of its memory",
+        NodeParams::Child { .. } => {
+            "; a child graph of an executable keeps the number and the kinds of its nodes, and the edges"
+        }
         _ => "",
     };
     match error {

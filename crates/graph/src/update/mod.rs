@@ -6,7 +6,7 @@
 //! | File | Contents |
 //! | --- | --- |
 //! | [`exec_node`] | `ExecNode`, a node of an executable: the common steps of its updates |
-//! | [`kernel`], [`copy`], [`fill`], [`other`] | updates of the kinds of nodes |
+//! | [`kernel`], [`copy`], [`fill`], [`child`], [`other`] | updates of the kinds of nodes |
 //! | [`enable`] | enabling and disabling nodes |
 //!
 //! [`NodeUpdates`](crate::exec::node_updates::NodeUpdates) knows which nodes an executable has, and
@@ -25,6 +25,7 @@
 //!    That run is not known for executables that other code or kernels launch; their nodes are not
 //!    updated.
 
+mod child;
 mod copy;
 pub(crate) mod enable;
 pub(crate) mod exec_node;
