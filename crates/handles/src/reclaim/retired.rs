@@ -153,9 +153,15 @@ impl Batch {
     }
 }
 
-/// Makes all batches due.
-pub(crate) fn hand_over_all() {
-    all().iter().for_each(|batch| batch.lock().become_due());
+/// Makes all batches due. Returns whether there are any.
+pub(crate) fn hand_over_all() -> bool {
+    let mut any = false;
+    for batch in all() {
+        let mut batch = batch.lock();
+        batch.become_due();
+        any |= batch.is_due;
+    }
+    any
 }
 
 /// Takes the batches that are due; each counts as pending already.
