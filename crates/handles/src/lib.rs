@@ -34,8 +34,8 @@ pub use interop::{
 pub use memory::{
     AddressInfo, Allocation, Buffer, Copy2d, Copy3d, CopyLayout, CopySide, Element, FillLayout, GraphBuffer,
     GraphMemoryUsage, GraphSlice, HostBuffer, HostView, MemPool, MemorySpace, NodeMemory, NotUnique,
-    PoolAccess, PoolOptions, PoolReuse, PoolUsage, Refused, RegisterOptions, SharedHostBuffer, SharedView,
-    Slice,
+    Placeholder, PoolAccess, PoolOptions, PoolReuse, PoolUsage, Refused, RegisterOptions, SharedHostBuffer,
+    SharedView, Slice,
 };
 #[cfg(feature = "nvrtc")]
 pub use module::nvrtc;

@@ -1,6 +1,7 @@
 //! Items for the crates above, cuda-graph in particular. No promise of stability.
 
 pub use crate::arguments::access::{AccessRanges, Accesses, Declaration, Memory, MemoryParameter};
+pub use crate::arguments::stored::{StoredArguments, StoredMemory};
 pub use crate::config::attribute::AttributeList;
-pub use crate::kernel::signature::Overlap;
+pub use crate::kernel::signature::{Overlap, Placeholders};
 pub use crate::launch::launch_captured;

@@ -39,6 +39,8 @@ fn kind(error: &Error) -> String {
         Error::Capture(error) => format!("capture {:?}", discriminant(error)),
         Error::Memory(error) => format!("memory {:?}", discriminant(error)),
         Error::Exec(error) => format!("exec {:?}", discriminant(error)),
+        Error::Update(error) => format!("update {:?}", discriminant(error)),
+        Error::Param(error) => format!("param {:?}", discriminant(error)),
         Error::Loop(error) => format!("loop {:?}", discriminant(error)),
         Error::Draw(error) => format!("draw {:?}", discriminant(error)),
         Error::Handles(_)
@@ -55,8 +57,10 @@ fn kind(error: &Error) -> String {
 /// Every error, those with numbers or words in several forms.
 fn every_error(name: &str) -> Vec<Error> {
     let node = || NodeName::from(name);
-    let groups: [fn(&str) -> Vec<Error>; 11] = [
+    let groups: [fn(&str) -> Vec<Error>; 13] = [
         capture_errors,
+        update_errors,
+        param_errors,
         node_errors,
         edge_errors,
         exec_errors,
@@ -116,7 +120,11 @@ fn every_error(name: &str) -> Vec<Error> {
 fn capture_errors(name: &str) -> Vec<Error> {
     let kinds = ["primary", "fork", "body"];
     let not_copied = CaptureError::NotCopied { node: NodeName::from(name) };
+    let changed = CaptureError::LaunchChanged { kernel: NodeName::from(name) };
+    let not_new = CaptureError::NotNew { node: NodeName::from(name) };
+    let same_scratch = CaptureError::SameScratch { node: NodeName::from(name) };
     let mut all = vec![CaptureError::NotABody, CaptureError::GivenUp, not_copied];
+    all.extend([changed, not_new, same_scratch]);
     for kind in kinds {
         all.extend([CaptureError::Over { kind }, CaptureError::OtherCapture { kind }]);
         for count in [1, 2] {
@@ -126,6 +134,30 @@ fn capture_errors(name: &str) -> Vec<Error> {
     }
     all.extend([1, 2].map(|found| CaptureError::OtherShape { expected: 1, found }));
     all.into_iter().map(Error::Capture).collect()
+}
+
+fn update_errors(name: &str) -> Vec<Error> {
+    let node = || NodeName::from(name);
+    vec![
+        UpdateError::NotInExecutable { node: node() }.into(),
+        UpdateError::Lent.into(),
+        UpdateError::NotPossible { node: node(), why: "it copies in two dimensions".into() }.into(),
+    ]
+}
+
+fn param_errors(name: &str) -> Vec<Error> {
+    let node = || NodeName::from(name);
+    let mut all = vec![ParamError::Foreign, ParamError::WrongType];
+    all.extend([
+        ParamError::NotStorable { kernel: node() },
+        ParamError::TooLong { node: node(), len: 1 << 40, longest: 1 << 31 },
+        ParamError::NoRoom { node: node(), bytes: 2, room: 1 },
+        ParamError::NotDisabled { node: node() },
+        ParamError::Bound { node: node() },
+        ParamError::NotAllNamed { missing: 1, all: 2 },
+        ParamError::WrongValue { node: node() },
+    ]);
+    all.into_iter().map(Error::from).collect()
 }
 
 fn node_errors(name: &str) -> Vec<Error> {

@@ -6,6 +6,7 @@
 //! | [`options`] | `InstantiateOptions` |
 //! | [`instantiate`] | `Graph::instantiate`: checks, the driver's call, its failure in words |
 //! | [`launch`] | launches and uploads |
+//! | [`exec_params`] | the values of graph parameters, and the nodes that wait for an update |
 //! | [`node_updates`] | which nodes the executable has, and what updates have set |
 //! | [`recorded_events`] | the events that each launch records |
 //! | [`resources`] | the executable's share of the owners |
@@ -13,6 +14,7 @@
 //! | [`destroy`] | when an executable and what it owns are destroyed |
 
 pub(crate) mod destroy;
+pub(crate) mod exec_params;
 pub(crate) mod instantiate;
 pub(crate) mod launch;
 pub(crate) mod node_updates;
@@ -28,6 +30,7 @@ use cuda_handles::{Context, GraphExecHandle};
 use cuda_sys::{CUgraphExec, CUgraphInstantiate_flags as Flags, Call};
 
 use crate::error::Result;
+use crate::exec::exec_params::ExecParams;
 use crate::exec::launch::LaunchState;
 use crate::exec::node_updates::NodeUpdates;
 use crate::exec::options::InstantiateOptions;
@@ -92,6 +95,7 @@ pub struct GraphExec {
     pub(crate) source: Source,
     pub(crate) launches: LaunchState,
     pub(crate) updates: NodeUpdates,
+    pub(crate) params: Option<Box<ExecParams>>,
     options: InstantiateOptions,
 }
 
@@ -127,9 +131,10 @@ impl GraphExec {
         graph: &Graph,
         launches: LaunchState,
         updates: NodeUpdates,
+        params: Option<Box<ExecParams>>,
         options: InstantiateOptions,
     ) -> Self {
-        Self { handle, owners, source: Source::of(graph), launches, updates, options }
+        Self { handle, owners, source: Source::of(graph), launches, updates, params, options }
     }
 
     /// The options that it was made with.

@@ -75,12 +75,12 @@ impl ExecResources {
         };
         let Some(before) = share.bring(id, brought, inside) else { return Replaced::default() };
         let stream = match self.ran.last_run() {
-            LastRun::None => return Replaced { _unused: Some(before), _stream: None },
+            LastRun::None => return Replaced { unused: Some(before), stream: None },
             LastRun::On(stream) => Some(stream),
             LastRun::Unknown => None,
         };
         self.has_retired = true;
-        Replaced { _unused: None, _stream: Some(share.retire(context, before, stream.as_ref())) }
+        Replaced { unused: None, stream: share.retire(context, before, stream.as_ref()) }
     }
 
     /// Lets the reaper take everything that node updates have retired.
@@ -130,8 +130,14 @@ impl ExecResources {
 #[derive(Debug, Default)]
 #[must_use]
 pub(crate) struct Replaced {
-    _unused: Option<Brought>,
-    _stream: Option<FormerStream>,
+    unused: Option<Brought>,
+    stream: Option<FormerStream>,
+}
+
+impl Replaced {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.unused.is_none() && self.stream.is_none()
+    }
 }
 
 /// Where an executable ran last.

@@ -63,7 +63,7 @@ impl ExecShare {
         context: &Context,
         brought: Brought,
         behind: Option<&Stream>,
-    ) -> FormerStream {
+    ) -> Option<FormerStream> {
         self.retired.get_or_init(|| Retired::new(context)).push(brought, behind)
     }
 

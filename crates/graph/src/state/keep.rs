@@ -124,6 +124,17 @@ impl GraphState {
         scratch
     }
 
+    /// Whether the graphs inside of a node use this scratch memory.
+    pub(crate) fn uses_scratch(&self, id: NodeId, scratch: &Scratch) -> bool {
+        let inside = self.record(id).map_or(&[][..], |record| record.node_params.subgraphs());
+        inside.iter().flat_map(|graph| self.owners_within(*graph)).any(|owner| {
+            each_of(&owner).iter().any(|owner| match owner {
+                Owner::Other(other) => other.downcast_ref::<Scratch>() == Some(scratch),
+                _ => false,
+            })
+        })
+    }
+
     /// The owners of nodes and graphs of the hierarchy, without what parameters name. If one is a
     /// list of owners, those in it instead.
     fn kept(&self) -> impl Iterator<Item = &Owner> {

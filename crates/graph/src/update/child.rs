@@ -40,6 +40,8 @@ impl ExecNode<'_, ChildGraphNode> {
     /// - The errors of [`Frontier::child`](crate::Frontier::child).
     /// - [`UpdateError::NotPossible`](crate::UpdateError::NotPossible): the graph has another
     ///   shape; or a kernel inside has the handle of a condition.
+    /// - [`ParamError::Bound`](crate::ParamError::Bound): a node inside gets values from graph
+    ///   parameters.
     /// - [`UpdateError::NotInExecutable`](crate::UpdateError::NotInExecutable),
     ///   [`UpdateError::Lent`](crate::UpdateError::Lent),
     ///   [`NodeError::Removed`](crate::NodeError::Removed): the node cannot be updated.
@@ -64,6 +66,7 @@ impl ExecNode<'_, ChildGraphNode> {
         let snapshot = copy_for(&mut guards, subgraph, None, "")?;
         guards.ours.ensure_may_hold_all(subgraph, &snapshot)?;
         let inside = nodes_inside(&guards.ours, node.id());
+        inside.iter().try_for_each(|id| self.exec.ensure_unbound(&guards.ours, *id))?;
         self.ensure_may_replace(&guards.ours, &inside)?;
         if let Some(record) = guards.ours.record(node.id()) {
             new.node_params = record.node_params.clone();
@@ -72,7 +75,7 @@ impl ExecNode<'_, ChildGraphNode> {
         new.raw.__bindgen_anon_1.graph.graph = guards.other_raw()?;
         {
             let _alone = alone_in_order(node.graph().context())?;
-            self.exec.call(&guards.ours, node, &mut new)?;
+            self.exec.call(&guards.ours, node.id(), &new.owners, new.raw)?;
         }
         self.exec.commit(node, &mut new, &inside);
         self.exec.updates.replace(&inside);

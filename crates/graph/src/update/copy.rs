@@ -65,7 +65,7 @@ impl ExecNode<'_, MemcpyNode> {
         if let Some(why) = refusal(before, &layout) {
             return Err(not_possible(&guard, node.id(), why));
         }
-        self.exec.set_params(&guard, node, &mut new)
+        self.exec.replace_params(&guard, node, &mut new)
     }
 }
 

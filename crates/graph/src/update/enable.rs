@@ -4,10 +4,12 @@ use core::ops::Deref;
 
 use cuda_sys::Call;
 
-use crate::error::Result;
+use crate::error::{ParamError, Result};
 use crate::exec::GraphExec;
 use crate::graph::node::Node;
 use crate::node::{KernelNode, MemcpyNode, MemsetNode};
+use crate::param::graph_param::GraphParam;
+use crate::state::bindings::{Binding, BoundNode, Place, Use, Uses};
 use crate::state::guard::GraphGuard;
 use crate::update::exec_node::{ExecNode, not_possible};
 
@@ -22,10 +24,39 @@ macro_rules! can_be_disabled {
     ($($node:ident)*) => { $(
         impl sealed::Sealed for $node {}
         impl CanBeDisabled for $node {}
+
+        impl $node {
+            /// Lets a parameter enable and disable the node in executables that are made from now
+            /// on. A disabled node does nothing, as an empty one. Several parameters enable it
+            /// together.
+            ///
+            /// # Errors
+            /// [`ParamError::Foreign`](crate::ParamError::Foreign): the parameter is of another
+            /// graph. [`NodeError::Removed`](crate::NodeError::Removed): the node was removed.
+            #[doc(alias = "cuGraphNodeSetEnabled")]
+            #[doc(alias = "cudaGraphNodeSetEnabled")]
+            pub fn enabled_by(&self, enabled: &GraphParam<bool>) -> Result<()> {
+                enable_by(self, enabled)
+            }
+        }
     )* };
 }
 
 can_be_disabled! { KernelNode MemcpyNode MemsetNode }
+
+fn enable_by(node: &Node, enabled: &GraphParam<bool>) -> Result<()> {
+    let mut guard = node.graph().enter()?;
+    if guard.record(node.id()).is_none() {
+        drop(guard);
+        return Err(node.removed());
+    }
+    if enabled.placeholder.graph() != guard.number() {
+        return Err(ParamError::Foreign.into());
+    }
+    let uses = Uses::from_iter([Use { param: enabled.placeholder.number(), place: Place::Enabled }]);
+    guard.bindings.bind(node.id(), Binding { node: BoundNode::Plain, uses });
+    Ok(())
+}
 
 impl<N: CanBeDisabled> ExecNode<'_, N> {
     /// Enables or disables the node. A disabled node does nothing, as an empty one. It keeps its

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use cuda_handles::{Error as HandleError, MemoryKind, Owner};
 use cuda_sys::{CUgraphNodeParams, CUresult, Call};
 
-use crate::error::{Error, Result, UpdateError};
+use crate::error::{Error, ParamError, Result, UpdateError};
 use crate::exec::resources::Replaced;
 use crate::exec::share::Brought;
 use crate::exec::{GraphExec, Source};
@@ -108,44 +108,75 @@ impl GraphExec {
 
     /// Refuses a node that cannot be updated. False if it was removed.
     pub(super) fn ensure_updatable(&self, guard: &GraphGuard<'_>, node: &Node) -> Result<bool> {
-        if self.owners.is_lent() {
-            return Err(UpdateError::Lent.into());
-        }
+        self.ensure_not_lent()?;
         if guard.record(node.id()).is_none() {
             return Ok(false);
         }
         self.ensure_has(guard, node)?;
+        self.ensure_unbound(guard, node.id())?;
         Ok(true)
+    }
+
+    /// Refuses an executable that other code or kernels may launch at any time.
+    pub(super) fn ensure_not_lent(&self) -> Result<()> {
+        if self.owners.is_lent() { Err(UpdateError::Lent.into()) } else { Ok(()) }
+    }
+
+    /// Refuses a node that gets values from graph parameters.
+    pub(super) fn ensure_unbound(&self, guard: &GraphGuard<'_>, id: NodeId) -> Result<()> {
+        match &self.params {
+            Some(params) if params.has(id) => Err(ParamError::Bound { node: guard.name(id) }.into()),
+            _ => Ok(()),
+        }
     }
 
     /// Gives a node new parameters, for a caller that holds the lock and has checked them for the
     /// kind of node.
-    pub(super) fn set_params(
+    pub(super) fn replace_params(
         &mut self,
         guard: &GraphGuard<'_>,
         node: &Node,
         new: &mut NewParams<'_>,
     ) -> Result<()> {
-        self.call(guard, node, new)?;
+        let within = guard.record(node.id()).ok_or_else(|| node.removed())?.within;
+        guard.ensure_may_hold(within, &new.node_params)?;
+        self.call(guard, node.id(), &new.owners, new.raw)?;
         self.commit(node, new, &[]);
         Ok(())
     }
 
+    /// Gives a node values of graph parameters, for a caller that holds the lock and has checked
+    /// them. Returns what is to be dropped after the lock. The caller has the owners as well.
+    pub(super) fn set_params(
+        &mut self,
+        guard: &GraphGuard<'_>,
+        id: NodeId,
+        owners: Owners,
+        raw: &mut CUgraphNodeParams,
+    ) -> Result<Replaced> {
+        self.call(guard, id, &owners, raw)?;
+        self.wait_for_homes(&owners);
+        let brought = Brought { owners, of_params: None };
+        Ok(self.owners.bring(self.handle.context(), id, brought, &[]))
+    }
+
     /// Makes the driver's call.
-    pub(super) fn call(&self, guard: &GraphGuard<'_>, node: &Node, new: &mut NewParams<'_>) -> Result<()> {
-        let id = node.id();
-        let record = guard.record(id).ok_or_else(|| node.removed())?;
-        let (raw_node, within) = (record.raw.0, record.within);
-        guard.ensure_may_hold(within, &new.node_params)?;
-        ensure_no_graph_memory(guard, id, &new.owners)?;
+    pub(super) fn call(
+        &self,
+        guard: &GraphGuard<'_>,
+        id: NodeId,
+        owners: &[Owner],
+        raw: &mut CUgraphNodeParams,
+    ) -> Result<()> {
+        let record = guard.record(id).ok_or_else(|| guard.removed(id))?;
+        ensure_no_graph_memory(guard, id, owners)?;
+        let exec = self.handle.as_raw();
         // SAFETY: the executable is live, and the exclusive reference of the caller keeps other
         // calls on it away. The node is live and of the graph that it was made of, whose lock is
         // held. The parameters are complete for its type, and everything that they point to
         // outlives the call.
-        let code =
-            unsafe { guard.driver().cuGraphExecNodeSetParams(self.handle.as_raw(), raw_node, new.raw) };
-        let answer = guard.answer(Call::cuGraphExecNodeSetParams, code);
-        answer.map_err(|error| refused(guard, id, &new.node_params, error))
+        let code = unsafe { guard.driver().cuGraphExecNodeSetParams(exec, record.raw.0, raw) };
+        guard.answer(Call::cuGraphExecNodeSetParams, code).map_err(|error| refused(guard, id, error))
     }
 
     /// Notes the parameters that the driver has taken, in place of those of the node and of the
@@ -196,10 +227,12 @@ pub(super) fn not_possible(guard: &GraphGuard<'_>, id: NodeId, why: impl Into<Co
 
 /// The driver's refusal, with the node.
 #[cold]
-fn refused(guard: &GraphGuard<'_>, id: NodeId, new: &NodeParams, error: Error) -> Error {
-    let hint = match new {
-        NodeParams::Memcpy(_) => "; a copy of an executable keeps its direction and the kinds of its memory",
-        NodeParams::Child { .. } => {
+fn refused(guard: &GraphGuard<'_>, id: NodeId, error: Error) -> Error {
+    let hint = match guard.record(id).map(|record| &record.node_params) {
+        Some(NodeParams::Memcpy(_)) => {
+            "; a copy of an executable keeps its direction and the kinds of its memory"
+        }
+        Some(NodeParams::Child { .. }) => {
             "; a child graph of an executable keeps the number and the kinds of its nodes, and the edges"
         }
         _ => "",

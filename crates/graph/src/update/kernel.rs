@@ -96,7 +96,7 @@ impl ExecNode<'_, KernelNode> {
             ensure_same_attributes(self.exec.updates.params(&guard, node.id()), config)
                 .map_err(|why| not_possible(&guard, node.id(), why))?;
             ensure_no_handles(self.exec, &guard, node, &handles)?;
-            self.exec.set_params(&guard, node, &mut new)
+            self.exec.replace_params(&guard, node, &mut new)
         })
     }
 }

@@ -7,6 +7,7 @@
 //! | --- | --- |
 //! | [`exec_node`] | `ExecNode`, a node of an executable: the common steps of its updates |
 //! | [`kernel`], [`copy`], [`fill`], [`child`], [`other`] | updates of the kinds of nodes |
+//! | [`params`], [`apply`] | graph parameters: setting them, and the updates before a launch |
 //! | [`enable`] | enabling and disabling nodes |
 //!
 //! [`NodeUpdates`](crate::exec::node_updates::NodeUpdates) knows which nodes an executable has, and
@@ -25,6 +26,7 @@
 //!    That run is not known for executables that other code or kernels launch; their nodes are not
 //!    updated.
 
+mod apply;
 mod child;
 mod copy;
 pub(crate) mod enable;
@@ -32,3 +34,4 @@ pub(crate) mod exec_node;
 mod fill;
 mod kernel;
 mod other;
+pub(crate) mod params;

@@ -26,7 +26,7 @@ impl<N: core::ops::Deref<Target = Node>> ExecNode<'_, N> {
         let node: &Node = self.node;
         let mut new = NewParams::new(node_params, owners, raw);
         let guard = self.exec.enter(node)?;
-        self.exec.set_params(&guard, node, &mut new)
+        self.exec.replace_params(&guard, node, &mut new)
     }
 }
 
@@ -194,7 +194,7 @@ impl ExecNode<'_, BatchNode> {
                        graph's node, and instantiate again";
             return Err(not_possible(&guard, node.id(), why));
         }
-        self.exec.set_params(&guard, node, &mut new)
+        self.exec.replace_params(&guard, node, &mut new)
     }
 }
 

@@ -9,6 +9,7 @@ use cuda_sys::CUdeviceptr;
 
 use super::allocation::Allocation;
 use super::element::Element;
+use super::placeholder::Placeholder;
 use super::slice::Slice;
 use crate::error::{Error, Result};
 
@@ -47,6 +48,13 @@ pub trait NodeMemory<'a, T> {
     /// The memory that the node uses. Only nodes of the same graph take a graph's own memory; other
     /// uses fail with [`Error::MemoryOfGraph`](crate::Error::MemoryOfGraph).
     fn operand(self) -> Slice<'a, T>;
+
+    /// The graph parameter that stands for the memory, if one does.
+    #[doc(hidden)]
+    #[inline]
+    fn placeholder(&self) -> Option<Placeholder> {
+        None
+    }
 }
 
 impl<'a, T, M: Into<Slice<'a, T>>> NodeMemory<'a, T> for M {

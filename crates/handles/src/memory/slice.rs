@@ -26,6 +26,16 @@ impl<'a, T> Slice<'a, T> {
         Self { allocation, address, len, _elements: PhantomData }
     }
 
+    /// A range of elements that was a slice before.
+    ///
+    /// # Safety
+    /// There are `len` elements of this type at the address, within the allocation.
+    #[doc(hidden)]
+    #[must_use]
+    pub unsafe fn within(allocation: &'a Arc<Allocation>, address: CUdeviceptr, len: usize) -> Self {
+        Self::of(allocation, address, len)
+    }
+
     /// The number of elements.
     #[must_use]
     #[inline]

@@ -33,7 +33,7 @@ pub struct Retired(Arc<Lock<Batch>>);
 #[derive(Debug)]
 #[must_use]
 pub struct FormerStream {
-    _stream: Option<Arc<RawStream>>,
+    _stream: Arc<RawStream>,
 }
 
 #[derive(Debug)]
@@ -72,7 +72,11 @@ impl Retired {
 
     /// Takes owners that runs up to now may use, the last of which is on this stream. `None` if no
     /// handle of the stream is left: then they stay until the next launch.
-    pub fn push(&self, owners: impl IntoIterator<Item = Owner>, behind: Option<&Stream>) -> FormerStream {
+    pub fn push(
+        &self,
+        owners: impl IntoIterator<Item = Owner>,
+        behind: Option<&Stream>,
+    ) -> Option<FormerStream> {
         let behind = behind.map(raw);
         let mut batch = self.0.lock();
         for owner in owners {
@@ -82,7 +86,10 @@ impl Retired {
         if behind.is_none() && core::mem::take(&mut batch.is_due) {
             destroy::one_done();
         }
-        FormerStream { _stream: core::mem::replace(&mut batch.behind, behind) }
+        let before = core::mem::replace(&mut batch.behind, behind)?;
+        // Of the same stream, this is not the last reference.
+        let is_same = batch.behind.as_ref().is_some_and(|behind| Arc::ptr_eq(behind, &before));
+        (!is_same).then_some(FormerStream { _stream: before })
     }
 
     /// Notes a launch, to be called once it is enqueued. Returns whether owners are left here.

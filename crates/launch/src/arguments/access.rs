@@ -61,7 +61,8 @@ pub struct MemoryParameter {
     pub element: usize,
 }
 
-/// The memory parameters of a declared kernel. It accesses no other memory.
+/// The declaration of a kernel, without its types. The kernel accesses no other memory than that of
+/// its memory parameters.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Declaration {
     /// The names of the parameters.

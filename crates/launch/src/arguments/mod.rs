@@ -14,4 +14,5 @@ pub(crate) mod padding;
 pub(crate) mod params;
 pub(crate) mod size_check;
 pub(crate) mod slot;
+pub(crate) mod stored;
 pub(crate) mod wrong_context;

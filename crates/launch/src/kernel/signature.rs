@@ -1,12 +1,20 @@
 //! Signatures of typed kernels, and tuples of arguments for them.
 
+use core::any::TypeId;
 use core::ffi::c_void;
 use core::fmt;
+
+use cuda_handles::Placeholder;
+use smallvec::SmallVec;
 
 use crate::arguments::access::{AccessRanges, Accesses, Declaration, Memory, MemoryParameter};
 use crate::arguments::conditional_handle::ConditionalHandle;
 use crate::arguments::slot::ParameterSlot;
+use crate::arguments::stored::StoredArguments;
 use crate::kernel::parameter::{Argument, Parameter, PlainArgument, PlainParameter, sealed};
+
+/// Graph parameters among arguments, with their positions.
+pub type Placeholders = SmallVec<[(usize, Placeholder); 4]>;
 
 /// Two arguments that share memory, at least one of which the kernel writes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -54,11 +62,20 @@ pub trait Signature: sealed::Sealed + 'static {
     /// The accesses as a list of ranges.
     fn ranges(values: &Self::Values<'_>) -> AccessRanges;
 
-    /// Passes the handles of conditions among the values to `each`, in their order.
-    fn each_handle(values: &Self::Values<'_>, each: impl FnMut(ConditionalHandle));
+    /// Passes the handles of conditions among the values to `each`, with their positions.
+    fn each_handle(values: &Self::Values<'_>, each: impl FnMut(usize, ConditionalHandle));
 
     /// The first two values that share memory, at least one of which the kernel writes.
     fn overlap(values: &Self::Values<'_>) -> Option<Overlap>;
+
+    /// The type of the graph parameters that can stand for the argument at a position; `None` if
+    /// none can.
+    #[doc(hidden)]
+    fn value_type(position: usize) -> Option<TypeId>;
+
+    /// The values of stored arguments; `None` if one cannot be stored.
+    #[doc(hidden)]
+    fn read(stored: &StoredArguments) -> Option<Self::Values<'_>>;
 
     /// Writes all values for an error message.
     ///
@@ -76,6 +93,13 @@ pub trait Signature: sealed::Sealed + 'static {
 pub trait ArgumentsOf<'a, S: Signature> {
     /// Converts the arguments into values.
     fn values(self) -> S::Values<'a>;
+
+    /// The graph parameters among the arguments, with their positions.
+    #[doc(hidden)]
+    #[inline]
+    fn placeholders(&self) -> Placeholders {
+        Placeholders::new()
+    }
 }
 
 /// A signature of [`PlainParameter`]s only.
@@ -195,8 +219,8 @@ macro_rules! signature {
             }
 
             #[inline]
-            fn each_handle(values: &Self::Values<'_>, mut each: impl FnMut(ConditionalHandle)) {
-                $($parameter::handle(&values.$index).into_iter().for_each(&mut each);)*
+            fn each_handle(values: &Self::Values<'_>, mut each: impl FnMut(usize, ConditionalHandle)) {
+                $($parameter::handle(&values.$index).into_iter().for_each(|handle| each($index, handle));)*
             }
 
             #[inline]
@@ -209,6 +233,17 @@ macro_rules! signature {
                     used += 1;
                 })*
                 first_overlap(&ranges[..used])
+            }
+
+            fn value_type(position: usize) -> Option<TypeId> {
+                match position {
+                    $($index => $parameter::value_type(),)*
+                    _ => None,
+                }
+            }
+
+            fn read(stored: &StoredArguments) -> Option<Self::Values<'_>> {
+                Some(($($parameter::read(stored, $index)?,)*))
             }
 
             fn show(names: &[&str], values: &Self::Values<'_>, text: &mut dyn fmt::Write) -> fmt::Result {
@@ -234,6 +269,16 @@ macro_rules! signature {
             #[allow(clippy::unused_unit)]
             fn values(self) -> ($($parameter::Value<'a>,)*) {
                 ($(self.$index.value(),)*)
+            }
+
+            #[inline]
+            fn placeholders(&self) -> Placeholders {
+                #[allow(unused_mut)] // Where there are no arguments.
+                let mut found = Placeholders::new();
+                $(if let Some(placeholder) = self.$index.placeholder() {
+                    found.push(($index, placeholder));
+                })*
+                found
             }
         }
     };

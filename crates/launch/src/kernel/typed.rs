@@ -9,10 +9,11 @@ use std::sync::Arc;
 use cuda_handles::{Allocation, AsStream, Context, Image, Kernel, Library, Stream};
 use smallvec::SmallVec;
 
-use crate::arguments::access::{AccessRanges, Accesses, Declaration};
+use crate::arguments::access::{AccessRanges, Accesses, Declaration, Memory};
 use crate::arguments::conditional_handle::ConditionalHandle;
 use crate::arguments::holder::{Arguments, ensure_memory_of, sealed};
 use crate::arguments::slot::ParameterSlot;
+use crate::arguments::stored::StoredArguments;
 use crate::arguments::{size_check, wrong_context};
 use crate::config::launch_config::LaunchConfig;
 use crate::config::stream_config::StreamConfig;
@@ -194,6 +195,40 @@ impl<'a, K: TypedKernel> Prepared<'a, K> {
     }
 }
 
+impl<K: TypedKernel> Prepared<'_, K> {
+    /// The arguments, owned; `None` if one cannot be stored, as a tensor map.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn store(&self) -> Option<StoredArguments> {
+        let mut stored = self.with_pointers(|pointers| {
+            // SAFETY: there is a pointer to the value of each slot, in the declared type.
+            unsafe {
+                StoredArguments::copied(K::DECLARATION, check_stored::<K>, K::Signature::SLOTS, pointers)
+            }
+        });
+        let mut positions = K::DECLARATION.each().map(|(position, _)| position);
+        let each = |memory: Memory<'_>| {
+            stored.push_memory(positions.next().unwrap_or(usize::MAX), &memory);
+            Ok::<_, core::convert::Infallible>(())
+        };
+        let Ok(()) = K::Signature::each_memory(&self.values, each);
+        K::Signature::each_handle(&self.values, |position, handle| stored.push_handle(position, handle));
+        K::Signature::read(&stored)?;
+        Some(stored)
+    }
+}
+
+/// Checks stored arguments of a kernel, as [`TypedKernel::prepare`] does for arguments.
+fn check_stored<K: TypedKernel>(
+    kernel: &Kernel,
+    stored: &StoredArguments,
+    config: &LaunchConfig,
+) -> Result<()> {
+    // Only arguments that can be read are stored.
+    let Some(values) = K::Signature::read(stored) else { return Ok(()) };
+    Prepared::<K> { kernel, values }.check_declared(config)
+}
+
 impl<K: TypedKernel> fmt::Debug for Prepared<'_, K> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut text = String::new();
@@ -255,7 +290,7 @@ impl<K: TypedKernel> Arguments for Prepared<'_, K> {
     #[inline]
     fn handles(&self) -> SmallVec<[ConditionalHandle; 1]> {
         let mut handles = SmallVec::new();
-        K::Signature::each_handle(&self.values, |handle| handles.push(handle));
+        K::Signature::each_handle(&self.values, |_, handle| handles.push(handle));
         handles
     }
 

@@ -8,6 +8,7 @@ mod kept;
 mod kinds;
 mod model;
 mod nodes;
+mod params;
 mod refused;
 mod sweep;
 

@@ -1,9 +1,11 @@
 //! Parameters passed by value: numbers, arrays and structs.
 
+use core::any::TypeId;
 use core::fmt;
 
 use crate::arguments::access::Memory;
 use crate::arguments::kernel_arg::Scalar;
+use crate::arguments::stored::StoredArguments;
 use crate::kernel::condition::Scope;
 use crate::kernel::fields::ConditionValue;
 use crate::kernel::parameter::{Argument, Fields, Parameter, PlainArgument, PlainParameter, Struct, sealed};
@@ -31,6 +33,14 @@ macro_rules! scalars {
             #[inline]
             fn memory<'a>(_: &Self) -> Option<Memory<'a>> {
                 None
+            }
+
+            fn value_type() -> Option<TypeId> {
+                Some(TypeId::of::<Self>())
+            }
+
+            fn read(stored: &StoredArguments, position: usize) -> Option<Self> {
+                stored.packed(position)
             }
 
             fn show(name: &str, value: &Self, text: &mut dyn fmt::Write) -> fmt::Result {
@@ -76,6 +86,14 @@ impl<T: Scalar + ConditionValue + 'static, const N: usize> Parameter for [T; N] 
         None
     }
 
+    fn value_type() -> Option<TypeId> {
+        Some(TypeId::of::<Self>())
+    }
+
+    fn read(stored: &StoredArguments, position: usize) -> Option<Self> {
+        stored.packed(position)
+    }
+
     fn show(name: &str, value: &Self, text: &mut dyn fmt::Write) -> fmt::Result {
         ConditionValue::show(value, name, text)
     }
@@ -115,6 +133,14 @@ impl<T: Copy + Send + Sync + 'static> Parameter for Struct<T> {
         None
     }
 
+    fn value_type() -> Option<TypeId> {
+        Some(TypeId::of::<T>())
+    }
+
+    fn read(stored: &StoredArguments, position: usize) -> Option<T> {
+        stored.packed(position)
+    }
+
     fn show(name: &str, _: &T, text: &mut dyn fmt::Write) -> fmt::Result {
         write!(text, "{name} of type {}", core::any::type_name::<T>())
     }
@@ -152,6 +178,14 @@ impl<T: ConditionValue + Copy + Send + Sync + 'static> Parameter for Fields<T> {
     #[inline]
     fn memory<'a>(_: &T) -> Option<Memory<'a>> {
         None
+    }
+
+    fn value_type() -> Option<TypeId> {
+        Some(TypeId::of::<T>())
+    }
+
+    fn read(stored: &StoredArguments, position: usize) -> Option<T> {
+        stored.packed(position)
     }
 
     fn show(name: &str, value: &T, text: &mut dyn fmt::Write) -> fmt::Result {

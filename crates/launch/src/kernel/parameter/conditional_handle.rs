@@ -4,6 +4,7 @@ use core::fmt;
 
 use crate::arguments::access::Memory;
 use crate::arguments::conditional_handle::ConditionalHandle;
+use crate::arguments::stored::StoredArguments;
 use crate::kernel::condition::Scope;
 use crate::kernel::parameter::{Argument, Parameter, sealed};
 
@@ -27,6 +28,10 @@ impl Parameter for ConditionalHandle {
     #[inline]
     fn memory<'a>(_: &Self) -> Option<Memory<'a>> {
         None
+    }
+
+    fn read(stored: &StoredArguments, position: usize) -> Option<Self> {
+        stored.handle(position)
     }
 
     #[inline]

@@ -1,10 +1,12 @@
 //! Parameters that are addresses of memory: `In`, `Out` and `InOut`.
 
+use core::any::TypeId;
 use core::fmt;
 
 use cuda_handles::{Buffer, Element, GraphBuffer, GraphSlice, NodeMemory, SharedHostBuffer, Slice};
 
 use crate::arguments::access::{Access, Memory, MemoryParameter};
+use crate::arguments::stored::StoredArguments;
 use crate::kernel::condition::{Length, Scope};
 use crate::kernel::parameter::{Argument, In, InOut, Out, Parameter, PlainArgument, PlainParameter, sealed};
 
@@ -62,6 +64,17 @@ macro_rules! memory {
             fn memory<'a>(value: &Self::Value<'a>) -> Option<Memory<'a>> {
                 let (start, bytes) = (value.address(), value.size_bytes() as u64);
                 Some(Memory { allocation: value.allocation(), start, bytes, written: $written })
+            }
+
+            fn value_type() -> Option<TypeId> {
+                Some(TypeId::of::<[T]>())
+            }
+
+            fn read(stored: &StoredArguments, position: usize) -> Option<Slice<'_, T>> {
+                let memory = stored.memory(position)?;
+                let len = memory.bytes as usize / size_of::<T>().max(1);
+                // SAFETY: only slices of the declared type are stored.
+                Some(unsafe { Slice::within(&memory.allocation, memory.start, len) })
             }
 
             fn show(name: &str, value: &Slice<'_, T>, text: &mut dyn fmt::Write) -> fmt::Result {

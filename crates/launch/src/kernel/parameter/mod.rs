@@ -7,11 +7,15 @@ mod conditional_handle;
 mod memory;
 mod tensor;
 
+use core::any::TypeId;
 use core::fmt;
 use core::marker::PhantomData;
 
+use cuda_handles::Placeholder;
+
 use crate::arguments::access::{Memory, MemoryParameter};
 use crate::arguments::conditional_handle::ConditionalHandle;
+use crate::arguments::stored::StoredArguments;
 use crate::kernel::condition::Scope;
 
 pub use memory::{ReadOnly, read_only};
@@ -77,6 +81,15 @@ pub trait Parameter: sealed::Sealed + 'static {
     fn view<'s>(value: &Self::Value<'_>, scope: &'s Scope) -> Self::View<'s>;
     /// The memory of a value.
     fn memory<'a>(value: &Self::Value<'a>) -> Option<Memory<'a>>;
+    /// The type of the graph parameters that can stand for a value; `None` if none can. `[T]` is
+    /// memory with elements of type `T`.
+    #[doc(hidden)]
+    fn value_type() -> Option<TypeId> {
+        None
+    }
+    /// The value of a stored argument; `None` if it is of another parameter, or cannot be stored.
+    #[doc(hidden)]
+    fn read(stored: &StoredArguments, position: usize) -> Option<Self::Value<'_>>;
     /// The value as the handle of a condition.
     #[inline]
     fn handle(_value: &Self::Value<'_>) -> Option<ConditionalHandle> {
@@ -98,6 +111,13 @@ pub trait Parameter: sealed::Sealed + 'static {
 pub trait Argument<'a, P: Parameter> {
     /// Converts the argument into the parameter's value.
     fn value(self) -> P::Value<'a>;
+
+    /// The graph parameter that the argument stands for, if it does.
+    #[doc(hidden)]
+    #[inline]
+    fn placeholder(&self) -> Option<Placeholder> {
+        None
+    }
 }
 
 /// An [`Argument`] for a launch on a stream: any except graph memory, which only nodes of its graph

@@ -6,6 +6,7 @@ use core::marker::PhantomData;
 use cuda_sys::CUtensorMap;
 
 use crate::arguments::access::{Access, Memory, MemoryParameter};
+use crate::arguments::stored::StoredArguments;
 use crate::kernel::condition::{Length, Scope};
 use crate::kernel::parameter::{Argument, In, InOut, Out, Parameter, PlainArgument, PlainParameter};
 use crate::tensor_map::{TensorElement, TensorMap};
@@ -41,6 +42,10 @@ macro_rules! tensors {
             fn memory<'a>(value: &Self::Value<'a>) -> Option<Memory<'a>> {
                 let (start, bytes) = (value.address(), value.size_bytes());
                 Some(Memory { allocation: value.allocation(), start, bytes, written: $written })
+            }
+
+            fn read(_: &StoredArguments, _: usize) -> Option<&TensorMap<T>> {
+                None
             }
 
             fn show(name: &str, value: &&TensorMap<T>, text: &mut dyn fmt::Write) -> fmt::Result {
