@@ -21,6 +21,7 @@ mod memory;
 mod node;
 mod node_kind;
 mod node_name;
+mod param;
 pub mod prelude;
 #[doc = include_str!("runtime.md")]
 pub mod runtime {}
@@ -50,7 +51,8 @@ pub use error::instantiate::InstantiateError;
 pub use error::memory_order::{Disorder, MemoryOrder};
 pub use error::{
     Broken, CaptureError, ConditionError, DrawError, EdgeError, EmbedError, Error, ExecError, HostLoopError,
-    HostRound, InteropError, LoopError, MemoryError, NodeError, Refusal, RefusalReason, Result, UpdateError,
+    HostRound, InteropError, LoopError, MemoryError, NodeError, ParamError, Refusal, RefusalReason, Result,
+    UpdateError,
 };
 pub use exec::GraphExec;
 pub use exec::options::InstantiateOptions;
@@ -67,6 +69,10 @@ pub use node::{
 };
 pub use node_kind::NodeKind;
 pub use node_name::NodeName;
+pub use param::config::{NodeConfig, ParamConfig};
+pub use param::fill_value::FillValue;
+pub use param::graph_param::{ByValue, GraphParam, IntoParam, ParamArg, ParamLen, ParamType};
 pub use update::enable::CanBeDisabled;
 pub use update::exec_node::ExecNode;
+pub use update::params::ParamValues;
 pub use update::whole::Update;

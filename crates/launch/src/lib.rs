@@ -19,7 +19,7 @@ pub use arguments::params::{KernelArg, Params};
 pub use arguments::slot::ParameterSlot;
 pub use config::attribute::MemorySyncDomain;
 pub use config::dim::Dim;
-pub use config::launch_config::{LaunchConfig, per, per_2d};
+pub use config::launch_config::{GridLength, LaunchConfig, per, per_2d};
 pub use config::stream_config::{StreamConfig, Trigger};
 pub use error::{
     AttributeRefused, BrokenCondition, Error, LimitExceeded, OverlappingArguments, Result, WrongArguments,

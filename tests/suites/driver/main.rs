@@ -6,6 +6,7 @@
 mod access_windows;
 #[path = "../../../crates/soft/tests/driver/calls.rs"]
 mod calls;
+mod captured_graphs;
 mod common;
 mod conditions;
 mod context_flags;

@@ -1,6 +1,6 @@
 //! The parameters of a layer: numbers on the host, or buffers on the device.
 
-use super::program::Task;
+use super::task::Task;
 
 /// The parameters of a layer.
 #[derive(Clone, Debug)]

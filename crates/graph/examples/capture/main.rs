@@ -10,6 +10,7 @@ mod common;
 mod layer;
 mod program;
 mod reference;
+mod task;
 
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -19,7 +20,8 @@ use cuda_handles::capture::CaptureMode;
 
 use common::Options;
 use layer::Layer;
-use program::{Result, Task, Transformer};
+use program::{Result, Transformer};
+use task::Task;
 
 /// Steps whose results are compared with the reference.
 const COMPARED: usize = 3;

@@ -9,6 +9,7 @@ use cuda_handles::{Buffer, Context, Stream};
 use cuda_launch::{LaunchConfig, kernel, per, per_2d};
 
 use super::layer::{Layer, Linear, Norm};
+use super::task::Task;
 
 pub(crate) type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
@@ -53,33 +54,6 @@ kernel! {
     fn add(n: u32, from: In<f32>, to: InOut<f32>)
     where from.len() >= n, to.len() >= n, grid.x * block.x >= n,
         grid.y * grid.z * block.y * block.z == 1;
-}
-
-/// The sizes of the transformer.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Task {
-    pub(crate) tokens: usize,
-    pub(crate) heads: usize,
-    /// Numbers of each head.
-    pub(crate) size: usize,
-    pub(crate) layers: usize,
-}
-
-impl Task {
-    /// Numbers of a row.
-    pub(crate) fn width(self) -> usize {
-        self.heads * self.size
-    }
-
-    /// Numbers of a row between the last two matrices of a layer.
-    pub(crate) fn hidden(self) -> usize {
-        4 * self.width()
-    }
-
-    /// The factor of each product of a query and a key.
-    pub(crate) fn scale(self) -> f32 {
-        1.0 / (self.size as f32).sqrt()
-    }
 }
 
 /// The transformer on the device. A step takes the rows through all layers, in place.

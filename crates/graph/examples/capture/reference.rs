@@ -2,7 +2,8 @@
 //! equal to the bit.
 
 use super::layer::{Layer, Linear, Norm};
-use super::program::{BLOCK, Task};
+use super::program::BLOCK;
+use super::task::Task;
 
 /// The rows of a prompt after `steps` steps through all layers.
 pub(crate) fn run(task: Task, layers: &[Layer<Vec<f32>>], prompt: &[f32], steps: usize) -> Vec<f32> {

@@ -11,6 +11,7 @@ use crate::error::{EdgeError, Error, NodeError, Result};
 use crate::graph::Graph;
 use crate::graph::node::Node;
 use crate::node_kind::NodeKind;
+use crate::param::bind::NewBinding;
 use crate::state::guard::GraphGuard;
 use crate::state::ids::NodeId;
 use crate::state::owners::Owners;
@@ -368,6 +369,26 @@ impl<'g> Frontier<'g> {
         guard.ensure_own_memory(&owners, &node_params)?;
         guard.ensure_not_freed(&owners, &node_params)?;
         let id = self.insert(&mut guard, PlainNode { subgraph, node_params, owners }, params)?;
+        drop(guard);
+        Ok(Node::new(self.graph.clone(), id, kind))
+    }
+
+    /// [`add`](Self::add) for a node that uses graph parameters.
+    pub(crate) fn add_bound(
+        &self,
+        node_params: NodeParams,
+        owners: Owners,
+        params: &mut CUgraphNodeParams,
+        binding: NewBinding,
+    ) -> Result<Node> {
+        let (kind, subgraph) = (node_params.kind(), self.graph.subgraph());
+        let mut guard = self.graph.enter()?;
+        guard.ensure_own_params(&binding)?;
+        guard.ensure_may_hold(subgraph, &node_params)?;
+        guard.ensure_own_memory(&owners, &node_params)?;
+        guard.ensure_not_freed(&owners, &node_params)?;
+        let id = self.insert(&mut guard, PlainNode { subgraph, node_params, owners }, params)?;
+        guard.bindings.bind(id, binding.into_binding());
         drop(guard);
         Ok(Node::new(self.graph.clone(), id, kind))
     }

@@ -2,18 +2,20 @@
 //!
 //! Each node is read once. It gets the owners of the next record that describes the same call:
 //! equal in kind, kernel, configuration and argument bytes, or in addresses and sizes. Owners of
-//! records that match no node go to the graph as a whole, as do those of work of other code.
+//! records that match no node go to the graph as a whole, as do those of work of other code. A
+//! launch with a condition's handle has to match: what sets the condition must be known.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
 use cuda_handles::Owner;
 use cuda_handles::capture::{Captured, Record, Work};
 use cuda_launch::internal::Accesses;
-use cuda_sys::{CUgraphNode, CUgraphNodeType, CUstreamBatchMemOpType};
+use cuda_sys::{CUgraphNode, CUgraphNodeType, CUstreamBatchMemOpParams, CUstreamBatchMemOpType};
 
 use crate::clone::node_copy::NodeCopy;
-use crate::error::Result;
+use crate::error::{CaptureError, Result};
 use crate::graph::Graph;
+use crate::node_name::NodeName;
 use crate::state::GraphState;
 use crate::state::guard::GraphGuard;
 use crate::state::host_function::Host;
@@ -54,6 +56,7 @@ impl Adopted {
             }
         }
         let left = unmatched.into_records();
+        ensure_setters_found(&left)?;
         let loose = left.iter().flat_map(|record| record.owners()).chain(records.kept());
         guard.keep_each_once(loose);
         drop(guard);
@@ -109,25 +112,50 @@ impl<'r> Unmatched<'r> {
     }
 }
 
-/// The arguments of a kernel node, as the driver holds them; null for other nodes.
-struct NodeArguments(*mut *mut core::ffi::c_void);
+/// Refuses launches with condition handles among the records that match no node.
+fn ensure_setters_found(left: &[Record<'_>]) -> Result<()> {
+    match left.iter().find(|record| !record.handles().is_empty()) {
+        Some(record) => Err(CaptureError::LaunchChanged { kernel: kernel_name(record) }.into()),
+        None => Ok(()),
+    }
+}
+
+/// The name of the kernel that a record's call launched.
+fn kernel_name(record: &Record<'_>) -> NodeName {
+    let kernel_of = |owner: &Owner| match owner {
+        Owner::Kernel(kernel) => Some(NodeName::from(kernel.name())),
+        _ => None,
+    };
+    record.owners().find_map(kernel_of).unwrap_or_default()
+}
+
+/// The arguments of a node.
+enum NodeArguments {
+    None,
+    /// Of a kernel node, as the driver holds them.
+    Kernel(*mut *mut core::ffi::c_void),
+    /// The addresses of a batch.
+    Batch(Vec<[u8; 8]>),
+}
 
 impl NodeArguments {
-    const NONE: Self = Self(core::ptr::null_mut());
-
     /// Whether a record has the same arguments. Bytes that may be padding are not compared.
     fn are_of(&self, record: &Record<'_>) -> bool {
         let mut arguments = record.arguments().enumerate();
-        if self.0.is_null() {
-            return arguments.next().is_none();
-        }
+        let held = match self {
+            Self::Kernel(held) if !held.is_null() => *held,
+            Self::Batch(addresses) => {
+                return record.arguments().eq(addresses.iter().map(|address| Some(&address[..])));
+            }
+            Self::None | Self::Kernel(_) => return arguments.next().is_none(),
+        };
         arguments.all(|(index, argument)| {
             let Some(bytes) = argument else { return true };
             // SAFETY: the node launches the kernel of the record, with a pointer for each
             // parameter. The launch that made the record had an argument for each parameter, of
             // the parameter's size: that was checked, or the caller promised it. The node lives
             // while the lock is held.
-            let held = unsafe { core::slice::from_raw_parts((*self.0.add(index)).cast::<u8>(), bytes.len()) };
+            let held = unsafe { core::slice::from_raw_parts((*held.add(index)).cast::<u8>(), bytes.len()) };
             held == bytes
         })
     }
@@ -156,8 +184,7 @@ impl GraphGuard<'_> {
             }
             NodeParams::Other { kind } if *kind == CUgraphNodeType::CU_GRAPH_NODE_TYPE_BATCH_MEM_OP => {
                 let copy = NodeCopy::of(self, raw, id)?;
-                let Some(work) = copy.and_then(|mut copy| batch_work(&mut copy)) else { return Ok(None) };
-                work
+                return Ok(copy.and_then(|mut copy| batch_work(&mut copy)));
             }
             NodeParams::Empty
             | NodeParams::Host(Host::Closure(_) | Host::Function(_))
@@ -172,7 +199,7 @@ impl GraphGuard<'_> {
             | NodeParams::Conditional(_)
             | NodeParams::Other { .. } => return Ok(None),
         };
-        Ok(Some((work, NodeArguments::NONE)))
+        Ok(Some((work, NodeArguments::None)))
     }
 
     fn kernel_work(&self, raw: CUgraphNode) -> Result<(Work, NodeArguments)> {
@@ -183,7 +210,7 @@ impl GraphGuard<'_> {
             block: [params.blockDimX, params.blockDimY, params.blockDimZ],
             shared: params.sharedMemBytes,
         };
-        Ok((work, NodeArguments(params.kernelParams)))
+        Ok((work, NodeArguments::Kernel(params.kernelParams)))
     }
 
     /// Gives a node the owners of a record.
@@ -210,21 +237,29 @@ impl GraphGuard<'_> {
     }
 }
 
-/// The call that made a batch node.
-fn batch_work(copy: &mut NodeCopy) -> Option<Work> {
+/// The call that made a batch node, and the address of each operation, 0 for those without one.
+fn batch_work(copy: &mut NodeCopy) -> Option<(Work, NodeArguments)> {
     // SAFETY: the parameters of a batch node were read into this part of the union.
     let batch = unsafe { copy.params().__bindgen_anon_1.memOp };
     if batch.paramArray.is_null() || batch.count == 0 {
         return None;
     }
-    // SAFETY: the driver has an array of this length for as long as the node lives. Every operation
-    // begins with its type, and those with an address have it at the same place.
-    let (operation, address) =
-        unsafe { ((*batch.paramArray).operation, (*batch.paramArray).writeValue.address) };
+    // SAFETY: the driver has an array of this length for as long as the node lives.
+    let operations = unsafe { core::slice::from_raw_parts(batch.paramArray, batch.count as usize) };
+    let addresses: Vec<u64> = operations.iter().map(address_of).collect();
+    let work = Work::Batch { first: addresses.first().copied().unwrap_or(0), count: batch.count };
+    let addresses = addresses.into_iter().map(u64::to_ne_bytes).collect();
+    Some((work, NodeArguments::Batch(addresses)))
+}
+
+fn address_of(operation: &CUstreamBatchMemOpParams) -> u64 {
+    // SAFETY: every operation begins with its type, and those with an address have it at the same
+    // place.
+    let (kind, address) = unsafe { (operation.operation, operation.writeValue.address) };
     let has_address = !matches!(
-        operation,
+        kind,
         CUstreamBatchMemOpType::CU_STREAM_MEM_OP_BARRIER
             | CUstreamBatchMemOpType::CU_STREAM_MEM_OP_FLUSH_REMOTE_WRITES
     );
-    Some(Work::Batch { first: if has_address { address } else { 0 }, count: batch.count })
+    if has_address { address } else { 0 }
 }

@@ -38,7 +38,7 @@ use crate::graph::Graph;
 ///
 /// Methods exist only where they make sense. A fork does not end:
 ///
-/// ```compile_fail,E0599
+/// ```compile_fail,E0277
 /// # use cuda_graph::capture::{Capturing, Fork, GraphBuilder};
 /// # fn example(fork: GraphBuilder<Fork, Capturing>) {
 /// fork.end();
@@ -150,7 +150,9 @@ impl<K: Origin> GraphBuilder<K, Capturing> {
         let ends = Some(EndOnDrop(std::sync::Arc::clone(&session)));
         Ok(Self::new(Capturing { session, stream, ends }))
     }
+}
 
+impl<K: Kind> GraphBuilder<K, Capturing> {
     /// Ends the capture. The result has the graph; for a body that is the body's graph.
     ///
     /// Whatever the driver answers, the streams of the capture work as before.
@@ -167,12 +169,19 @@ impl<K: Origin> GraphBuilder<K, Capturing> {
     ///   [`ConditionError::NotInBody`](crate::ConditionError::NotInBody): other code captured a
     ///   node that the graph cannot hold. Only if the nodes are for a body or an existing graph, or
     ///   the builder added conditional nodes or child graphs.
+    /// - [`CaptureError::LaunchChanged`](crate::CaptureError::LaunchChanged): other code changed
+    ///   the node of a launch that takes a condition's handle.
     /// - The driver's error.
     ///
-    /// The captured work is discarded then, and a body or existing graph is as before the capture.
+    /// The captured work is discarded then, and a body or existing graph is as before the capture,
+    /// but for [conditions](Self::condition).
     #[doc(alias = "cuStreamEndCapture")]
     #[doc(alias = "cudaStreamEndCapture")]
-    pub fn end(mut self) -> Result<GraphBuilder<K, Ended>> {
+    pub fn end(mut self) -> Result<GraphBuilder<K, Ended>>
+    where
+        // Here, so that the compiler says why a fork has none.
+        K: Origin,
+    {
         // The drop finds the session ended.
         let ends = self.state.ends.take();
         let ended = self.state.session.end();
@@ -202,7 +211,7 @@ impl<K: Origin> GraphBuilder<K, Ended> {
     }
 
     /// How many calls of the library match no node. The graph as a whole keeps their owners. There
-    /// are none unless other code changed the capture, such as by removing nodes.
+    /// are none unless other code changed the capture, such as by setting a captured node.
     #[must_use]
     pub fn unmatched(&self) -> usize {
         self.state.unmatched

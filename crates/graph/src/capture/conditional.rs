@@ -3,6 +3,8 @@
 
 use std::sync::Arc;
 
+#[cfg(doc)]
+use cuda_handles::capture::CaptureOptions;
 use cuda_handles::{Element, GraphBuffer};
 
 use crate::build::frontier::Frontier;
@@ -20,6 +22,12 @@ use crate::node::{ChildGraphNode, FreeNode, IfElseNode, IfNode, SwitchNode, Whil
 
 impl<K: Kind> GraphBuilder<K, Capturing> {
     /// A condition of the graph that is captured; see [`Graph::condition`].
+    ///
+    /// The condition is made at once, and the driver cannot destroy it. So it stays in a body's or
+    /// existing graph whose capture fails. That graph cannot be instantiated
+    /// ([`ConditionError::UnusedCondition`](crate::ConditionError::UnusedCondition)) until a
+    /// conditional node uses the condition, or a new one with the same default that takes its
+    /// place.
     ///
     /// # Errors
     /// The errors of [`Graph::condition`].
@@ -215,7 +223,8 @@ impl<K: Kind> GraphBuilder<K, Capturing> {
 
     /// Adds a node by hand: the closure adds it at a frontier, and the node comes after what was
     /// captured here before, and before what is captured next. Only such nodes can use memory that
-    /// the graph [allocates](Self::alloc).
+    /// the graph [allocates](Self::alloc). The closure adds one node: others that it adds get no
+    /// place here.
     ///
     /// ```no_run
     /// # use cuda_graph::{Result, capture::{Capturing, GraphBuilder, Primary}};
@@ -232,16 +241,24 @@ impl<K: Kind> GraphBuilder<K, Capturing> {
     /// Calls what the frontier calls, and `cuLaunchHostFunc`, which marks the place.
     ///
     /// # Errors
-    /// The closure's error; [`CaptureError::Over`]: the capture has ended. There is no node then.
+    /// The closure's error; [`CaptureError::NotNew`]: the closure returned a node that was there
+    /// before; [`CaptureError::SameScratch`]: the node has a graph that uses the
+    /// [scratch memory](CaptureOptions::scratch) of this capture; [`CaptureError::Over`]: the
+    /// capture has ended. There is no new node then.
     /// From a graph with memory nodes the driver removes nothing: there the [end](Self::end) fails.
     pub fn add<N: core::ops::Deref<Target = Node>>(
         &self,
         add: impl FnOnce(Frontier<'_>) -> Result<N>,
     ) -> Result<N> {
         let target = self.target()?;
+        let next = target.look()?.next_number();
         let node = add(target.root())?;
         if node.graph() != &target {
             return Err(Error::Node(NodeError::Foreign { node: node.name().into() }));
+        }
+        // A capture that fails removes the nodes that it has placed.
+        if node.id().number < next {
+            return Err(CaptureError::NotNew { node: node.name().into() }.into());
         }
         self.place_filled::<(), Error>(&node, || Ok(()))?;
         Ok(node)
@@ -354,6 +371,7 @@ impl<K: Kind> GraphBuilder<K, Capturing> {
 
     fn place(&self, entry: &Node, exit: &Node) -> Result<()> {
         let session: &Arc<Session> = &self.state.session;
+        session.ensure_other_scratch(exit)?;
         let placed = Placed::new(entry, exit);
         session.note_placed(placed)?;
         let captured = match placed.capture_on(&self.state.stream, session.id()) {

@@ -2,6 +2,7 @@
 
 use core::fmt;
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use cuda_handles::capture::CaptureMode;
 use cuda_handles::internal::{Lock, Rank};
@@ -31,7 +32,15 @@ pub struct ForeignNode<V> {
     node: ChildGraphNode,
     stream: Stream,
     work: Box<Enqueue<V>>,
-    made: Lock<Vec<(V, Graph)>>,
+    /// The last one was set last. Values are compared and dropped without the lock: both are code
+    /// of others, which may call [`set`](Self::set).
+    made: Lock<Vec<Arc<Made<V>>>>,
+}
+
+/// Values, and the graph of the work for them.
+struct Made<V> {
+    values: V,
+    graph: Graph,
 }
 
 impl<K: Kind> GraphBuilder<K, Capturing> {
@@ -73,10 +82,11 @@ impl<K: Kind> GraphBuilder<K, Capturing> {
         values: V,
         work: impl Fn(CUstream, &V) -> Result<Vec<Owner>> + Send + Sync + 'static,
     ) -> Result<ForeignNode<V>> {
-        let stream = self.state.session.spare_stream()?;
+        // Nobody else has a handle of it, by which the capture could be ended too early.
+        let stream = self.stream().context().stream()?;
         let graph = capture_work(&stream, &values, &work)?;
         let node = self.embed(&graph)?;
-        let made = Lock::new(Rank::CaptureSession, vec![(values, graph)]);
+        let made = Lock::new(Rank::CaptureSession, vec![Arc::new(Made { values, graph })]);
         Ok(ForeignNode { node, stream, work: Box::new(work), made })
     }
 }
@@ -93,20 +103,26 @@ impl<V: PartialEq + Clone> ForeignNode<V> {
     #[doc(alias = "cuGraphChildGraphNodeSetParams")]
     #[doc(alias = "cuGraphNodeSetParams")]
     pub fn set(&self, values: V) -> Result<()> {
-        let known = self.made.lock().iter().find(|(made, _)| *made == values).map(|(_, graph)| graph.clone());
-        let graph = match known {
-            Some(graph) => graph,
-            None => self.make(&values)?,
+        self.stream.context().ensure_usable()?;
+        let all = self.made.lock().clone();
+        let known = all.into_iter().rev().find(|made| made.values == values);
+        let made = match known {
+            Some(made) => made,
+            None => Arc::new(Made { graph: self.make(&values)?, values }),
         };
-        self.node.set_graph(&graph)?;
-        let mut made = self.made.lock();
-        let before = made.iter().position(|(other, _)| *other == values).map(|index| made.remove(index));
-        let oldest = (made.len() >= REMEMBERED).then(|| made.remove(0));
-        made.push((values, graph));
-        drop(made);
-        // Dropped after the lock.
-        drop((before, oldest));
+        self.node.set_graph(&made.graph)?;
+        drop(self.remember(made));
         Ok(())
+    }
+
+    /// Notes what was set last. Returns what is forgotten, to be dropped after the lock.
+    fn remember(&self, made: Arc<Made<V>>) -> Option<Arc<Made<V>>> {
+        let mut all = self.made.lock();
+        let known = all.iter().position(|other| Arc::ptr_eq(other, &made));
+        let place = known.or((all.len() >= REMEMBERED).then_some(0));
+        let before = place.map(|place| all.remove(place));
+        all.push(made);
+        before
     }
 
     fn make(&self, values: &V) -> Result<Graph> {

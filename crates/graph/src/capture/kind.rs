@@ -1,7 +1,6 @@
 //! Kinds and states of builders.
 
 use core::fmt;
-use core::marker::PhantomData;
 use std::sync::Arc;
 
 use cuda_handles::Stream;
@@ -21,25 +20,29 @@ pub trait Kind: sealed::Sealed + 'static {
     /// The kind in error messages.
     const NAME: &'static str;
 
-    /// Whether the builder may change threads: `()`, or a type that is not `Send`.
-    #[doc(hidden)]
+    /// Whether a builder that captures may change threads: `()`, or a type that is not `Send`.
     type Thread;
 }
 
 /// A kind of builder that begins a capture of its own, and ends it.
+#[diagnostic::on_unimplemented(
+    message = "a `{Self}` builder does not end a capture: it is joined",
+    label = "it has no end of its own",
+    note = "join a fork where it was split, by `join([fork])`; the capture ends with the builder that began it"
+)]
 pub trait Origin: Kind {}
 
 /// A state of a builder.
 pub trait State: sealed::Sealed + fmt::Debug {
-    /// Whether a builder of a kind may change threads in this state: as [`Kind::Thread`].
-    #[doc(hidden)]
+    /// Whether a builder of a kind may change threads in this state: [`Kind::Thread`], or `()`.
     type Thread<K: Kind>;
 }
 
-/// Binds a builder that captures to the thread that began the capture.
+/// Names the rule where a builder was to change threads: the compiler's message begins with the
+/// pointer, which is not `Send`.
 #[doc(hidden)]
 #[derive(Debug)]
-pub struct EndsOnItsThread(PhantomData<*mut ()>);
+pub enum CaptureEndsOnItsThread {}
 
 macro_rules! kinds {
     ($($(#[$docs:meta])* $kind:ident $name:literal $thread:ty;)*) => { $(
@@ -58,7 +61,7 @@ macro_rules! kinds {
 
 kinds! {
     /// The kind of builder that begins a capture and ends it on the same thread.
-    Primary "primary" EndsOnItsThread;
+    Primary "primary" *mut CaptureEndsOnItsThread;
     /// The kind of builder that begins a capture in [`CaptureMode::Relaxed`], which any thread may
     /// end.
     AnyThread "primary" ();
@@ -66,7 +69,7 @@ kinds! {
     /// [`split`](crate::GraphBuilder::split). Threads may capture on forks at the same time.
     Fork "fork" ();
     /// The kind of builder that captures into a body of a conditional node.
-    Body "body" EndsOnItsThread;
+    Body "body" *mut CaptureEndsOnItsThread;
 }
 
 impl Origin for Primary {}

@@ -30,6 +30,8 @@
 //! | [`Fork`] | | work, [`split`], [`join`], bodies | |
 //! | [`Body`] | | work, [`split`], [`join`], bodies, [`end`] | [`graph`] |
 //!
+//! Builders of bodies and their forks capture no host functions, since bodies hold none.
+//!
 //! [`mode`]: GraphBuilder::mode
 //! [`begin`]: GraphBuilder::begin
 //! [`begin_on_any_thread`]: GraphBuilder::begin_on_any_thread

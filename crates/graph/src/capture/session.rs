@@ -2,14 +2,17 @@
 //!
 //! A session is open while it holds its [`ActiveCapture`]. Whoever takes that out ends the capture:
 //! the builder's end, its drop, or the session around it. So a capture ends exactly once. The lock
-//! is held for moments, over no driver call, and nothing is dropped under it.
+//! is held for moments, over no driver call, and nothing is dropped under it. In a forked child it
+//! may be held for ever, so everything that takes it refuses before.
 
 use core::mem;
+use std::collections::HashMap;
 use std::sync::Arc;
 
-use cuda_handles::capture::{ActiveCapture, CaptureMode, CaptureOptions};
+use cuda_handles::capture::{ActiveCapture, CaptureMode, CaptureOptions, Scratch};
 use cuda_handles::internal::{Lock, LockGuard, Rank};
-use cuda_handles::{Error as HandleError, Stream};
+use cuda_handles::{Error as HandleError, Stream, is_forked};
+use cuda_launch::ConditionalHandle;
 
 use crate::build::frontier::Frontier;
 use crate::capture::adopted::Adopted;
@@ -17,6 +20,8 @@ use crate::capture::copied::{Position, copy_into};
 use crate::capture::placed::{Placed, broken};
 use crate::error::{CaptureError, Error, Result};
 use crate::graph::Graph;
+use crate::graph::node::Node;
+use crate::state::conditions::Handles;
 
 /// One capture of the driver, shared by a primary or body builder and its forks.
 #[derive(Debug)]
@@ -25,6 +30,8 @@ pub(super) struct Session {
     /// The number of the capture.
     id: u64,
     mode: CaptureMode,
+    /// The memory that the capture shares with others.
+    scratch: Option<Scratch>,
     /// The kind of the builder that ends it.
     kind: &'static str,
     /// The position in an existing graph that the nodes are for. Without one they get a graph of
@@ -57,6 +64,9 @@ struct Parts {
     placed: Vec<Placed>,
     /// The graph of its own to which nodes are added by hand.
     own: Option<Graph>,
+    /// The conditions that captured kernels set, by their numbers. Until the end no other condition
+    /// takes their place.
+    conditions: HashMap<u64, Arc<Handles>>,
     /// Why the target has something that it should not have.
     spoilt: Option<Error>,
 }
@@ -81,7 +91,8 @@ impl Session {
         let id = active.id();
         let parts = Parts { active: Some(Open(active)), ..Parts::default() };
         let parts = Lock::new(Rank::CaptureSession, parts);
-        Ok(Arc::new(Self { origin: origin.clone(), id, mode: options.capture_mode(), kind, position, parts }))
+        let (mode, scratch) = (options.capture_mode(), options.shared_scratch().cloned());
+        Ok(Arc::new(Self { origin: origin.clone(), id, mode, scratch, kind, position, parts }))
     }
 
     fn parts(&self) -> LockGuard<'_, Parts> {
@@ -100,7 +111,13 @@ impl Session {
 
     /// Refuses a call on a stream that is no longer in the capture.
     pub(super) fn ensure_open(&self, stream: &Stream, kind: &'static str) -> Result<()> {
+        ensure_not_forked()?;
         if stream.capture_id() == Some(self.id) { Ok(()) } else { Err(CaptureError::Over { kind }.into()) }
+    }
+
+    /// Refuses host functions, if the nodes are for a body.
+    pub(super) fn ensure_may_call_back(&self) -> Result<()> {
+        self.position.as_ref().map_or(Ok(()), |position| position.graph().ensure_may_call_back())
     }
 
     /// The graph that nodes are added to by hand, and that the captured nodes are for.
@@ -119,8 +136,32 @@ impl Session {
 
     /// The parts of a capture that has not ended. Its end has taken them out.
     fn open_parts(&self) -> Result<LockGuard<'_, Parts>> {
+        ensure_not_forked()?;
         let parts = self.parts();
         if parts.active.is_some() { Ok(parts) } else { Err(CaptureError::Over { kind: self.kind }.into()) }
+    }
+
+    /// Keeps the conditions of a kernel that is about to be captured until the end, when the kernel
+    /// becomes a node of the target. Refuses conditions of other graphs.
+    pub(super) fn hold_conditions(&self, handles: &[ConditionalHandle], kernel: &str) -> Result<()> {
+        let held = self.target()?.enter()?.hold_conditions(handles, kernel)?;
+        let mut parts = self.open_parts()?;
+        for condition in held {
+            // What is there already is the same.
+            parts.conditions.entry(condition.number()).or_insert(condition);
+        }
+        Ok(())
+    }
+
+    /// Refuses a node with a graph that uses the memory which the capture shares: that graph would
+    /// overwrite buffers of this one, whatever the order.
+    pub(super) fn ensure_other_scratch(&self, node: &Node) -> Result<()> {
+        let Some(scratch) = &self.scratch else { return Ok(()) };
+        let guard = node.graph().look()?;
+        match guard.uses_scratch(node.id(), scratch) {
+            true => Err(CaptureError::SameScratch { node: guard.name(node.id()) }.into()),
+            false => Ok(()),
+        }
     }
 
     /// A stream for a fork or a body, which takes work in captures only. So a fork's calls are
@@ -153,6 +194,7 @@ impl Session {
 
     /// Makes the stream on which the capture began wait for every fork that was not joined.
     fn join_all(&self) -> Result<()> {
+        ensure_not_forked()?;
         let forks = mem::take(&mut self.parts().forks);
         forks.iter().try_for_each(|fork| Ok(self.origin.wait_for(fork)?))
     }
@@ -186,6 +228,9 @@ impl Session {
 
     /// Takes note of why the capture fails.
     fn spoil(&self, why: Error) {
+        if is_forked() {
+            return;
+        }
         // If there is a reason already, the later one is dropped after the lock.
         let _later = match &mut self.parts().spoilt {
             Some(_) => Some(why),
@@ -209,6 +254,7 @@ impl Session {
 
     /// Ends the capture and puts the nodes where they are for.
     pub(super) fn end(&self) -> Result<Delivered> {
+        ensure_not_forked()?;
         let kind = self.kind;
         let parts = mem::take(&mut *self.parts());
         let bodies = parts.bodies.iter().filter(|body| body.is_open()).count();
@@ -262,6 +308,9 @@ impl Session {
 
     /// Ends the capture, if it is open, and discards what was captured.
     pub(super) fn discard(&self) {
+        if is_forked() {
+            return;
+        }
         let parts = mem::take(&mut *self.parts());
         parts.bodies.iter().for_each(|body| body.discard());
         drop(parts.active);
@@ -269,6 +318,10 @@ impl Session {
         let own = parts.own.as_ref();
         let _said_later = self.remove_placed(own, &parts.placed, CaptureError::GivenUp.into());
     }
+}
+
+fn ensure_not_forked() -> Result<()> {
+    if is_forked() { Err(HandleError::Forked.into()) } else { Ok(()) }
 }
 
 impl Position {

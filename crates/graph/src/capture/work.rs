@@ -12,7 +12,7 @@ use cuda_sys::{CUstream, Call};
 
 use crate::capture::builder::GraphBuilder;
 use crate::capture::kind::{Capturing, Kind};
-use crate::error::{CaptureError, ConditionError, Error, Result};
+use crate::error::{CaptureError, Error, Result};
 use crate::state::host_function::HostFunction;
 
 impl<K: Kind> AsStream for GraphBuilder<K, Capturing> {
@@ -47,14 +47,23 @@ impl<K: Kind> GraphBuilder<K, Capturing> {
         })
     }
 
+    /// Makes a call on the stream that captures a host function; see [`capture`](Self::capture).
+    fn capture_host(&self, call: impl FnOnce(&Stream) -> cuda_handles::Result<()>) -> Result<()> {
+        self.open()?;
+        self.state.session.ensure_may_call_back()?;
+        self.capture(call)
+    }
+
     /// Captures a launch of a typed kernel. Unlike a launch on a stream, the kernel may take the
     /// handles of [conditions](Self::condition).
     ///
     /// Calls `cuLaunchKernel` (CUDA 4.0), or with attributes `cuLaunchKernelEx` (CUDA 11.6).
     ///
     /// # Errors
-    /// The errors of a launch; [`ConditionError::ForeignCondition`]: a condition of another graph;
+    /// The errors of a launch; [`ForeignCondition`]: a condition of another graph;
     /// [`CaptureError::Over`]: the capture has ended.
+    ///
+    /// [`ForeignCondition`]: crate::ConditionError::ForeignCondition
     #[doc(alias = "cuLaunchKernel")]
     #[doc(alias = "cudaLaunchKernel")]
     pub fn launch<'a, T: SafeKernel>(
@@ -109,11 +118,7 @@ impl<K: Kind> GraphBuilder<K, Capturing> {
     ) -> Result<()> {
         let stream = self.open()?;
         if arguments.has_handles() {
-            let target = self.state.session.target()?;
-            if arguments.handles().iter().any(|handle| handle.graph() != target.number()) {
-                let node = kernel.name().into();
-                return Err(Error::Condition(ConditionError::ForeignCondition { node }));
-            }
+            self.state.session.hold_conditions(&arguments.handles(), kernel.name())?;
         }
         // SAFETY: the caller's promise; the conditions are those of the graph that the node is for.
         let launched =
@@ -213,11 +218,12 @@ impl<K: Kind> GraphBuilder<K, Capturing> {
     /// Calls `cuLaunchHostFunc` (CUDA 10.0).
     ///
     /// # Errors
-    /// The driver's error; [`CaptureError::Over`]: the capture has ended.
+    /// [`ConditionError::NotInBody`]: the captured work is for a body, which holds no host
+    /// functions; [`CaptureError::Over`]: the capture has ended; or the driver's error.
     #[doc(alias = "cuLaunchHostFunc")]
     #[doc(alias = "cudaLaunchHostFunc")]
     pub fn callback<F: Fn() + Send + Sync + 'static>(&self, call: F) -> Result<()> {
-        self.capture(|stream| stream.host(call))
+        self.capture_host(|stream| stream.host(call))
     }
 
     /// Captures a call of a closure that views host memory; see [`Stream::host_with`].
@@ -225,7 +231,7 @@ impl<K: Kind> GraphBuilder<K, Capturing> {
     /// Calls `cuLaunchHostFunc` (CUDA 10.0).
     ///
     /// # Errors
-    /// The errors of [`Stream::host_with`]; [`CaptureError::Over`]: the capture has ended.
+    /// The errors of [`callback`](Self::callback) and of [`Stream::host_with`].
     #[doc(alias = "cuLaunchHostFunc")]
     #[doc(alias = "cudaLaunchHostFunc")]
     pub fn callback_with<M, F>(&self, memory: M, call: F) -> Result<()>
@@ -233,7 +239,7 @@ impl<K: Kind> GraphBuilder<K, Capturing> {
         M: Viewable,
         F: Fn(&M::Views) + Send + Sync + 'static,
     {
-        self.capture(|stream| stream.host_with(memory, call))
+        self.capture_host(|stream| stream.host_with(memory, call))
     }
 
     /// Captures a call of a C function, and keeps `owner` for it.
@@ -245,7 +251,8 @@ impl<K: Kind> GraphBuilder<K, Capturing> {
     /// thread.
     ///
     /// # Errors
-    /// The driver's error; [`CaptureError::Over`]: the capture has ended.
+    /// [`ConditionError::NotInBody`]: the captured work is for a body, which holds no host
+    /// functions; [`CaptureError::Over`]: the capture has ended; or the driver's error.
     #[doc(alias = "cuLaunchHostFunc")]
     #[doc(alias = "cudaLaunchHostFunc")]
     pub unsafe fn callback_raw(
@@ -255,7 +262,7 @@ impl<K: Kind> GraphBuilder<K, Capturing> {
         owner: impl Into<Owner>,
     ) -> Result<()> {
         let owner = owner.into();
-        self.capture(|stream| {
+        self.capture_host(|stream| {
             let context = stream.context();
             let access = stream.enqueue()?;
             access.keep(owner)?;
@@ -300,7 +307,7 @@ impl<K: Kind> GraphBuilder<K, Capturing> {
     /// - Everything that the enqueued work uses lives as long as `keep`, and the work stays valid
     ///   at every launch of the graph.
     /// - `work` neither ends the capture nor begins another one on the stream, and does not change
-    ///   nodes that it did not add.
+    ///   nodes that it did not add. No other thread ends the capture meanwhile.
     ///
     /// # Errors
     /// [`CaptureError::Over`]: the capture has ended.

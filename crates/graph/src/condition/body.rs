@@ -14,6 +14,7 @@ use crate::error::{ConditionError, Error, Result};
 use crate::graph::Graph;
 use crate::node_kind::NodeKind;
 use crate::state::guard::GraphGuard;
+use crate::state::host_function::Host;
 use crate::state::ids::{NodeId, SubgraphId};
 use crate::state::owners::Owners;
 use crate::state::params::{Conditional, NodeParams};
@@ -39,6 +40,17 @@ impl NodeParams {
                     | NodeKind::Switch
             ),
         }
+    }
+}
+
+impl Graph {
+    /// Refuses host functions, if the graph lies in a body.
+    pub(crate) fn ensure_may_call_back(&self) -> Result<()> {
+        let subgraph = self.subgraph();
+        if subgraph.is_root() {
+            return Ok(());
+        }
+        self.look()?.ensure_may_hold(subgraph, &NodeParams::Host(Host::Closure("")))
     }
 }
 

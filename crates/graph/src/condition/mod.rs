@@ -231,6 +231,17 @@ impl GraphGuard<'_> {
         Ok(())
     }
 
+    /// Handles of the conditions that a kernel sets which is no node of the graph yet: no other
+    /// condition takes their place meanwhile. Refuses handles as [`ensure_own`](Self::ensure_own).
+    pub(crate) fn hold_conditions(
+        &mut self,
+        handles: &[ConditionalHandle],
+        kernel: &str,
+    ) -> Result<Vec<Arc<Handles>>> {
+        handles.iter().try_for_each(|handle| self.ensure_own(*handle, kernel))?;
+        Ok(handles.iter().filter_map(|handle| self.conditions.hold(handle.number())).collect())
+    }
+
     /// Refuses to instantiate a graph with a condition that no node uses.
     pub(crate) fn ensure_conditions_used(&self) -> Result<()> {
         for entry in self.conditions.iter() {

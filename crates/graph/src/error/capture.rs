@@ -69,6 +69,22 @@ pub enum CaptureError {
          builder has added"
     )]
     NotABody,
+    /// The closure that was to add a node returned one that was there before.
+    #[error("node `{node}` was in the graph before; return the node that the closure adds")]
+    NotNew {
+        /// The node's name.
+        node: NodeName,
+    },
+    /// A graph in a node uses the scratch memory of the capture that the node was added in, so it
+    /// would overwrite buffers of the capture.
+    #[error(
+        "the graph in node `{node}` uses the same scratch memory as this capture; capture one of them with \
+         other scratch memory"
+    )]
+    SameScratch {
+        /// The node's name.
+        node: NodeName,
+    },
     /// A captured node cannot be added to the graph that it was captured for.
     #[error(
         "node `{node}` of the captured work cannot be added to the graph it is for: only kernels, copies, \
@@ -78,6 +94,16 @@ pub enum CaptureError {
     NotCopied {
         /// The node in the captured work, by name.
         node: NodeName,
+    },
+    /// Other code changed the node of a captured launch that takes a condition's handle, so no node
+    /// is known to set the condition. The captured work is discarded.
+    #[error(
+        "the captured launch of `{kernel}` takes a condition's handle, but no node of the captured graph is \
+         that launch; other code changed the capture: capture again and leave that node as it is"
+    )]
+    LaunchChanged {
+        /// The kernel that was launched, by name.
+        kernel: NodeName,
     },
 }
 

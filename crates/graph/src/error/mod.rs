@@ -26,6 +26,7 @@ pub(crate) mod loops;
 pub(crate) mod memory;
 pub(crate) mod memory_order;
 pub(crate) mod node;
+pub(crate) mod param;
 pub(crate) mod refusal;
 pub(crate) mod update;
 pub(crate) mod wrong_context;
@@ -40,6 +41,7 @@ pub use interop::InteropError;
 pub use loops::LoopError;
 pub use memory::MemoryError;
 pub use node::NodeError;
+pub use param::ParamError;
 pub use refusal::{Refusal, RefusalReason};
 pub use update::UpdateError;
 
@@ -112,6 +114,9 @@ pub enum Error {
     /// A node of an executable cannot be updated as asked.
     #[error(transparent)]
     Update(#[from] UpdateError),
+    /// A graph parameter cannot be used or set as asked.
+    #[error(transparent)]
+    Param(#[from] ParamError),
     /// A loop or branch cannot be built or run as asked.
     #[error(transparent)]
     Loop(#[from] LoopError),

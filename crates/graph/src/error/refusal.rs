@@ -61,6 +61,8 @@ pub enum RefusalReason {
     HostDecides,
     /// A node is disabled in the executable that would decide about a condition.
     Disabled,
+    /// The graph has graph parameters, and it is not known which nodes of the executable take them.
+    Unpaired,
     /// The driver gives no reason that this library knows.
     #[doc(alias = "CU_GRAPH_EXEC_UPDATE_ERROR")]
     Other,

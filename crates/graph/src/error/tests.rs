@@ -39,9 +39,10 @@ fn kind(error: &Error) -> String {
         Error::Capture(error) => format!("capture {:?}", discriminant(error)),
         Error::Memory(error) => format!("memory {:?}", discriminant(error)),
         Error::Exec(error) => format!("exec {:?}", discriminant(error)),
+        Error::Update(error) => format!("update {:?}", discriminant(error)),
+        Error::Param(error) => format!("param {:?}", discriminant(error)),
         Error::Loop(error) => format!("loop {:?}", discriminant(error)),
         Error::Draw(error) => format!("draw {:?}", discriminant(error)),
-        Error::Update(error) => format!("update {:?}", discriminant(error)),
         Error::Handles(_)
         | Error::Launch(_)
         | Error::TooOld(_)
@@ -56,8 +57,10 @@ fn kind(error: &Error) -> String {
 /// Every error, those with numbers or words in several forms.
 fn every_error(name: &str) -> Vec<Error> {
     let node = || NodeName::from(name);
-    let groups: [fn(&str) -> Vec<Error>; 12] = [
+    let groups: [fn(&str) -> Vec<Error>; 13] = [
         capture_errors,
+        update_errors,
+        param_errors,
         node_errors,
         edge_errors,
         exec_errors,
@@ -68,7 +71,6 @@ fn every_error(name: &str) -> Vec<Error> {
         memory_errors,
         loop_errors,
         draw_errors,
-        update_errors,
     ];
     let mut all: Vec<Error> = groups.iter().flat_map(|group| group(name)).collect();
     let kinds = [
@@ -118,7 +120,11 @@ fn every_error(name: &str) -> Vec<Error> {
 fn capture_errors(name: &str) -> Vec<Error> {
     let kinds = ["primary", "fork", "body"];
     let not_copied = CaptureError::NotCopied { node: NodeName::from(name) };
+    let changed = CaptureError::LaunchChanged { kernel: NodeName::from(name) };
+    let not_new = CaptureError::NotNew { node: NodeName::from(name) };
+    let same_scratch = CaptureError::SameScratch { node: NodeName::from(name) };
     let mut all = vec![CaptureError::NotABody, CaptureError::GivenUp, not_copied];
+    all.extend([changed, not_new, same_scratch]);
     for kind in kinds {
         all.extend([CaptureError::Over { kind }, CaptureError::OtherCapture { kind }]);
         for count in [1, 2] {
@@ -128,6 +134,31 @@ fn capture_errors(name: &str) -> Vec<Error> {
     }
     all.extend([1, 2].map(|found| CaptureError::OtherShape { expected: 1, found }));
     all.into_iter().map(Error::Capture).collect()
+}
+
+fn update_errors(name: &str) -> Vec<Error> {
+    let node = || NodeName::from(name);
+    vec![
+        UpdateError::NotInExecutable { node: node() }.into(),
+        UpdateError::Unpaired { why: "nodes were changed" }.into(),
+        UpdateError::Lent.into(),
+        UpdateError::NotPossible { node: node(), why: "it copies in two dimensions".into() }.into(),
+    ]
+}
+
+fn param_errors(name: &str) -> Vec<Error> {
+    let node = || NodeName::from(name);
+    let mut all = vec![ParamError::Foreign, ParamError::WrongType];
+    all.extend([
+        ParamError::NotStorable { kernel: node() },
+        ParamError::TooLong { node: node(), len: 1 << 40, longest: 1 << 31 },
+        ParamError::NoRoom { node: node(), bytes: 2, room: 1 },
+        ParamError::NotDisabled { node: node() },
+        ParamError::Bound { node: node() },
+        ParamError::NotAllNamed { missing: 1, all: 2 },
+        ParamError::WrongValue { node: node() },
+    ]);
+    all.into_iter().map(Error::from).collect()
 }
 
 fn node_errors(name: &str) -> Vec<Error> {
@@ -178,16 +209,6 @@ fn exec_errors(name: &str) -> Vec<Error> {
         Error::Exec(ExecError::OneExecutable { of: "conditional nodes" }),
         Error::Exec(ExecError::Captured),
         Error::Exec(ExecError::NotRebuilt { cause: "a stream has work".into() }),
-    ]
-}
-
-fn update_errors(name: &str) -> Vec<Error> {
-    let node = || NodeName::from(name);
-    vec![
-        Error::Update(UpdateError::NotInExecutable { node: node() }),
-        Error::Update(UpdateError::Unpaired { why: "its nodes were changed" }),
-        Error::Update(UpdateError::Lent),
-        Error::Update(UpdateError::NotPossible { node: node(), why: "it is a copy".into() }),
     ]
 }
 
@@ -322,6 +343,7 @@ fn every_error_is_one_line_of_correct_language() {
         include_str!("loops.rs"),
         include_str!("memory.rs"),
         include_str!("node.rs"),
+        include_str!("param.rs"),
         include_str!("update.rs"),
     ];
     let declared: usize = groups.iter().map(|source| source.matches("#[error(").count()).sum();

@@ -16,6 +16,24 @@ pub(crate) enum Counterparts {
     Unknown(&'static str),
 }
 
+impl Counterparts {
+    /// The key of a node of the other graph.
+    pub(crate) fn key(&self, counterpart: NodeId) -> Option<NodeId> {
+        match self {
+            Self::Known { keys, .. } => keys.get(&counterpart).copied(),
+            Self::Unknown(_) => None,
+        }
+    }
+
+    /// The node of the other graph that has a key.
+    pub(crate) fn of_key(&self, key: NodeId) -> Option<NodeId> {
+        match self {
+            Self::Known { of_keys, .. } => of_keys.get(&key).copied(),
+            Self::Unknown(_) => None,
+        }
+    }
+}
+
 impl FromIterator<(NodeId, NodeId)> for Counterparts {
     /// Of pairs of a key and its counterpart.
     fn from_iter<I: IntoIterator<Item = (NodeId, NodeId)>>(pairs: I) -> Self {

@@ -13,6 +13,7 @@ use crate::error::wrong_context::ensure_of_graph;
 use crate::error::{Error, ExecError, Result};
 use crate::exec::GraphExec;
 use crate::exec::destroy::after_deferred;
+use crate::exec::exec_params::ExecParams;
 use crate::exec::launch::{LaunchState, uncaptured};
 use crate::exec::node_updates::NodeUpdates;
 use crate::exec::options::InstantiateOptions;
@@ -132,7 +133,7 @@ impl Graph {
             ExecEnd::Deferred | ExecEnd::WhenIdle => true,
         };
         let last = single.as_ref().map(|_| guard.last_runs.clone());
-        let updates = NodeUpdates::of(&mut guard);
+        let (updates, params) = (NodeUpdates::of(&mut guard), ExecParams::of(&guard));
         let mut owners = ExecResources::new(owners, &shared, last, is_deferred);
         if options.is_for_device_launch() {
             owners.lend();
@@ -143,7 +144,7 @@ impl Graph {
         drop(guard);
         drop(turn);
         released?;
-        Ok(GraphExec::new(handle, owners, self, launches, updates, options.clone()))
+        Ok(GraphExec::new(handle, owners, self, launches, updates, params, options.clone()))
     }
 
     /// Access to a stream for an upload.

@@ -51,6 +51,9 @@ impl GraphExec {
     /// Enqueues a run of the whole graph on `stream`, behind all work enqueued there. One driver
     /// call.
     ///
+    /// Nodes whose [graph parameters](crate::GraphParam) were [set](Self::set) to other values
+    /// since the last launch are updated first, by one driver call each.
+    ///
     /// The first launch also makes `stream` wait for the streams on which buffers of the graph were
     /// allocated, unless they were synchronised in between. If the graph allows one executable at a
     /// time, it also waits for the previous executable's runs. If the graph shares
@@ -69,6 +72,9 @@ impl GraphExec {
     /// # Errors
     /// - `stream` is of another context.
     /// - [`ExecError::Captured`](crate::ExecError::Captured): `stream` is capturing.
+    /// - The values of graph parameters do not fit: a condition of a kernel does not hold with them
+    ///   ([`Error::Launch`](crate::Error::Launch)), or a
+    ///   [`ParamError`](crate::ParamError). Nothing is launched; set them to others.
     /// - [`MemoryError::OutputInUse`](crate::MemoryError::OutputInUse): memory that the previous
     ///   launch left is still in use; or it could not be freed, with the driver's reason.
     /// - The driver refuses the launch. If it does so for lack of memory for the graph's allocation
@@ -84,6 +90,7 @@ impl GraphExec {
     pub fn launch(&mut self, stream: &impl AsStream) -> Result<()> {
         let stream = stream.as_stream();
         self.usable_on(stream, LAUNCH)?;
+        self.update_pending()?;
         if !self.launches.is_plain() {
             return self.launch_in_steps(stream, false).map(drop);
         }
@@ -123,6 +130,7 @@ impl GraphExec {
     pub fn launch_with_outputs(&mut self, stream: &impl AsStream) -> Result<Outputs<'_>> {
         let stream = stream.as_stream();
         self.usable_on(stream, LAUNCH)?;
+        self.update_pending()?;
         let buffers = self.launch_in_steps(stream, true)?;
         Ok(Outputs::new(self.launches.outputs.as_deref(), buffers))
     }
@@ -155,6 +163,15 @@ impl GraphExec {
         context.ensure_usable()?;
         ensure(own, context, || WrongContext::new(what, context, "the executable graph", own))?;
         Ok(context)
+    }
+
+    /// Updates the nodes whose graph parameters have changed.
+    #[inline]
+    fn update_pending(&mut self) -> Result<()> {
+        match &self.params {
+            Some(params) if params.is_pending() => self.apply_params(),
+            _ => Ok(()),
+        }
     }
 
     #[inline]

@@ -6,6 +6,7 @@
 //! | [`options`] | `InstantiateOptions` |
 //! | [`instantiate`] | `Graph::instantiate`: checks, the driver's call, its failure in words |
 //! | [`launch`] | launches and uploads |
+//! | [`exec_params`] | the values of graph parameters, and the nodes that wait for an update |
 //! | [`source`] | the graph that the executable was made of |
 //! | [`node_updates`] | which nodes the executable has, and what updates have set |
 //! | [`counterparts`] | nodes of two graphs that stand for the same node of the executable |
@@ -16,6 +17,7 @@
 
 pub(crate) mod counterparts;
 pub(crate) mod destroy;
+pub(crate) mod exec_params;
 pub(crate) mod instantiate;
 pub(crate) mod launch;
 pub(crate) mod node_updates;
@@ -30,6 +32,7 @@ use cuda_handles::{Context, GraphExecHandle};
 use cuda_sys::{CUgraphExec, CUgraphInstantiate_flags as Flags, Call};
 
 use crate::error::{Error, ExecError, Refusal, Result};
+use crate::exec::exec_params::ExecParams;
 use crate::exec::launch::LaunchState;
 use crate::exec::node_updates::NodeUpdates;
 use crate::exec::options::InstantiateOptions;
@@ -95,6 +98,7 @@ pub struct GraphExec {
     pub(crate) source: Source,
     pub(crate) launches: LaunchState,
     pub(crate) updates: NodeUpdates,
+    pub(crate) params: Option<Box<ExecParams>>,
     options: InstantiateOptions,
 }
 
@@ -114,10 +118,11 @@ impl GraphExec {
         graph: &Graph,
         launches: LaunchState,
         updates: NodeUpdates,
+        params: Option<Box<ExecParams>>,
         options: InstantiateOptions,
     ) -> Self {
         let (context, source) = (handle.context().clone(), Source::of(graph));
-        Self { handle: Ok(handle), context, owners, source, launches, updates, options }
+        Self { handle: Ok(handle), context, owners, source, launches, updates, params, options }
     }
 
     /// The driver's executable.

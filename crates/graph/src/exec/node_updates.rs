@@ -13,22 +13,34 @@ use crate::state::params::NodeParams;
 /// The nodes of an executable as they differ from a graph's.
 ///
 /// The driver knows an executable's nodes by those of the graph that it was made of, the **keys**.
-/// Their parameters are those of the graph of the last whole update: their **counterparts** there,
-/// or the keys themselves without one.
+/// Their parameters are those of the graph of the last whole update: of their **counterparts**
+/// there, or of the keys themselves without one.
 pub(crate) struct NodeUpdates {
-    /// Keys have lower numbers: nodes from this one on were added later.
-    end: u64,
-    /// The graph of the keys as it was when the executable was made.
-    structure: StructurePoint,
-    /// The graph that the parameters are of.
+    keys: Keys,
     latest: Latest,
-    /// Nodes of that graph that were changed after this have other parameters than in the
+    /// Kernels that have handles of conditions, by key.
+    deciding: HashSet<NodeId>,
+    /// Nodes of the latest graph that were changed after this have other parameters than in the
     /// executable.
     made: ChangePoint,
     /// The parameters that node updates have set, by key.
     set: HashMap<NodeId, NodeParams>,
+    /// Nodes of child graphs that updates have replaced, by key: their parameters are those of
+    /// nodes of other graphs.
+    replaced: HashSet<NodeId>,
     /// By key. They stay disabled in whole updates.
     disabled: HashSet<NodeId>,
+}
+
+/// The graph that an executable was made of, as it was then.
+#[derive(Clone, Copy)]
+struct Keys {
+    /// Nodes from this number on were added later.
+    end: u64,
+    /// Nodes from this index on, too: they may have come with a graph that was moved into this one,
+    /// and have numbers of that.
+    records: usize,
+    structure: StructurePoint,
 }
 
 /// The graph that the parameters of an executable are of.
@@ -61,31 +73,48 @@ impl LatestGraph {
 impl NodeUpdates {
     /// Of an executable that is made of the graph now.
     pub(crate) fn of(guard: &mut GraphGuard<'_>) -> Self {
+        let structure = guard.changes.structure();
         Self {
-            end: guard.next_number(),
-            structure: guard.changes.structure(),
+            keys: Keys { end: guard.next_number(), records: guard.indices(), structure },
             latest: Latest::Own,
+            deciding: guard.kernels_with_handles().collect(),
             made: guard.changes.now(),
             set: HashMap::new(),
+            replaced: HashSet::new(),
             disabled: HashSet::new(),
         }
     }
 
-    /// The same nodes after a whole update from the graph, which may be the one of the keys.
-    /// Returns what it was before, to be dropped without the lock.
-    pub(crate) fn update(&mut self, guard: &mut GraphGuard<'_>, source: Source, is_own: bool) -> Self {
+    /// Notes a whole update from the graph that the executable was made of. Returns what was known
+    /// before, to be dropped without the lock.
+    pub(crate) fn update_from_own(&mut self, guard: &mut GraphGuard<'_>) -> Self {
+        let is_as_it_was = self.has_keys_as_they_were(guard);
+        let latest = if is_as_it_was { Latest::Own } else { Latest::OwnChanged };
+        let deciding = guard.kernels_with_handles().collect();
+        self.renew(guard, latest, deciding)
+    }
+
+    /// The same for another graph. Without its counterparts, they are found once they are needed:
+    /// it has no kernel with handles of conditions then.
+    pub(crate) fn update_from(
+        &mut self,
+        guard: &mut GraphGuard<'_>,
+        source: Source,
+        counterparts: Option<Counterparts>,
+    ) -> Self {
+        let known = counterparts.as_ref();
+        let key = |id| known.and_then(|counterparts| counterparts.key(id));
+        let deciding = guard.kernels_with_handles().filter_map(key).collect();
         let structure = guard.changes.structure();
-        let latest = match is_own {
-            true if structure == self.structure => Latest::Own,
-            true => Latest::OwnChanged,
-            false => {
-                Latest::Other(Box::new(LatestGraph { source, structure, counterparts: OnceLock::new() }))
-            }
-        };
-        let disabled = core::mem::take(&mut self.disabled);
-        let (end, of_keys, made) = (self.end, self.structure, guard.changes.now());
-        let new = Self { end, structure: of_keys, latest, made, set: HashMap::new(), disabled };
-        core::mem::replace(self, new)
+        let counterparts = counterparts.map_or_else(OnceLock::new, OnceLock::from);
+        let latest = LatestGraph { source, structure, counterparts };
+        self.renew(guard, Latest::Other(Box::new(latest)), deciding)
+    }
+
+    fn renew(&mut self, guard: &mut GraphGuard<'_>, latest: Latest, deciding: HashSet<NodeId>) -> Self {
+        let (keys, disabled) = (self.keys, core::mem::take(&mut self.disabled));
+        let (made, set, replaced) = (guard.changes.now(), HashMap::new(), HashSet::new());
+        core::mem::replace(self, Self { keys, latest, deciding, made, set, replaced, disabled })
     }
 
     /// The graph that the parameters are of.
@@ -93,25 +122,43 @@ impl NodeUpdates {
         &self.latest
     }
 
+    /// The node of the latest graph that has a key.
+    pub(crate) fn counterpart(&self, key: NodeId) -> NodeId {
+        match &self.latest {
+            Latest::Other(latest) => latest.counterparts.get().and_then(|known| known.of_key(key)),
+            Latest::Own | Latest::OwnChanged => None,
+        }
+        .unwrap_or(key)
+    }
+
     /// Whether a node of the graph of the keys was in it when the executable was made.
     pub(crate) fn has(&self, id: NodeId) -> bool {
-        id.number < self.end
+        id.number < self.keys.end && (id.index as usize) < self.keys.records
     }
 
     /// Whether the graph of the keys has the nodes and edges that it had then.
     pub(crate) fn has_keys_as_they_were(&self, guard: &GraphGuard<'_>) -> bool {
-        guard.changes.structure() == self.structure
+        guard.changes.structure() == self.keys.structure
+    }
+
+    /// Whether a node has the handle of a condition in the executable.
+    pub(crate) fn is_deciding(&self, key: NodeId) -> bool {
+        self.deciding.contains(&key)
     }
 
     /// The parameters of a node in the executable, given its counterpart in the graph that the
-    /// parameters are of. `None` if they are not known, as the graph's node was changed since.
+    /// parameters are of. `None` if they are not known: the graph's node was changed since, or the
+    /// child graph around it was replaced here.
     pub(crate) fn params<'s>(
         &'s self,
         guard: &'s GraphGuard<'_>,
         key: NodeId,
         counterpart: NodeId,
     ) -> Option<&'s NodeParams> {
-        self.set.get(&key).or_else(|| self.unchanged(guard, counterpart))
+        match self.set.get(&key) {
+            None if !self.is_replaced(key) => self.unchanged(guard, counterpart),
+            set => set,
+        }
     }
 
     /// The parameters of a node of the graph that the parameters are of, unless it was changed.
@@ -128,6 +175,22 @@ impl NodeUpdates {
     /// the lock.
     pub(crate) fn set(&mut self, key: NodeId, node_params: NodeParams) -> Option<NodeParams> {
         self.set.insert(key, node_params)
+    }
+
+    /// Notes that updates have replaced the child graphs around nodes.
+    pub(crate) fn replace(&mut self, keys: &[NodeId]) {
+        keys.iter().for_each(|key| drop(self.set.remove(key)));
+        self.replaced.extend(keys);
+    }
+
+    /// Whether the child graph around a node was replaced.
+    pub(crate) fn is_replaced(&self, key: NodeId) -> bool {
+        self.replaced.contains(&key)
+    }
+
+    /// The nodes that have handles of conditions in the executable.
+    pub(crate) fn deciding(&self) -> impl Iterator<Item = NodeId> {
+        self.deciding.iter().copied()
     }
 
     /// Whether a node is enabled.

@@ -3,13 +3,12 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 
-use cuda_handles::internal::WeakStream;
+use cuda_handles::internal::{FormerStream, WeakStream};
 use cuda_handles::{Context, Stream, UserObject};
 
-use crate::exec::share::ExecShare;
+use crate::exec::share::{Brought, ExecShare};
 use crate::state::ids::NodeId;
 use crate::state::last_runs::LastRuns;
-use crate::state::owners::Owners;
 
 /// An executable's share of the owners of its graph.
 ///
@@ -21,7 +20,7 @@ pub(crate) struct ExecResources {
     owners: Option<UserObject>,
     /// The value of the user object, which alone keeps it.
     share: Weak<ExecShare>,
-    /// Whether owners were retired since a batch was last handed over.
+    /// Whether retired owners may be left in the share.
     has_retired: bool,
     ran: RecentStreams,
     /// Whether other code, or a kernel, may launch the executable.
@@ -60,22 +59,32 @@ impl ExecResources {
         }
     }
 
-    /// Keeps what an update of a node has brought; retires what the one before has brought.
-    pub(crate) fn bring(&mut self, context: &Context, id: NodeId, owners: Owners) {
-        let Some(share) = self.share.upgrade() else { return };
-        let Some(before) = share.bring(id, owners) else { return };
-        match self.ran.last_run() {
-            // There was no run. `before` is dropped here.
-            Some(runs) if runs.is_empty() => {}
-            runs => {
-                share.retire(context, before, runs.as_ref().and_then(|runs| runs.first()));
-                self.has_retired = true;
-            }
-        }
+    /// Keeps what an update of a node has brought; retires what earlier ones have brought to the
+    /// node and to nodes inside of it. Returns what is to be dropped without locks.
+    pub(crate) fn bring(
+        &mut self,
+        context: &Context,
+        id: NodeId,
+        brought: Brought,
+        inside: &[NodeId],
+    ) -> Replaced {
+        let Some(share) = self.share.upgrade() else {
+            // The share goes with this value. Launches may use the owners, so they stay.
+            core::mem::forget(brought);
+            return Replaced::default();
+        };
+        let Some(before) = share.bring(id, brought, inside) else { return Replaced::default() };
+        let stream = match self.ran.last_run() {
+            LastRun::None => return Replaced { unused: Some(before), stream: None },
+            LastRun::On(stream) => Some(stream),
+            LastRun::Unknown => None,
+        };
+        self.has_retired = true;
+        Replaced { unused: None, stream: share.retire(context, before, stream.as_ref()) }
     }
 
     /// Takes the share of a whole update. Returns the share before, which runs up to now may use,
-    /// to be ended without a lock.
+    /// to be dropped without locks.
     pub(crate) fn replace(&mut self, owners: UserObject, share: &Arc<ExecShare>) -> FormerShare {
         let owners = self.owners.replace(owners);
         self.share = Arc::downgrade(share);
@@ -85,19 +94,25 @@ impl ExecResources {
 
     /// Ends the share: the executable is given up.
     pub(crate) fn give_up(&mut self) {
-        drop(self.former());
+        drop(self.end());
     }
 
-    fn former(&mut self) -> FormerShare {
+    fn end(&mut self) -> FormerShare {
         // Other code that launches an executable whose destruction is deferred promises that its
         // runs are over.
         let runs = self.runs_unless(self.is_lent() && !self.is_deferred);
         FormerShare { owners: self.owners.take(), runs, is_deferred: self.is_deferred }
     }
 
-    /// Hands everything to the reaper that node updates have retired.
-    pub(crate) fn hand_over_retired(&mut self) {
-        if core::mem::take(&mut self.has_retired)
+    /// The streams of the runs that the next run follows, if the graph can have one executable at a
+    /// time.
+    pub(crate) fn followed(&self) -> Vec<Stream> {
+        self.last.as_ref().map(LastRuns::streams).unwrap_or_default()
+    }
+
+    /// Lets the reaper take everything that node updates have retired.
+    pub(crate) fn hand_over_retired(&self) {
+        if self.has_retired
             && let Some(share) = self.share.upgrade()
         {
             share.hand_over();
@@ -128,19 +143,41 @@ impl ExecResources {
         if is_unknown {
             return None;
         }
-        self.last.as_ref().map_or_else(|| self.ran.last_run(), |last| Some(last.streams()))
+        match (&self.last, self.ran.last_run()) {
+            (Some(last), _) => Some(last.streams()),
+            (None, LastRun::None) => Some(Vec::new()),
+            (None, LastRun::On(stream)) => Some(vec![stream]),
+            (None, LastRun::Unknown) => None,
+        }
     }
+}
 
-    /// The streams of the runs that the next run follows, if the graph can have one executable at a
-    /// time.
-    pub(crate) fn followed(&self) -> Vec<Stream> {
-        self.last.as_ref().map(LastRuns::streams).unwrap_or_default()
+/// What an update has replaced and no run uses, to be dropped without locks.
+#[derive(Debug, Default)]
+#[must_use]
+pub(crate) struct Replaced {
+    unused: Option<Brought>,
+    stream: Option<FormerStream>,
+}
+
+impl Replaced {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.unused.is_none() && self.stream.is_none()
     }
+}
+
+/// Where an executable ran last.
+enum LastRun {
+    /// It never ran.
+    None,
+    On(Stream),
+    /// No handle of the stream is left.
+    Unknown,
 }
 
 impl Drop for ExecResources {
     fn drop(&mut self) {
-        drop(self.former());
+        drop(self.end());
     }
 }
 
@@ -191,12 +228,11 @@ impl RecentStreams {
         self.streams.push((stream.id(), stream.downgrade()));
     }
 
-    /// The stream of the last run, or no stream if there was no run; `None` if the stream is gone.
-    fn last_run(&self) -> Option<Vec<Stream>> {
+    fn last_run(&self) -> LastRun {
         if self.last == 0 {
-            return Some(Vec::new());
+            return LastRun::None;
         }
         let found = self.streams.iter().find(|(id, _)| *id == self.last);
-        found.and_then(|(_, stream)| stream.upgrade()).map(|stream| vec![stream])
+        found.and_then(|(_, stream)| stream.upgrade()).map_or(LastRun::Unknown, LastRun::On)
     }
 }

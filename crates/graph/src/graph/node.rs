@@ -133,6 +133,7 @@ impl Node {
         params: &mut CUgraphNodeParams,
     ) -> Result<()> {
         let raw = guard.record(self.id).ok_or_else(|| self.removed())?.raw.0;
+        guard.ensure_not_bound(self.id)?;
         guard.ensure_may_hold(self.graph.subgraph(), node_params)?;
         guard.ensure_own_memory(owners, node_params)?;
         guard.retain_if_adopted()?;

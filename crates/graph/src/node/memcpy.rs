@@ -13,6 +13,8 @@ use crate::build::frontier::Frontier;
 use crate::error::wrong_context::ensure_memory;
 use crate::error::{Error, MemoryError, NodeError, Result};
 use crate::graph::node::typed;
+use crate::param::bind::{NewBinding, of_copy};
+use crate::param::graph_param::stored;
 use crate::state::owners::Owners;
 use crate::state::params::NodeParams;
 use crate::state::raw_params::blank;
@@ -235,7 +237,20 @@ impl Frontier<'_> {
         source: impl NodeMemory<'a, T>,
         destination: impl NodeMemory<'b, T>,
     ) -> Result<MemcpyNode> {
-        self.add_copy(linear(self.graph().context(), source.operand(), destination.operand())?)
+        let placeholders = [source.placeholder(), destination.placeholder()];
+        let (source, destination) = (source.operand(), destination.operand());
+        let copy = linear(self.graph().context(), source, destination)?;
+        match of_copy::<T>(placeholders, || (stored(source), stored(destination)))? {
+            None => self.add_copy(copy),
+            Some(binding) => self.add_bound_copy(copy, binding),
+        }
+    }
+
+    /// Adds a copy with graph parameters.
+    #[cold]
+    fn add_bound_copy(&self, (layout, owners): Prepared, binding: NewBinding) -> Result<MemcpyNode> {
+        let mut params = params(self.graph().context(), &layout);
+        self.add_bound(NodeParams::Memcpy(layout), owners, &mut params, binding).map(MemcpyNode::wrap)
     }
 
     /// Adds a node that copies a rectangle: rows of equal length, with a pitch on each side.

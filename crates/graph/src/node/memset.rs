@@ -9,6 +9,9 @@ use crate::build::frontier::Frontier;
 use crate::error::wrong_context::ensure_memory;
 use crate::error::{Error, NodeError, Result};
 use crate::graph::node::typed;
+use crate::param::bind::{NewBinding, of_fill};
+use crate::param::fill_value::FillValue;
+use crate::param::graph_param::stored;
 use crate::state::owners::Owners;
 use crate::state::params::NodeParams;
 use crate::state::raw_params::blank;
@@ -196,9 +199,22 @@ impl Frontier<'_> {
     #[doc(alias = "cuMemsetD16Async")]
     #[doc(alias = "cuMemsetD32Async")]
     #[doc(alias = "memset")]
-    pub fn fill<'a, T: Element>(&self, target: impl NodeMemory<'a, T>, value: T) -> Result<MemsetNode> {
+    pub fn fill<'a, T: Element>(
+        &self,
+        target: impl NodeMemory<'a, T>,
+        value: impl FillValue<T>,
+    ) -> Result<MemsetNode> {
         const { assert_value::<T>() };
-        self.add_fill(linear(self.graph().context(), target.operand(), value)?)
+        let placeholders = (target.placeholder(), value.placeholder());
+        let target = target.operand();
+        let fill = linear(self.graph().context(), target, value.value())?;
+        if let (None, None) = placeholders {
+            return self.add_fill(fill);
+        }
+        let memory = stored(target);
+        self.add_bound_fill(fill, |layout| {
+            of_fill::<T>(placeholders.0, placeholders.1, memory, layout, false)
+        })
     }
 
     /// Adds a node that sets each element of a rectangle to `value`. The element type has 1, 2 or 4
@@ -277,7 +293,26 @@ impl Frontier<'_> {
     #[doc(alias = "memset")]
     #[doc(alias = "zero")]
     pub fn clear<'a, T: Element>(&self, target: impl NodeMemory<'a, T>) -> Result<MemsetNode> {
-        self.add_fill(cleared(self.graph().context(), target.operand())?)
+        let placeholder = target.placeholder();
+        let target = target.operand();
+        let fill = cleared(self.graph().context(), target)?;
+        if placeholder.is_none() {
+            return self.add_fill(fill);
+        }
+        let memory = stored(target);
+        self.add_bound_fill(fill, |layout| of_fill::<T>(placeholder, None, memory, layout, true))
+    }
+
+    /// Adds a fill with graph parameters.
+    #[cold]
+    fn add_bound_fill(
+        &self,
+        (layout, owners): Prepared,
+        bind: impl FnOnce(FillLayout) -> Result<Option<NewBinding>>,
+    ) -> Result<MemsetNode> {
+        let Some(binding) = bind(layout)? else { return self.add_fill((layout, owners)) };
+        let mut params = params(self.graph().context(), &layout);
+        self.add_bound(NodeParams::Memset(layout), owners, &mut params, binding).map(MemsetNode::wrap)
     }
 
     fn add_fill(&self, (layout, owners): Prepared) -> Result<MemsetNode> {

@@ -152,6 +152,15 @@ impl ConditionTable {
         self.entries.get_mut(*self.by_number.get(&number)?)
     }
 
+    /// A handle of a condition. As long as it exists, the raw handle is not reused.
+    pub(crate) fn hold(&mut self, number: u64) -> Option<Arc<Handles>> {
+        let dropping = self.dropping.clone();
+        let entry = self.find_mut(number)?;
+        let handles = entry.alive.upgrade().unwrap_or_else(|| Arc::new(Handles { number, dropping }));
+        entry.alive = Arc::downgrade(&handles);
+        Some(handles)
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
@@ -160,6 +169,11 @@ impl ConditionTable {
     #[inline]
     pub(crate) fn are_in_no_kernel(&self) -> bool {
         self.by_kernel.is_empty()
+    }
+
+    /// The kernels that have handles.
+    pub(crate) fn kernels(&self) -> impl Iterator<Item = Index> {
+        self.by_kernel.keys().copied()
     }
 
     /// The conditions whose handles a kernel has.

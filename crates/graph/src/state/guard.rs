@@ -42,9 +42,9 @@ impl<'g> GraphGuard<'g> {
     pub(super) fn new(
         hierarchy: &'g Arc<Hierarchy>,
         subgraph: SubgraphId,
+        raw: CUgraph,
         state: LockGuard<'g, GraphState>,
     ) -> Self {
-        let raw = hierarchy.handle().as_raw();
         Self { hierarchy, subgraph, raw, state, _after: None }
     }
 }
@@ -60,13 +60,13 @@ impl Hierarchy {
         self.enter_here(subgraph)
     }
 
-    /// [`enter`](Self::enter) for hot paths: the guard is built in place.
+    /// [`enter`](Self::enter) for hot paths: the guard is built in place, last.
     #[inline(always)]
     pub(crate) fn enter_here(self: &Arc<Self>, subgraph: SubgraphId) -> Result<GraphGuard<'_>> {
         self.context().ensure_usable()?;
-        let mut guard = self.lock(subgraph)?;
-        guard.locate()?;
-        Ok(guard)
+        let state = self.lock()?;
+        let raw = self.graph_at(&state, subgraph)?;
+        Ok(GraphGuard::new(self, subgraph, raw, state))
     }
 
     /// As [`enter`](Self::enter), while the thread holds the lock of another hierarchy. For
@@ -75,9 +75,8 @@ impl Hierarchy {
     pub(crate) fn enter_second(self: &Arc<Self>, subgraph: SubgraphId) -> Result<GraphGuard<'_>> {
         self.context().ensure_usable()?;
         let state = lock_second_unless_inside(self.context(), "the graph", self.state())?;
-        let mut guard = GraphGuard::new(self, subgraph, state);
-        guard.locate()?;
-        Ok(guard)
+        let raw = self.graph_at(&state, subgraph)?;
+        Ok(GraphGuard::new(self, subgraph, raw, state))
     }
 
     /// Locks the hierarchy to read its state without driver calls. Also works after the context is
@@ -90,8 +89,11 @@ impl Hierarchy {
         match self.context().ensure_usable() {
             Err(error @ HandleError::Forked) => Err(error.into()),
             _ => {
-                let guard = self.lock(subgraph)?;
-                if guard.is_moved() { Err(Error::Node(NodeError::GraphMoved)) } else { Ok(guard) }
+                let state = self.lock()?;
+                match state.is_moved() {
+                    true => Err(Error::Node(NodeError::GraphMoved)),
+                    false => Ok(GraphGuard::new(self, subgraph, self.handle().as_raw(), state)),
+                }
             }
         }
     }
@@ -101,10 +103,30 @@ impl Hierarchy {
     /// lock: the driver call under the lock may be waiting for that very function. Nothing is
     /// dropped under the lock.
     #[inline(always)]
-    fn lock(self: &Arc<Self>, subgraph: SubgraphId) -> Result<GraphGuard<'_>> {
+    fn lock(&self) -> Result<LockGuard<'_, GraphState>> {
         // Code under the lock does not panic, so the state behind a poisoned lock is consistent.
-        let state = lock_unless_inside(self.context(), "the graph", self.state())?;
-        Ok(GraphGuard::new(self, subgraph, state))
+        Ok(lock_unless_inside(self.context(), "the graph", self.state())?)
+    }
+
+    /// Refuses a hierarchy that was moved, and a broken one.
+    #[inline]
+    fn ensure_usable(&self, state: &GraphState) -> Result<()> {
+        if state.is_moved() {
+            return Err(Error::Node(NodeError::GraphMoved));
+        }
+        self.ensure_whole()
+    }
+
+    /// The driver's graph of a subgraph of the hierarchy.
+    #[inline]
+    fn graph_at(&self, state: &GraphState, subgraph: SubgraphId) -> Result<CUgraph> {
+        self.ensure_usable(state)?;
+        match subgraph.is_root() {
+            true => Ok(self.handle().as_raw()),
+            false => {
+                state.embedded(subgraph).map(|graph| graph.raw.0).ok_or(Error::Node(NodeError::GraphRemoved))
+            }
+        }
     }
 }
 
@@ -112,10 +134,7 @@ impl GraphGuard<'_> {
     /// Refuses a hierarchy that was moved, and a broken one.
     #[inline]
     pub(crate) fn ensure_usable(&self) -> Result<()> {
-        if self.is_moved() {
-            return Err(Error::Node(NodeError::GraphMoved));
-        }
-        self.hierarchy.ensure_whole()
+        self.hierarchy.ensure_usable(&self.state)
     }
 
     /// Marks the hierarchy as broken. It keeps the owners of the failed change, since the driver
@@ -139,13 +158,6 @@ impl GraphGuard<'_> {
         self.subgraph
     }
 
-    /// Finds the driver's graph of the subgraph.
-    #[inline]
-    pub(super) fn locate(&mut self) -> Result<()> {
-        self.raw = self.graph_at(self.subgraph)?;
-        Ok(())
-    }
-
     pub(crate) fn driver(&self) -> &'static Driver {
         self.hierarchy.context().driver()
     }
@@ -161,13 +173,7 @@ impl GraphGuard<'_> {
     /// The driver's graph of a subgraph of the hierarchy.
     #[inline]
     pub(crate) fn graph_at(&self, subgraph: SubgraphId) -> Result<CUgraph> {
-        self.ensure_usable()?;
-        match subgraph.is_root() {
-            true => Ok(self.hierarchy.handle().as_raw()),
-            false => {
-                self.embedded(subgraph).map(|graph| graph.raw.0).ok_or(Error::Node(NodeError::GraphRemoved))
-            }
-        }
+        self.hierarchy.graph_at(&self.state, subgraph)
     }
 
     pub(crate) fn hierarchy(&self) -> &Arc<Hierarchy> {

@@ -89,6 +89,19 @@ impl GraphState {
         owners
     }
 
+    /// The nodes of a graph and of the graphs embedded in it.
+    pub(crate) fn ids_within(&self, subgraph: SubgraphId) -> Vec<NodeId> {
+        let (mut ids, mut waiting) = (Vec::new(), vec![subgraph]);
+        while let Some(subgraph) = waiting.pop() {
+            let Some(graph) = self.embedded(subgraph) else { continue };
+            for &index in &graph.nodes {
+                ids.extend(self.id(index));
+                waiting.extend(self.at(index).into_iter().flat_map(|record| record.node_params.subgraphs()));
+            }
+        }
+        ids
+    }
+
     /// All allocations that the nodes and graphs of the hierarchy keep alive.
     pub(crate) fn allocations(&self) -> impl Iterator<Item = &Arc<Allocation>> {
         self.kept().filter_map(|owner| match owner {
@@ -109,6 +122,17 @@ impl GraphState {
             .collect();
         Scratch::sort(&mut scratch);
         scratch
+    }
+
+    /// Whether the graphs inside of a node use this scratch memory.
+    pub(crate) fn uses_scratch(&self, id: NodeId, scratch: &Scratch) -> bool {
+        let inside = self.record(id).map_or(&[][..], |record| record.node_params.subgraphs());
+        inside.iter().flat_map(|graph| self.owners_within(*graph)).any(|owner| {
+            each_of(&owner).iter().any(|owner| match owner {
+                Owner::Other(other) => other.downcast_ref::<Scratch>() == Some(scratch),
+                _ => false,
+            })
+        })
     }
 
     /// The owners of nodes and graphs of the hierarchy, without what parameters name. If one is a

@@ -11,6 +11,7 @@
 //! | [`ConditionTable`] | conditions, and the kernels that have their handles | `conditions` |
 //! | [`Ledger`] | allocation and free nodes | `memory_nodes` |
 //! | [`Sharing`] | whether other code has a graph, and the owners it retains | `keep`, `lent_log` |
+//! | [`Bindings`] | graph parameters, and the nodes that use them | `bindings` |
 //! | [`Changes`] | which nodes were changed since executables were made | `changes` |
 //! | [`LastRuns`] | the last run of each executable, which later ones wait for | `last_runs` |
 //!
@@ -37,6 +38,7 @@
 //!    [broken](crate::Error::Broken). [`Hierarchy::enter`](hierarchy::Hierarchy::enter) refuses
 //!    moved and broken ones; [`look`](hierarchy::Hierarchy::look) allows reading a broken one.
 
+pub(crate) mod bindings;
 pub(crate) mod changes;
 pub(crate) mod conditions;
 pub(crate) mod current_hierarchy;
@@ -67,6 +69,7 @@ use std::sync::{Arc, Weak};
 use cuda_handles::Owner;
 use cuda_sys::CUgraphNode;
 
+use crate::state::bindings::Bindings;
 use crate::state::changes::Changes;
 use crate::state::conditions::ConditionTable;
 use crate::state::current_hierarchy::CurrentHierarchy;
@@ -103,6 +106,7 @@ pub(crate) struct GraphState {
     pub(crate) executable: Weak<()>,
     pub(crate) last_runs: LastRuns,
     pub(crate) changes: Changes,
+    pub(crate) bindings: Bindings,
     /// The hierarchies whose state was merged into this one.
     pub(crate) moved: Vec<Moved>,
     /// The number by which the memory of its allocation nodes is known, if it differs from the
@@ -284,6 +288,11 @@ impl GraphState {
     /// The number of the next node. Nodes that exist have lower ones.
     pub(crate) fn next_number(&self) -> u64 {
         self.nodes.next
+    }
+
+    /// The number of indices of nodes that are or were in use.
+    pub(crate) fn indices(&self) -> usize {
+        self.nodes.records.len()
     }
 
     /// The label of the next new node.

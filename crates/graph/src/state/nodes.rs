@@ -79,7 +79,8 @@ impl NodeTable {
         self.newest += 1;
         let label = label.unwrap_or_else(|| toposort::fresh(self.newest));
         let index = self.free.pop().unwrap_or_else(|| {
-            self.records.push(None);
+            // Not `push`, which would copy the bytes of a record that is not there.
+            self.records.extend(core::iter::once_with(|| None));
             // A driver node is larger than a byte, so memory runs out before the index does.
             (self.records.len() - 1) as Index
         });

@@ -148,6 +148,7 @@ impl NodeParams {
     }
 
     /// Whether it is a conditional node of any kind, including unknown kinds and placeholders.
+    #[inline]
     pub(crate) fn is_conditional(&self) -> bool {
         self.kind().raw() == CUgraphNodeType::CU_GRAPH_NODE_TYPE_CONDITIONAL
     }

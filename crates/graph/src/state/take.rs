@@ -44,6 +44,7 @@ impl GraphState {
             let id = NodeId { index, number: record.number };
             self.removed.note(id, record.display_name(id));
             self.changes.forget(id);
+            let binding = self.bindings.forget(id);
             let mut owners = self.store.release_all(core::mem::take(&mut record.owners));
             self.conditions.clear_handles(index);
             if let NodeParams::Conditional(Conditional {
@@ -66,6 +67,7 @@ impl GraphState {
             if let Some(graph) = self.embedded_mut(record.within) {
                 graph.nodes.remove(&index);
             }
+            owners.extend(binding.map(Owner::other));
             taken.push(TakenNode { record, _owners: owners });
         }
         taken

@@ -4,12 +4,12 @@ use core::ops::Deref;
 
 use cuda_sys::Call;
 
-use crate::error::Result;
-use crate::exec::node_updates::NodeUpdates;
+use crate::error::{ParamError, Result};
+use crate::exec::GraphExec;
 use crate::graph::node::Node;
 use crate::node::{KernelNode, MemcpyNode, MemsetNode};
-use crate::state::guard::GraphGuard;
-use crate::state::ids::NodeId;
+use crate::param::graph_param::GraphParam;
+use crate::state::bindings::{Binding, BoundNode, Place, Use, Uses};
 use crate::update::exec_node::{ExecNode, not_possible};
 use crate::update::located::Located;
 
@@ -24,10 +24,39 @@ macro_rules! can_be_disabled {
     ($($node:ident)*) => { $(
         impl sealed::Sealed for $node {}
         impl CanBeDisabled for $node {}
+
+        impl $node {
+            /// Lets a parameter enable and disable the node in executables that are made from now
+            /// on. A disabled node does nothing, as an empty one. Several parameters enable it
+            /// together.
+            ///
+            /// # Errors
+            /// [`ParamError::Foreign`](crate::ParamError::Foreign): the parameter is of another
+            /// graph. [`NodeError::Removed`](crate::NodeError::Removed): the node was removed.
+            #[doc(alias = "cuGraphNodeSetEnabled")]
+            #[doc(alias = "cudaGraphNodeSetEnabled")]
+            pub fn enabled_by(&self, enabled: &GraphParam<bool>) -> Result<()> {
+                enable_by(self, enabled)
+            }
+        }
     )* };
 }
 
 can_be_disabled! { KernelNode MemcpyNode MemsetNode }
+
+fn enable_by(node: &Node, enabled: &GraphParam<bool>) -> Result<()> {
+    let mut guard = node.graph().enter()?;
+    if guard.record(node.id()).is_none() {
+        drop(guard);
+        return Err(node.removed());
+    }
+    if enabled.placeholder.graph() != guard.number() {
+        return Err(ParamError::Foreign.into());
+    }
+    let uses = Uses::from_iter([Use { param: enabled.placeholder.number(), place: Place::Enabled }]);
+    guard.bindings.bind(node.id(), Binding { node: BoundNode::Plain, uses });
+    Ok(())
+}
 
 impl<N: CanBeDisabled> ExecNode<'_, N> {
     /// Enables or disables the node. A disabled node does nothing, as an empty one. It keeps its
@@ -52,7 +81,7 @@ impl<N: CanBeDisabled> ExecNode<'_, N> {
             return Ok(());
         }
         if !enabled {
-            ensure_decides_nothing(&found, &self.exec.updates, "be disabled")?;
+            ensure_decides_nothing(self.exec, &found, "be disabled")?;
         }
         let (guard, raw) = (found.keys(), found.raw_key()?);
         let exec = self.exec.live()?.as_raw();
@@ -78,21 +107,12 @@ impl<N: CanBeDisabled> ExecNode<'_, N> {
     }
 }
 
-/// Refuses a node that decides about a condition, a loop or a branch.
-pub(super) fn ensure_decides_nothing(node: &Located<'_>, updates: &NodeUpdates, what: &str) -> Result<()> {
-    if node.may_decide(updates) {
-        let why = format!(
-            "it decides about a condition, or may have done so, and cannot {what}: a loop might never end"
-        );
-        return Err(not_possible(node, why));
+/// Refuses a node that decides about a condition, a loop or a branch, also if the graph's node has
+/// been changed since.
+pub(super) fn ensure_decides_nothing(exec: &GraphExec, node: &Located<'_>, what: &str) -> Result<()> {
+    if exec.updates.is_deciding(node.key) {
+        let why = format!("it decides about a condition, and cannot {what}: a loop might never end");
+        return Err(not_possible(node.named(), why));
     }
     Ok(())
-}
-
-impl GraphGuard<'_> {
-    /// Whether a node decides about a condition, a loop or a branch.
-    pub(super) fn decides(&self, id: NodeId) -> bool {
-        let has_decision = self.record(id).is_some_and(|record| record.owners.decision().is_some());
-        has_decision || self.is_deciding(id)
-    }
 }

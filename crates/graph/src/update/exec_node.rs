@@ -6,9 +6,14 @@ use cuda_handles::{Error as HandleError, MemoryKind, Owner};
 use cuda_sys::{CUgraphNodeParams, CUresult, Call};
 use std::borrow::Cow;
 
-use crate::error::{Error, Result, UpdateError};
+use crate::error::{Error, ParamError, Result, UpdateError};
 use crate::exec::GraphExec;
+use crate::exec::resources::Replaced;
+use crate::exec::share::Brought;
+
 use crate::graph::node::Node;
+use crate::state::guard::GraphGuard;
+use crate::state::ids::NodeId;
 use crate::state::owners::Owners;
 use crate::state::params::NodeParams;
 use crate::update::located::Located;
@@ -29,11 +34,19 @@ pub struct ExecNode<'e, N> {
     pub(super) node: &'e N,
 }
 
-/// The new parameters of a node, with all that they use.
+/// The new parameters of a node, with all that they use. An update leaves in it what it has
+/// replaced. Declared before the guard, so that it is dropped after the lock on every path.
 pub(super) struct NewParams<'p> {
     pub(super) node_params: NodeParams,
     pub(super) owners: Owners,
     pub(super) raw: &'p mut CUgraphNodeParams,
+    replaced: Replaced,
+}
+
+impl<'p> NewParams<'p> {
+    pub(super) fn new(node_params: NodeParams, owners: Owners, raw: &'p mut CUgraphNodeParams) -> Self {
+        Self { node_params, owners, raw, replaced: Replaced::default() }
+    }
 }
 
 impl GraphExec {
@@ -62,35 +75,85 @@ impl GraphExec {
     /// Hands everything that updates have replaced to the [reaper](cuda_handles::reaper), which
     /// drops it once the runs up to now are over. Without this call that happens every 64 launches,
     /// or earlier if it holds 1 MiB of memory or an allocation finds none.
+    ///
+    /// If no handle of the stream of the last launch is left, the end of that launch is unknown.
+    /// Then it happens after the next launch.
     pub fn release(&mut self) {
         self.owners.hand_over_retired();
     }
 
-    /// Gives a node new parameters, for a caller that holds the lock and has checked them for the
-    /// kind of node. Returns everything to be dropped after the lock.
+    /// Refuses an executable that other code or kernels may launch at any time.
+    pub(super) fn ensure_not_lent(&self) -> Result<()> {
+        if self.owners.is_lent() { Err(UpdateError::Lent.into()) } else { Ok(()) }
+    }
+
+    /// Refuses a node that gets values from graph parameters.
+    pub(super) fn ensure_unbound(&self, guard: &GraphGuard<'_>, key: NodeId) -> Result<()> {
+        match &self.params {
+            Some(params) if params.has(key) => Err(ParamError::Bound { node: guard.name(key) }.into()),
+            _ => Ok(()),
+        }
+    }
+
+    /// Gives a node new parameters, for a caller that has checked them for the kind of node.
+    pub(super) fn replace_params(&mut self, node: &Located<'_>, new: &mut NewParams<'_>) -> Result<()> {
+        let guard = node.keys();
+        if let Some(record) = guard.record(node.key) {
+            guard.ensure_may_hold(record.within, &new.node_params)?;
+        }
+        self.call(guard, node.key, node.named(), &new.owners, new.raw)?;
+        self.commit(node.key, new, &[]);
+        Ok(())
+    }
+
+    /// Gives a node values of graph parameters, for a caller that holds the lock and has checked
+    /// them. Returns what is to be dropped after the lock. The caller has the owners as well.
     pub(super) fn set_params(
         &mut self,
-        node: &Located<'_>,
-        new: NewParams<'_>,
-    ) -> Result<Option<NodeParams>> {
-        let NewParams { node_params, mut owners, raw } = new;
-        let (guard, raw_node) = (node.keys(), node.raw_key()?);
-        if let Some(record) = guard.record(node.key) {
-            guard.ensure_may_hold(record.within, &node_params)?;
-        }
-        ensure_no_graph_memory(node, &owners)?;
-        let exec = self.live()?.as_raw();
-        // SAFETY: the executable is live, and the exclusive reference keeps other calls on it away.
-        // The node is live and of the graph that it was made of, whose lock is held. The parameters
-        // are complete for its type, and everything that they point to outlives the call.
-        let code = unsafe { guard.driver().cuGraphExecNodeSetParams(exec, raw_node, raw) };
-        let answer = guard.answer(Call::cuGraphExecNodeSetParams, code);
-        answer.map_err(|error| refused(node, &node_params, error))?;
+        guard: &GraphGuard<'_>,
+        key: NodeId,
+        owners: Owners,
+        raw: &mut CUgraphNodeParams,
+    ) -> Result<Replaced> {
+        self.call(guard, key, (guard, key), &owners, raw)?;
         self.wait_for_homes(&owners);
-        owners.extend(node_params.owner());
+        let brought = Brought { owners, of_params: None };
         let context = self.context().clone();
-        self.owners.bring(&context, node.key, owners);
-        Ok(self.updates.set(node.key, node_params))
+        Ok(self.owners.bring(&context, key, brought, &[]))
+    }
+
+    /// Makes the driver's call for a node, by its key. Errors name it as the node of a graph.
+    pub(super) fn call(
+        &self,
+        keys: &GraphGuard<'_>,
+        key: NodeId,
+        (guard, id): (&GraphGuard<'_>, NodeId),
+        owners: &[Owner],
+        raw: &mut CUgraphNodeParams,
+    ) -> Result<()> {
+        let raw_key = keys.raw_of(key)?;
+        ensure_no_graph_memory(guard, id, owners)?;
+        let exec = self.live()?.as_raw();
+        // SAFETY: the executable is live, and the exclusive reference of the caller keeps other
+        // calls on it away. The node is live and of the graph that it was made of, whose lock is
+        // held. The parameters are complete for its type, and everything that they point to
+        // outlives the call.
+        let code = unsafe { guard.driver().cuGraphExecNodeSetParams(exec, raw_key, raw) };
+        guard.answer(Call::cuGraphExecNodeSetParams, code).map_err(|error| refused(guard, id, error))
+    }
+
+    /// Notes the parameters that the driver has taken, in place of those of the node and of the
+    /// nodes in it.
+    pub(super) fn commit(&mut self, key: NodeId, new: &mut NewParams<'_>, inside: &[NodeId]) {
+        self.wait_for_homes(&new.owners);
+        let of_params = new.node_params.owner();
+        let brought = Brought { owners: core::mem::take(&mut new.owners), of_params };
+        let context = self.context().clone();
+        new.replaced = self.owners.bring(&context, key, brought, inside);
+        let node_params = core::mem::replace(&mut new.node_params, NodeParams::Empty);
+        if let Some(before) = self.updates.set(key, node_params) {
+            new.node_params = before;
+        }
     }
 
     /// Lets the next launch wait for the homes of memory that may not be allocated yet.
@@ -109,28 +172,36 @@ impl GraphExec {
 
 /// Refuses memory of allocation nodes: whether the node comes between its allocation and its free
 /// was checked when the executable was made.
-fn ensure_no_graph_memory(node: &Located<'_>, owners: &[Owner]) -> Result<()> {
+fn ensure_no_graph_memory(guard: &GraphGuard<'_>, id: NodeId, owners: &[Owner]) -> Result<()> {
     let is_of_graph =
         |owner: &Owner| matches!(owner, Owner::Allocation(memory) if memory.kind() == MemoryKind::Graph);
     if owners.iter().any(is_of_graph) {
         let why = "memory of an allocation node can be given to the graph's node alone; set that, and \
                    instantiate again";
-        return Err(not_possible(node, why));
+        return Err(not_possible((guard, id), why));
     }
     Ok(())
 }
 
 /// The error of parameters that a node of an executable cannot have.
 #[cold]
-pub(super) fn not_possible(node: &Located<'_>, why: impl Into<Cow<'static, str>>) -> Error {
-    UpdateError::NotPossible { node: node.name(), why: why.into() }.into()
+pub(super) fn not_possible(
+    (guard, id): (&GraphGuard<'_>, NodeId),
+    why: impl Into<Cow<'static, str>>,
+) -> Error {
+    UpdateError::NotPossible { node: guard.name(id), why: why.into() }.into()
 }
 
 /// The driver's refusal, with the node.
 #[cold]
-fn refused(node: &Located<'_>, new: &NodeParams, error: Error) -> Error {
-    let hint = match new {
-        NodeParams::Memcpy(_) => "; a copy of an executable keeps its direction and the kinds of its memory",
+fn refused(guard: &GraphGuard<'_>, id: NodeId, error: Error) -> Error {
+    let hint = match guard.record(id).map(|record| &record.node_params) {
+        Some(NodeParams::Memcpy(_)) => {
+            "; a copy of an executable keeps its direction and the kinds of its memory"
+        }
+        Some(NodeParams::Child { .. }) => {
+            "; a child graph of an executable keeps the number and the kinds of its nodes, and the edges"
+        }
         _ => "",
     };
     match error {
@@ -139,7 +210,7 @@ fn refused(node: &Located<'_>, new: &NodeParams, error: Error) -> Error {
             call,
         }) => {
             let error = HandleError::Driver { call, code };
-            not_possible(node, format!("the driver refuses it ({error}){hint}; instantiate again"))
+            not_possible((guard, id), format!("the driver refuses it ({error}){hint}; instantiate again"))
         }
         other => other,
     }

@@ -84,6 +84,8 @@ impl ExecNode<'_, MemsetNode> {
 
     fn replace_by(&mut self, (layout, owners): Prepared) -> Result<()> {
         let node: &Node = self.node;
+        let mut raw = params(node.graph().context(), &layout);
+        let mut new = NewParams::new(NodeParams::Memset(layout), owners, &mut raw);
         let graphs = self.exec.graphs_of(node)?;
         let found = graphs.locate(self.exec, node)?;
         let before = match found.params(&self.exec.updates) {
@@ -91,14 +93,9 @@ impl ExecNode<'_, MemsetNode> {
             _ => None,
         };
         if let Some(why) = refusal(before, &layout) {
-            return Err(not_possible(&found, why));
+            return Err(not_possible(found.named(), why));
         }
-        let mut raw = params(node.graph().context(), &layout);
-        let node_params = NodeParams::Memset(layout);
-        let before = self.exec.set_params(&found, NewParams { node_params, owners, raw: &mut raw })?;
-        drop(found);
-        drop(before);
-        Ok(())
+        self.exec.replace_params(&found, &mut new)
     }
 }
 

@@ -4,7 +4,7 @@ use cuda_handles::Kernel;
 use cuda_launch::{Arguments, ArgumentsOf, LaunchConfig, SafeKernel, TypedKernel};
 
 use crate::error::Result;
-use crate::exec::node_updates::NodeUpdates;
+use crate::exec::GraphExec;
 use crate::graph::node::Node;
 use crate::node::KernelNode;
 use crate::node::kernel::launch::{PreparedLaunch, check, prepare};
@@ -90,16 +90,15 @@ impl ExecNode<'_, KernelNode> {
             prepare(kernel, config, &arguments, arguments.accesses())?;
         let handles = arguments.handles();
         let graphs = self.exec.graphs_of(node)?;
-        // Dropped after the lock.
-        let _before = arguments.with_pointers(|pointers| {
+        arguments.with_pointers(|pointers| {
             let mut raw = kernel_params(kernel, config, pointers);
+            let mut new = NewParams::new(node_params, owners, &mut raw);
             let found = graphs.locate(self.exec, node)?;
             ensure_same_attributes(found.params(&self.exec.updates), config)
-                .map_err(|why| not_possible(&found, why))?;
-            ensure_no_handles(&found, &self.exec.updates, &handles)?;
-            self.exec.set_params(&found, NewParams { node_params, owners, raw: &mut raw })
-        })?;
-        Ok(())
+                .map_err(|why| not_possible(found.named(), why))?;
+            ensure_no_handles(self.exec, &found, &handles)?;
+            self.exec.replace_params(&found, &mut new)
+        })
     }
 }
 
@@ -126,11 +125,11 @@ fn ensure_same_attributes(before: Option<&NodeParams>, new: LaunchConfig) -> Res
 }
 
 /// Refuses launches with handles of conditions, and other launches of nodes that have some.
-fn ensure_no_handles(node: &Located<'_>, updates: &NodeUpdates, handles: &KernelHandles) -> Result<()> {
+fn ensure_no_handles(exec: &GraphExec, node: &Located<'_>, handles: &KernelHandles) -> Result<()> {
     if !handles.is_empty() {
         let why = "the launch has the handle of a condition; set the graph's node, and update the executable \
                    from the graph";
-        return Err(not_possible(node, why));
+        return Err(not_possible(node.named(), why));
     }
-    ensure_decides_nothing(node, updates, "be set alone")
+    ensure_decides_nothing(exec, node, "be set alone")
 }

@@ -5,12 +5,11 @@ use cuda_sys::CUgraphNode;
 use crate::error::{Error, Result, UpdateError};
 use crate::exec::GraphExec;
 use crate::exec::counterparts::Counterparts;
-use crate::exec::node_updates::{Latest, LatestGraph, NodeUpdates};
+use crate::exec::node_updates::{Latest, NodeUpdates};
 use crate::graph::Graph;
 use crate::graph::node::Node;
-use crate::node_name::NodeName;
 use crate::state::guard::{GraphGuard, GuardPair};
-use crate::state::ids::NodeId;
+use crate::state::ids::{NodeId, SubgraphId};
 use crate::state::params::NodeParams;
 use crate::update::pairing::pair;
 use crate::update::shape::shape;
@@ -44,9 +43,7 @@ impl GraphExec {
     /// The graphs to be locked for a node that can be updated.
     pub(super) fn graphs_of<'n>(&self, node: &'n Node) -> Result<Graphs<'n>> {
         self.live()?;
-        if self.owners.is_lent() {
-            return Err(UpdateError::Lent.into());
-        }
+        self.ensure_not_lent()?;
         let unpaired = |why| Err(UpdateError::Unpaired { why }.into());
         match self.updates.latest() {
             Latest::Own => Ok(Graphs::One(node.graph())),
@@ -61,75 +58,92 @@ impl GraphExec {
     }
 }
 
-impl<'n> Graphs<'n> {
-    /// Finds a node of an executable. It is one of the graph that the executable was made of, when
-    /// it was made, or of the graph of the last whole update, when that was made.
-    pub(super) fn locate<'g>(&'g self, exec: &GraphExec, node: &'g Node) -> Result<Located<'g>> {
-        match self {
-            Self::One(graph) => {
-                let guard = graph.enter()?;
-                ensure_in(&guard, node)?;
-                if !(exec.source.is_of(guard.hierarchy()) && exec.updates.has(node.id())) {
-                    return Err(not_in_executable(&guard, node));
-                }
-                let (key, counterpart) = (node.id(), node.id());
-                Ok(Located { guards: Guards::One(guard), key, counterpart, is_counterpart: false })
-            }
-            Self::Two { keys, latest } => {
-                // Otherwise the node is of neither hierarchy, and not under their locks.
-                let is_key = node.graph().is_in_same_hierarchy(keys);
-                if !is_key && !node.graph().is_in_same_hierarchy(latest) {
-                    let guard = node.graph().enter()?;
-                    ensure_in(&guard, node)?;
-                    return Err(not_in_executable(&guard, node));
-                }
-                let guards = keys.enter_with(latest)?;
-                locate_by_counterparts(guards, &exec.updates, node, is_key)
-            }
-        }
+impl GraphExec {
+    /// The key of a node, and the graph that was made an executable. The caller locks that graph
+    /// again, together with another one.
+    pub(super) fn key_of(&self, node: &Node) -> Result<(Graph, NodeId)> {
+        let graphs = self.graphs_of(node)?;
+        let key = graphs.locate(self, node)?.key;
+        let keys = match graphs {
+            Graphs::One(graph) => graph.at(SubgraphId::ROOT),
+            Graphs::Two { keys, .. } => keys,
+        };
+        Ok((keys, key))
     }
 }
 
-fn locate_by_counterparts<'g>(
+impl Graphs<'_> {
+    /// Finds a node of an executable: one of the graph that the executable was made of, when it was
+    /// made, or of the graph of the last whole update, when that was made. Refuses a node that gets
+    /// values from graph parameters.
+    pub(super) fn locate<'g>(&'g self, exec: &GraphExec, node: &'g Node) -> Result<Located<'g>> {
+        let found = match self {
+            Self::One(graph) => locate_key(graph.enter()?, exec, node)?,
+            Self::Two { keys, latest } => {
+                let is_key = node.graph().is_in_same_hierarchy(keys);
+                if !is_key && !node.graph().is_in_same_hierarchy(latest) {
+                    // It is under neither lock.
+                    return Err(not_in_executable(&node.graph().enter()?, node));
+                }
+                locate_pair(keys.enter_with(latest)?, &exec.updates, node, is_key)?
+            }
+        };
+        exec.ensure_unbound(found.keys(), found.key)?;
+        Ok(found)
+    }
+}
+
+fn locate_key<'g>(guard: GraphGuard<'g>, exec: &GraphExec, node: &Node) -> Result<Located<'g>> {
+    let key = node.id();
+    if guard.record(key).is_none() || !exec.source.is_of(guard.hierarchy()) || !exec.updates.has(key) {
+        return Err(not_in_executable(&guard, node));
+    }
+    Ok(Located { guards: Guards::One(guard), key, counterpart: key, is_counterpart: false })
+}
+
+fn locate_pair<'g>(
     mut guards: GuardPair<'g>,
     updates: &NodeUpdates,
     node: &Node,
     is_key: bool,
 ) -> Result<Located<'g>> {
-    match is_key {
-        true => ensure_in(&guards.ours, node)?,
-        false => ensure_in(guards.other().0, node)?,
-    }
-    let keys_are_as_they_were = updates.has_keys_as_they_were(&guards.ours);
     let id = node.id();
-    let Latest::Other(latest) = updates.latest() else { return Err(not_in_executable(&guards.ours, node)) };
-    let found = match latest.counterparts.get() {
-        Some(known) => known,
-        None => {
-            let found = counterparts(&mut guards, latest, keys_are_as_they_were)?;
-            latest.counterparts.get_or_init(|| found)
+    let known = match updates.latest() {
+        Latest::Other(latest) => match latest.counterparts.get() {
+            Some(known) => Some(known),
+            None => {
+                let is_as_it_was = latest.is_as_it_was(guards.other_guard());
+                let found = counterparts(&mut guards, updates, is_as_it_was)?;
+                Some(latest.counterparts.get_or_init(|| found))
+            }
+        },
+        Latest::Own | Latest::OwnChanged => None,
+    };
+    if let Some(Counterparts::Unknown(why)) = known {
+        return Err(UpdateError::Unpaired { why }.into());
+    }
+    let pair = known.and_then(|known| match is_key {
+        true => Some((id, known.of_key(id)?)),
+        false => Some((known.key(id)?, id)),
+    });
+    let guard = if is_key { &guards.ours } else { guards.other_guard() };
+    match pair {
+        Some((key, counterpart)) if guard.record(id).is_some() => {
+            Ok(Located { guards: Guards::Two(guards), key, counterpart, is_counterpart: !is_key })
         }
-    };
-    let pair = match (found, is_key) {
-        (Counterparts::Unknown(why), _) => return Err(UpdateError::Unpaired { why }.into()),
-        (Counterparts::Known { of_keys, .. }, true) => of_keys.get(&id).map(|other| (id, *other)),
-        (Counterparts::Known { keys, .. }, false) => keys.get(&id).map(|key| (*key, id)),
-    };
-    let Some((key, counterpart)) = pair else {
-        let guard = if is_key { &guards.ours } else { &*guards.other().0 };
-        return Err(not_in_executable(guard, node));
-    };
-    Ok(Located { guards: Guards::Two(guards), key, counterpart, is_counterpart: !is_key })
+        Some(_) | None => Err(not_in_executable(guard, node)),
+    }
 }
 
-/// The counterparts in two graphs.
-fn counterparts(
+/// The counterparts of the keys in another graph. `is_as_it_was` says that it has the nodes and
+/// edges that the executable gets or has got.
+pub(super) fn counterparts(
     guards: &mut GuardPair<'_>,
-    latest: &LatestGraph,
-    keys_are_as_they_were: bool,
+    updates: &NodeUpdates,
+    is_as_it_was: bool,
 ) -> Result<Counterparts> {
-    if !keys_are_as_they_were || !latest.is_as_it_was(guards.other_guard()) {
-        let why = "nodes or edges of the graphs from which it was made and updated were changed since";
+    if !is_as_it_was || !updates.has_keys_as_they_were(&guards.ours) {
+        let why = "nodes or edges of a graph from which it was made or updated were changed since";
         return Ok(Counterparts::Unknown(why));
     }
     let (keys, new) = (shape(&mut guards.ours)?, shape(guards.other().0)?);
@@ -140,13 +154,13 @@ fn counterparts(
     })
 }
 
-/// Refuses a node that was removed.
-fn ensure_in(guard: &GraphGuard<'_>, node: &Node) -> Result<()> {
-    guard.record(node.id()).map(drop).ok_or_else(|| guard.removed(node.id()))
-}
-
+/// The error of a node that the executable does not have, or that was removed.
+#[cold]
 fn not_in_executable(guard: &GraphGuard<'_>, node: &Node) -> Error {
-    UpdateError::NotInExecutable { node: guard.name(node.id()) }.into()
+    match guard.record(node.id()) {
+        Some(_) => UpdateError::NotInExecutable { node: guard.name(node.id()) }.into(),
+        None => guard.removed(node.id()),
+    }
 }
 
 impl<'g> Located<'g> {
@@ -176,18 +190,11 @@ impl<'g> Located<'g> {
         self.keys().raw_of(self.key)
     }
 
-    /// Whether the node may decide about a condition, a loop or a branch.
-    pub(super) fn may_decide(&self, updates: &NodeUpdates) -> bool {
-        let graph = self.latest();
-        let is_known = self.params(updates).is_some() || !graph.has_conditionals();
-        !is_known || graph.decides(self.counterpart)
-    }
-
-    /// The name of the node that the caller has given.
-    pub(super) fn name(&self) -> NodeName {
+    /// The node that the caller has given, for errors.
+    pub(super) fn named(&self) -> (&GraphGuard<'g>, NodeId) {
         match self.is_counterpart {
-            true => self.latest().name(self.counterpart),
-            false => self.keys().name(self.key),
+            true => (self.latest(), self.counterpart),
+            false => (self.keys(), self.key),
         }
     }
 }

@@ -10,7 +10,8 @@
 //! | [`pairing`], [`shape`] | nodes of two graphs in pairs, as the driver pairs them |
 //! | [`exec_node`] | `ExecNode`, a node of an executable: the common steps of its updates |
 //! | [`located`] | finding the node under the locks of its graphs |
-//! | [`kernel`], [`copy`], [`fill`], [`other`] | updates of the kinds of nodes |
+//! | [`kernel`], [`copy`], [`fill`], [`child`], [`other`] | updates of the kinds of nodes |
+//! | [`params`], [`apply`] | graph parameters: setting them, and the updates before a launch |
 //! | [`enable`] | enabling and disabling nodes |
 //!
 //! [`NodeUpdates`](crate::exec::node_updates::NodeUpdates) knows which nodes an executable has, and
@@ -31,10 +32,14 @@
 //!    That run is not known for executables that other code or kernels launch; their nodes are not
 //!    updated one by one.
 //! 5. After a whole update from another graph, its nodes are **counterparts** of the keys. They are
-//!    paired as the driver pairs them, once a node update needs it, and only if neither graph has
+//!    paired as the driver pairs them, once something needs it, and only if neither graph has
 //!    changed its nodes and edges in the meantime. Otherwise nodes are not updated one by one.
 //!    Nothing that is kept alive depends on the pairs.
+//! 6. Everything that is noted by node goes by the key, but the events that launches record: these
+//!    go by the node of the latest graph.
 
+mod apply;
+mod child;
 pub(crate) mod compare;
 mod copy;
 pub(crate) mod enable;
@@ -44,5 +49,6 @@ mod kernel;
 mod located;
 mod other;
 mod pairing;
+pub(crate) mod params;
 mod shape;
 pub(crate) mod whole;

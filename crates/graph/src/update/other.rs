@@ -11,28 +11,23 @@ use crate::node::{
     BatchNode, EventRecordNode, EventWaitNode, HostCallbackNode, HostFunction, SemaphoreSignalNode,
     SemaphoreWaitNode, batch, event, host, semaphore,
 };
-use crate::state::ids::NodeId;
 use crate::state::owners::Owners;
 use crate::state::params::NodeParams;
 use crate::update::exec_node::{ExecNode, NewParams, not_possible};
 
 impl<N: core::ops::Deref<Target = Node>> ExecNode<'_, N> {
-    /// Gives the node new parameters of its kind. Returns the node of the graph that the
-    /// executable's parameters are of.
+    /// Gives the node new parameters of its kind.
     fn replace(
         &mut self,
         node_params: NodeParams,
         owners: Owners,
         raw: &mut CUgraphNodeParams,
-    ) -> Result<NodeId> {
+    ) -> Result<()> {
         let node: &Node = self.node;
+        let mut new = NewParams::new(node_params, owners, raw);
         let graphs = self.exec.graphs_of(node)?;
         let found = graphs.locate(self.exec, node)?;
-        let before = self.exec.set_params(&found, NewParams { node_params, owners, raw })?;
-        let counterpart = found.counterpart;
-        drop(found);
-        drop(before);
-        Ok(counterpart)
+        self.exec.replace_params(&found, &mut new)
     }
 }
 
@@ -70,6 +65,24 @@ impl ExecNode<'_, HostCallbackNode> {
         self.replace_call(host::looking(self.node.graph(), memory, call)?)
     }
 
+    /// Calls a C function; see [`set`](Self::set) and [`HostCallbackNode::set_function`].
+    ///
+    /// # Safety
+    /// As for [`Frontier::host_function`](crate::Frontier::host_function).
+    ///
+    /// # Errors
+    /// The errors of [`set`](Self::set).
+    #[doc(alias = "cuGraphExecHostNodeSetParams")]
+    #[doc(alias = "cuGraphExecNodeSetParams")]
+    pub unsafe fn set_function<T: Send + Sync + 'static>(
+        &mut self,
+        function: HostFunction,
+        data: T,
+    ) -> Result<()> {
+        // SAFETY: the caller promises this.
+        self.replace_call(unsafe { host::with_data(self.node.graph(), function, data) }?)
+    }
+
     /// Calls another C function; see [`set`](Self::set) and [`HostCallbackNode::set_raw`].
     ///
     /// # Safety
@@ -90,7 +103,7 @@ impl ExecNode<'_, HostCallbackNode> {
 
     fn replace_call(&mut self, host::Prepared { host, owner, function, data }: host::Prepared) -> Result<()> {
         let mut raw = host::params(function, data);
-        self.replace(NodeParams::Host(host), Owners::from_iter([owner]), &mut raw).map(drop)
+        self.replace(NodeParams::Host(host), Owners::from_iter([owner]), &mut raw)
     }
 }
 
@@ -102,6 +115,8 @@ impl ExecNode<'_, EventRecordNode> {
     ///
     /// # Errors
     /// The event is of another context ([`WrongContext`](cuda_handles::Error::WrongContext)).
+    /// [`UpdateError::NotPossible`](crate::UpdateError::NotPossible): the node is in a child graph
+    /// that [`set_graph`](ExecNode::set_graph) has replaced.
     /// [`UpdateError::NotInExecutable`](crate::UpdateError::NotInExecutable),
     /// [`UpdateError::Lent`](crate::UpdateError::Lent),
     /// [`NodeError::Removed`](crate::NodeError::Removed): the node cannot be updated. Or the
@@ -114,9 +129,20 @@ impl ExecNode<'_, EventRecordNode> {
         let node: &Node = self.node;
         node.getting(event::ensure_own(node.graph(), event))?;
         let mut raw = event::record(event);
-        let recording = self.replace(NodeParams::EventRecord(event.clone()), Owners::new(), &mut raw)?;
+        let mut new = NewParams::new(NodeParams::EventRecord(event.clone()), Owners::new(), &mut raw);
+        let former_event;
+        let graphs = self.exec.graphs_of(node)?;
+        let found = graphs.locate(self.exec, node)?;
+        if self.exec.updates.is_replaced(found.key) {
+            let why = "the child graph around it was replaced, and it is not known which node of that it is now; \
+                       set the child graph node to a graph that records this event";
+            return Err(not_possible(found.named(), why));
+        }
+        self.exec.replace_params(&found, &mut new)?;
         // The executable has kept the one before with what its launches may use.
-        drop(self.exec.launches.events.set(recording, event.clone()));
+        former_event = self.exec.launches.events.set(found.counterpart, event.clone());
+        drop(found);
+        drop(former_event);
         Ok(())
     }
 }
@@ -138,7 +164,7 @@ impl ExecNode<'_, EventWaitNode> {
     #[doc(alias = "cudaGraphExecNodeSetParams")]
     pub fn set_event(&mut self, event: &Event) -> Result<()> {
         let mut raw = event::wait(event.as_raw());
-        self.replace(NodeParams::EventWait(event.clone()), Owners::new(), &mut raw).map(drop)
+        self.replace(NodeParams::EventWait(event.clone()), Owners::new(), &mut raw)
     }
 }
 
@@ -164,8 +190,7 @@ impl ExecNode<'_, BatchNode> {
         batch::check(node.graph(), batch)?;
         let mut list = batch.params();
         let mut raw = batch::params(node.graph(), &mut list);
-        let new =
-            NewParams { node_params: batch::node_params(batch), owners: batch::owners(batch), raw: &mut raw };
+        let mut new = NewParams::new(batch::node_params(batch), batch::owners(batch), &mut raw);
         let graphs = self.exec.graphs_of(node)?;
         let found = graphs.locate(self.exec, node)?;
         if let Some(NodeParams::Batch(before)) = found.params(&self.exec.updates)
@@ -176,12 +201,9 @@ impl ExecNode<'_, BatchNode> {
         {
             let why = "a batch of an executable keeps the number and the kinds of its operations; set the \
                        graph's node, and instantiate again";
-            return Err(not_possible(&found, why));
+            return Err(not_possible(found.named(), why));
         }
-        let before = self.exec.set_params(&found, new)?;
-        drop(found);
-        drop(before);
-        Ok(())
+        self.exec.replace_params(&found, &mut new)
     }
 }
 
@@ -209,7 +231,7 @@ macro_rules! semaphore_updates {
                 let node: &Node = self.node;
                 let semaphores = node.getting(semaphore::$taken(node.graph(), semaphores))?;
                 semaphore::$params(semaphores, |node_params, owners, raw| {
-                    self.replace(node_params, owners, raw).map(drop)
+                    self.replace(node_params, owners, raw)
                 })
             }
         }

@@ -7,16 +7,21 @@ use cuda_sys::{CUgraphExecUpdateResultInfo, CUgraphNode, CUresult, Call};
 
 use crate::error::wrong_context::ensure_of_graph;
 use crate::error::{Error, ExecError, NodeError, Refusal, RefusalReason, Result};
+use crate::exec::counterparts::Counterparts;
+use crate::exec::exec_params::ExecParams;
 use crate::exec::instantiate::awaited_streams;
-use crate::exec::node_updates::Latest;
+use crate::exec::node_updates::{Latest, NodeUpdates};
 use crate::exec::recorded_events::RecordedEvents;
 use crate::exec::share::ExecShare;
 use crate::exec::source::Source;
 use crate::exec::{GraphExec, NotRebuilt};
 use crate::graph::Graph;
 use crate::node_name::NodeName;
+use crate::state::changes::StructurePoint;
 use crate::state::guard::GraphGuard;
+use crate::state::ids::NodeId;
 use crate::update::compare::differences;
+use crate::update::located::counterparts;
 
 /// The outcome of an [update](GraphExec::update).
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,6 +48,55 @@ impl Update {
             Self::Refused(refusal) => Some(refusal),
         }
     }
+}
+
+/// The graph of an update.
+enum UpdateSource {
+    /// The graph that the executable was made of, and whether its nodes and edges are as they were
+    /// then.
+    Own { is_as_it_was: bool },
+    /// Another graph, with the counterparts of the keys, if they are needed.
+    Other { pairs: Option<Pairs> },
+}
+
+/// The counterparts in a graph.
+struct Pairs {
+    counterparts: Counterparts,
+    /// The graph as it was when they were found.
+    structure: StructurePoint,
+}
+
+impl UpdateSource {
+    /// The same under the lock of the graph, which others may have changed before.
+    fn as_of_now(self, guard: &GraphGuard<'_>, updates: &NodeUpdates) -> Self {
+        match self {
+            Self::Own { .. } => Self::Own { is_as_it_was: updates.has_keys_as_they_were(guard) },
+            Self::Other { pairs: Some(pairs) } if pairs.structure != guard.changes.structure() => {
+                let counterparts = Counterparts::Unknown("its nodes or edges changed during the update");
+                Self::Other { pairs: Some(Pairs { counterparts, structure: pairs.structure }) }
+            }
+            Self::Other { pairs } => Self::Other { pairs },
+        }
+    }
+
+    /// The key of a node of the graph, if it is known.
+    fn key(&self, id: NodeId) -> Option<NodeId> {
+        match self {
+            Self::Own { is_as_it_was: true } => Some(id),
+            Self::Own { is_as_it_was: false } => None,
+            Self::Other { pairs } => pairs.as_ref()?.counterparts.key(id),
+        }
+    }
+}
+
+/// A node whose key is not known.
+struct NoKey;
+
+#[cold]
+fn unpaired() -> Refusal {
+    let why = "it has graph parameters, and it is not known which nodes of the executable take them: its nodes \
+               or edges are others, or the graph of the executable was changed";
+    Refusal::new(RefusalReason::Unpaired, why)
 }
 
 /// A failed driver call: the code, and the reason with the nodes that the driver reports.
@@ -188,50 +242,24 @@ impl GraphExec {
         self.owners.give_up();
         self.launches.awaited = Vec::new();
         self.launches.outputs = None;
+        self.params = None;
         self.launches.scratch = Arc::from([]);
-    }
-
-    /// Refuses a graph of which no driver is asked.
-    fn refusal(&self, guard: &GraphGuard<'_>, is_own: bool) -> Option<Refusal> {
-        if self.options().is_for_device_launch() {
-            let why = "kernels may launch the executable at any time";
-            return Some(Refusal::new(RefusalReason::DeviceLaunch, why));
-        }
-        if let Some(refusal) = guard.refusal_of_memory() {
-            return Some(refusal);
-        }
-        self.refusal_of_disabled(guard, is_own)
-    }
-
-    /// Refuses a graph with nodes that decide about conditions, if one may be disabled in the
-    /// executable: a loop would never end.
-    fn refusal_of_disabled(&self, guard: &GraphGuard<'_>, is_own: bool) -> Option<Refusal> {
-        let mut disabled = self.updates.disabled();
-        if disabled.len() == 0 || !guard.has_conditionals() {
-            return None;
-        }
-        let why = "the node decides about a condition, and is disabled in the executable; enable it first";
-        match (is_own, disabled.find(|id| is_own && guard.decides(*id))) {
-            (true, None) => None,
-            (true, Some(id)) => Some(Refusal::new(RefusalReason::Disabled, why).at(guard.name(id))),
-            (false, _) => {
-                let why = "a node of the executable is disabled that may decide about a condition of the graph; \
-                           enable all nodes first";
-                Some(Refusal::new(RefusalReason::Disabled, why))
-            }
-        }
     }
 
     /// The update itself; a refusal changes nothing.
     fn try_update(&mut self, graph: &Graph) -> Result<Result<(), Refusal>> {
         // Declared before the lock, so that nothing is dropped under it.
         let (shared, owners, replaced);
-        let is_own = self.source.is_of(graph.hierarchy());
+        let source = self.pair_with(graph)?;
         let mut guard = graph.enter()?;
-        if let Some(refusal) = self.refusal(&guard, is_own) {
+        let source = source.as_of_now(&guard, &self.updates);
+        if let Some(refusal) = self.refusal(&guard, &source) {
             return Ok(Err(refusal));
         }
         guard.ensure_executable(graph, self.options())?;
+        let Ok(params) = self.params_after_update(&guard, &source) else {
+            return Ok(Err(unpaired()));
+        };
         let awaited = self.awaited_after_update(&guard);
         let (events, scratch) = (RecordedEvents::of(&guard), guard.scratch().into());
         shared = ExecShare::new(guard.owners());
@@ -244,16 +272,84 @@ impl GraphExec {
         if let Err(failure) = outcome {
             return guard.refusal_of(&failure).map(Err);
         }
-        let updates = self.updates.update(&mut guard, Source::of(graph), is_own);
+        let updates = match source {
+            UpdateSource::Own { .. } => self.updates.update_from_own(&mut guard),
+            UpdateSource::Other { pairs } => {
+                let counterparts = pairs.map(|pairs| pairs.counterparts);
+                self.updates.update_from(&mut guard, Source::of(graph), counterparts)
+            }
+        };
         let share = self.owners.replace(owners, &shared);
+        let params = core::mem::replace(&mut self.params, params);
         let launches = &mut self.launches;
         let awaited = core::mem::replace(&mut launches.awaited, awaited);
         let events = core::mem::replace(&mut launches.events, events);
         let scratch = core::mem::replace(&mut launches.scratch, scratch);
-        replaced = (updates, share, awaited, events, scratch);
+        replaced = (updates, share, params, awaited, events, scratch);
         drop(guard);
         drop(replaced);
         Ok(Ok(()))
+    }
+
+    /// The graph parameters after an update, with their initial values. An error if a node that
+    /// takes one has no key.
+    fn params_after_update(
+        &self,
+        guard: &GraphGuard<'_>,
+        source: &UpdateSource,
+    ) -> Result<Option<Box<ExecParams>>, NoKey> {
+        let Some(params) = ExecParams::of(guard) else { return Ok(None) };
+        let params = params.with_keys(|id| source.key(id), |key| self.updates.is_enabled(key));
+        params.map(Some).ok_or(NoKey)
+    }
+
+    /// Pairs the nodes of a graph with the executable's, if what goes by node is needed at once:
+    /// the nodes that decide about conditions, and those that take graph parameters.
+    fn pair_with(&self, graph: &Graph) -> Result<UpdateSource> {
+        if self.source.is_of(graph.hierarchy()) {
+            return Ok(UpdateSource::Own { is_as_it_was: true });
+        }
+        let is_needed = {
+            let guard = graph.enter()?;
+            guard.has_conditionals() || !guard.bindings.is_empty()
+        };
+        let keys = if is_needed { self.source.graph() } else { None };
+        let Some(keys) = keys else { return Ok(UpdateSource::Other { pairs: None }) };
+        let mut guards = match keys.enter_with(graph) {
+            // The graph of the keys has none any more; the other one is locked again below.
+            Err(Error::Node(NodeError::GraphMoved) | Error::Broken(_)) => {
+                return Ok(UpdateSource::Other { pairs: None });
+            }
+            guards => guards?,
+        };
+        let counterparts = counterparts(&mut guards, &self.updates, true)?;
+        let structure = guards.other_guard().changes.structure();
+        Ok(UpdateSource::Other { pairs: Some(Pairs { counterparts, structure }) })
+    }
+
+    /// Refuses a graph of which no driver is asked.
+    fn refusal(&self, guard: &GraphGuard<'_>, source: &UpdateSource) -> Option<Refusal> {
+        if self.options().is_for_device_launch() {
+            let why = "kernels may launch the executable at any time";
+            return Some(Refusal::new(RefusalReason::DeviceLaunch, why));
+        }
+        if let Some(refusal) = guard.refusal_of_memory() {
+            return Some(refusal);
+        }
+        self.refusal_of_disabled(guard, source)
+    }
+
+    /// Refuses a graph with nodes that decide about conditions, if one may be disabled in the
+    /// executable: a loop would never end.
+    fn refusal_of_disabled(&self, guard: &GraphGuard<'_>, source: &UpdateSource) -> Option<Refusal> {
+        if self.updates.disabled().len() == 0 {
+            return None;
+        }
+        let is_disabled = |id: &NodeId| source.key(*id).is_none_or(|key| !self.updates.is_enabled(key));
+        let node = guard.kernels_with_handles().find(is_disabled)?;
+        let why = "it decides about a condition, and is disabled in the executable, or may be; enable all nodes \
+                   first";
+        Some(Refusal::new(RefusalReason::Disabled, why).at(guard.name(node)))
     }
 
     /// The streams that the next launch waits for after an update from the graph.
@@ -312,8 +408,9 @@ impl GraphExec {
         }
         let found = differences(&mut guards, |guard, id| self.updates.unchanged(guard, id))?;
         // Drivers name no node, or any node, where the structure differs.
+        let is_unpaired = refusal.reason == RefusalReason::Unpaired;
         let is_vague = refusal.node.is_none() || refusal.reason == RefusalReason::Topology;
-        let is_reason = |found: &Refusal| found.reason == refusal.reason;
+        let is_reason = |found: &Refusal| is_unpaired || found.reason == refusal.reason;
         let same = found.iter().find(|found| is_reason(found) && found.node == refusal.node);
         let similar = || found.iter().find(|found| is_vague && is_reason(found));
         let closest = same.or_else(similar).cloned();

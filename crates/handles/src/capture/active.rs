@@ -54,7 +54,7 @@ impl Stream {
     pub fn begin_capture_with(&self, options: &CaptureOptions) -> Result<ActiveCapture> {
         let context = self.context();
         context.ensure_usable()?;
-        if let Some(scratch) = options.shared() {
+        if let Some(scratch) = options.shared_scratch() {
             context.ensure_same(scratch.context(), "the scratch memory")?;
         }
         let call = || {
@@ -63,7 +63,7 @@ impl Stream {
             context.check(Call::cuStreamBeginCapture, code)
         };
         let word = open_captures::begin(self.raw_stream(), Arc::new(Log::new()), call)?;
-        captured_memory::begin(word, options.shared());
+        captured_memory::begin(word, options.shared_scratch());
         Ok(ActiveCapture { origin: self.clone(), word, kept: RefCell::default(), _thread: PhantomData })
     }
 }

@@ -12,7 +12,7 @@ use crate::stream::Work;
 const RECENT: usize = 64;
 
 /// The header of an argument whose bytes are not known. No argument is as long.
-pub(super) const UNKNOWN: u32 = u32::MAX;
+pub(super) const UNKNOWN: u16 = u16::MAX;
 
 /// The declaration of a kernel, and one more number about a launch of it, for the crate above.
 pub(super) type Declared = (&'static (dyn Any + Send + Sync), u64);
@@ -22,8 +22,8 @@ pub(super) type Declared = (&'static (dyn Any + Send + Sync), u64);
 #[derive(Debug)]
 pub(super) struct Book {
     pub(super) entries: Vec<Entry>,
-    /// For each argument of a kernel, its length in four bytes and then the bytes, unless they are
-    /// unknown.
+    /// For each argument of a kernel, its length in two bytes, the lower one first, and then the
+    /// bytes, unless they are unknown.
     pub(super) bytes: Vec<u8>,
     /// Indices of owners.
     pub(super) uses: Vec<u32>,
@@ -153,20 +153,22 @@ impl Recorder<'_> {
         self.book.owner(0, |kept| *kept == owner, || owner.clone());
     }
 
-    /// The next argument of a kernel; `None` if some of its bytes may not be initialised.
+    /// The next argument of a kernel, or address of a batch; `None` if some of its bytes may not be
+    /// initialised.
     #[inline(always)]
     pub fn argument(&mut self, bytes: Option<&[u8]>) {
         let to = &mut self.book.bytes;
-        // The most frequent lengths go by way of a register: header and bytes put together in
-        // memory would be waited for.
+        // The most frequent lengths are put together with their header in a register: memory would
+        // be waited for, and two writes would ask twice for room.
         match bytes.map(|bytes| (<[u8; 4]>::try_from(bytes), <[u8; 8]>::try_from(bytes))) {
             Some((Ok(four), _)) => {
-                to.extend_from_slice(&4_u32.to_ne_bytes());
-                to.extend_from_slice(&four);
+                let [all @ .., _, _] = (u64::from(u32::from_le_bytes(four)) << 16 | 4).to_le_bytes();
+                to.extend_from_slice(&all);
             }
             Some((_, Ok(eight))) => {
-                to.extend_from_slice(&8_u32.to_ne_bytes());
-                to.extend_from_slice(&eight);
+                let word = u128::from(u64::from_le_bytes(eight)) << 16 | 8;
+                let [all @ .., _, _, _, _, _, _] = word.to_le_bytes();
+                to.extend_from_slice(&all);
             }
             Some((Err(_), Err(_))) | None => self.long_argument(bytes),
         }
@@ -174,10 +176,10 @@ impl Recorder<'_> {
 
     #[cold]
     fn long_argument(&mut self, bytes: Option<&[u8]>) {
-        // No kernel has an argument of 4 GiB.
-        let known = bytes.and_then(|bytes| Some((u32::try_from(bytes.len()).ok()?, bytes)));
+        // All arguments of a kernel together have less than 32 KiB.
+        let known = bytes.and_then(|bytes| Some((u16::try_from(bytes.len()).ok()?, bytes)));
         let (len, bytes) = known.unwrap_or((UNKNOWN, &[]));
-        self.book.bytes.extend_from_slice(&len.to_ne_bytes());
+        self.book.bytes.extend_from_slice(&len.to_le_bytes());
         self.book.bytes.extend_from_slice(bytes);
     }
 

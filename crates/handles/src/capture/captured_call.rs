@@ -4,11 +4,14 @@
 //! so the order of the records is the order of the nodes. A call that the driver refuses takes its
 //! record back.
 
+use std::sync::Arc;
+
 use cuda_sys::{CUresult, Call};
 
 use super::book::{Book, Recorder};
 use super::enqueue::Enqueue;
 use crate::error::{Cause, Result};
+use crate::memory::Allocation;
 use crate::stream::{Work, open_captures};
 use crate::sync::SpinGuard;
 
@@ -87,6 +90,20 @@ impl Enqueue<'_> {
         open_captures::note_fault(self.stream().capture_id().unwrap_or(0), Cause { call, code });
         drop(recorded);
         context.check(call, code)
+    }
+
+    /// As [`captured_call`](Self::captured_call), for a call that uses memory.
+    // Not inlined: beside a record, callers would run out of registers for the call of a stream
+    // that does not capture.
+    #[inline(never)]
+    pub(crate) fn captured_use<const N: usize>(
+        self,
+        memory: [&Arc<Allocation>; N],
+        work: Work,
+        call: impl FnOnce() -> (Call, CUresult),
+    ) -> Result<()> {
+        let give = |record: &mut Recorder<'_>| memory.into_iter().for_each(|one| record.allocation(one));
+        self.captured_call(work, give, call)
     }
 
     #[cold]

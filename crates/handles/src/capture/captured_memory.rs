@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use smallvec::SmallVec;
+
 use super::scratch::{Need, Scratch};
 use crate::error::Result;
 use crate::graph::Owner;
@@ -10,7 +12,7 @@ use crate::stream::Stream;
 use crate::sync::{Lock, Rank, process};
 
 /// The scratch memory of open captures, by their numbers: of those that share some, and of those
-/// that have allocated.
+/// that have allocated. One entry for each context.
 static OPEN: Lock<Vec<(u64, Scratch)>> = Lock::new(Rank::CaptureScratch, Vec::new());
 
 /// A capture begins, with scratch memory that it shares.
@@ -28,18 +30,20 @@ pub(super) fn end(capture: u64) -> (Vec<Owner>, Option<Scratch>) {
     if process::is_forked() {
         return (Vec::new(), None);
     }
-    let taken = {
+    let taken: SmallVec<[Scratch; 1]> = {
         let mut open = OPEN.lock();
-        let index = open.iter().position(|(other, _)| *other == capture);
-        index.map(|index| open.swap_remove(index).1)
+        open.extract_if(.., |(other, _)| *other == capture).map(|(_, scratch)| scratch).collect()
     };
-    let Some(scratch) = taken else { return (Vec::new(), None) };
-    let mut owners = scratch.end(capture);
-    if !scratch.is_shared() || owners.is_empty() {
-        return (owners, None);
+    let (mut owners, mut shared) = (Vec::new(), None);
+    for scratch in taken {
+        let memory = scratch.end(capture);
+        if scratch.is_shared() && !memory.is_empty() {
+            owners.push(Owner::other(scratch.clone()));
+            shared = Some(scratch);
+        }
+        owners.extend(memory);
     }
-    owners.push(Owner::other(scratch.clone()));
-    (owners, Some(scratch))
+    (owners, shared)
 }
 
 impl Stream {
@@ -66,13 +70,16 @@ impl Stream {
         Ok(Some(made))
     }
 
-    /// The capture that the stream is in, and its scratch memory.
+    /// The capture that the stream is in, and its scratch memory in the context of the stream.
     fn scratch(&self) -> Result<Option<(u64, Scratch)>> {
         // While this is held, the capture does not end.
         let _access = self.enqueue()?;
         let Some(capture) = self.capture_id() else { return Ok(None) };
         let mut open = OPEN.lock();
-        if let Some((_, scratch)) = open.iter().find(|(other, _)| *other == capture) {
+        let is_here = |(other, scratch): &&(u64, Scratch)| {
+            *other == capture && scratch.context().is_same(self.context())
+        };
+        if let Some((_, scratch)) = open.iter().find(is_here) {
             return Ok(Some((capture, scratch.clone())));
         }
         let scratch = Scratch::of_one(self.context(), capture);

@@ -51,7 +51,9 @@ impl CaptureOptions {
         self.mode.raw()
     }
 
-    pub(super) fn shared(&self) -> Option<&Scratch> {
+    /// The memory that the capture shares with others, if it is set.
+    #[must_use]
+    pub fn shared_scratch(&self) -> Option<&Scratch> {
         self.scratch.as_ref()
     }
 }

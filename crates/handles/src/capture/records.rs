@@ -84,15 +84,16 @@ impl<'r> Record<'r> {
     }
 
     /// For a kernel, the bytes of each argument as the kernel gets them; `None` for an argument
-    /// that may have padding, such as a struct.
+    /// that may have padding, such as a struct. For a batch, the bytes of the address of each
+    /// operation, 0 for those that have none.
     pub fn arguments(&self) -> impl Iterator<Item = Option<&'r [u8]>> {
         let start = self.before.map_or(0, |entry| entry.bytes_end);
         let mut rest = self.book.bytes.get(start..self.entry.bytes_end).unwrap_or_default();
         core::iter::from_fn(move || {
             let (header, behind) = rest.split_first_chunk()?;
-            let len = match u32::from_ne_bytes(*header) {
+            let len = match u16::from_le_bytes(*header) {
                 UNKNOWN => None,
-                len => Some(len as usize),
+                len => Some(usize::from(len)),
             };
             let (bytes, behind) = behind.split_at_checked(len.unwrap_or(0))?;
             rest = behind;

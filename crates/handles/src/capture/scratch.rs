@@ -5,7 +5,7 @@ use std::sync::atomic::{Ordering, fence};
 use std::sync::{Arc, OnceLock};
 
 use super::scratch_home::home_for;
-use super::scratch_runs::LastLaunch;
+use super::scratch_runs::{Runs, ScratchTurn};
 use crate::context::Context;
 use crate::error::Result;
 use crate::graph::Owner;
@@ -25,24 +25,25 @@ use crate::sync::{Lock, LockGuard, Rank};
 /// overwrite what another one has left in its buffers: whatever is to outlast the next launch is
 /// copied before, or is in a buffer that was made before the capture. cuda-graph keeps this order
 /// for all executables that it makes of the graphs, of their clones, and of graphs that they are
-/// embedded in. Inside one graph, edges have to order embedded graphs with the same scratch memory.
-/// Who launches by other means keeps the order as well.
+/// embedded in. Inside one graph, edges have to order embedded graphs with the same scratch memory,
+/// and captures into the graph with it, each as a whole. A capture with scratch memory refuses to
+/// embed a graph with the same. Who launches by other means keeps the order as well.
 ///
 /// A buffer that is still held when the capture ends is not given to later captures, and neither is
 /// one that was used outside of its capture. The memory is freed with the last handle, the graphs
 /// and their executables.
 #[derive(Clone)]
-pub struct Scratch(pub(super) Arc<Family>);
+pub struct Scratch(Arc<Family>);
 
 /// The captures that share memory, and their graphs.
-pub(super) struct Family {
-    pub(super) context: Context,
+struct Family {
+    context: Context,
     /// Whether several captures may share it.
     is_shared: bool,
     /// The home of its memory, once there is some.
     home: OnceLock<Stream>,
     blocks: Lock<Blocks>,
-    pub(super) last: Lock<Option<LastLaunch>>,
+    runs: Runs,
 }
 
 #[derive(Default)]
@@ -83,7 +84,7 @@ impl Scratch {
             is_shared,
             home: OnceLock::new(),
             blocks: Lock::new(Rank::ScratchBlocks, Blocks::default()),
-            last: Lock::new(Rank::ScratchRuns, None),
+            runs: Runs::new(),
         }))
     }
 
@@ -105,6 +106,24 @@ impl Scratch {
     #[must_use]
     pub fn unsettled_home(&self) -> Option<&Stream> {
         self.0.home.get().filter(|home| !home.has_synced(home.issued()))
+    }
+
+    /// The right to launch a graph that uses this memory. Several are taken in the order of
+    /// [`sort`](Self::sort).
+    ///
+    /// # Errors
+    /// Another thread is launching such a graph: inside a host function (`NOT_PERMITTED`), or all
+    /// the time ([`Busy`](crate::Error::Busy)).
+    #[doc(hidden)]
+    pub fn turn(&self) -> Result<ScratchTurn<'_>> {
+        self.0.runs.turn(self.context())
+    }
+
+    /// Puts scratch memory into the order in which threads take their turns, each once.
+    #[doc(hidden)]
+    pub fn sort(all: &mut Vec<Self>) {
+        all.sort_unstable_by_key(|scratch| Arc::as_ptr(&scratch.0).addr());
+        all.dedup();
     }
 
     pub(super) fn is_shared(&self) -> bool {

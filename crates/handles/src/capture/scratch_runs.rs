@@ -2,14 +2,16 @@
 
 use core::fmt;
 
-use super::scratch::Scratch;
-use crate::context::lock_unless_inside;
+use crate::context::{Context, lock_unless_inside};
 use crate::error::Result;
 use crate::stream::Stream;
-use crate::sync::LockGuard;
+use crate::sync::{Lock, LockGuard, Rank};
 
-/// The last launch of the graphs that share scratch memory.
-pub(super) struct LastLaunch {
+/// The last launch of the graphs that share scratch memory, with its lock.
+pub(super) struct Runs(Lock<Option<LastLaunch>>);
+
+/// The last launch.
+struct LastLaunch {
     stream: Stream,
     /// It lies before the point of the stream with this ticket.
     ticket: u64,
@@ -24,25 +26,16 @@ pub struct ScratchTurn<'s> {
     before: Option<LastLaunch>,
 }
 
-impl Scratch {
-    /// The right to launch a graph that uses this memory. Several are taken in the order of
-    /// [`sort`](Self::sort).
-    ///
-    /// # Errors
-    /// Another thread is launching such a graph: inside a host function (`NOT_PERMITTED`), or all
-    /// the time ([`Busy`](crate::Error::Busy)).
-    #[doc(hidden)]
-    pub fn turn(&self) -> Result<ScratchTurn<'_>> {
-        const WHAT: &str = "the last launch of graphs that share scratch memory";
-        let last = lock_unless_inside(self.context(), WHAT, &self.0.last)?;
-        Ok(ScratchTurn { last, before: None })
+impl Runs {
+    pub(super) fn new() -> Self {
+        Self(Lock::new(Rank::ScratchRuns, None))
     }
 
-    /// Puts scratch memory into the order in which threads take their turns, each once.
-    #[doc(hidden)]
-    pub fn sort(all: &mut Vec<Self>) {
-        all.sort_unstable_by_key(|scratch| std::sync::Arc::as_ptr(&scratch.0).addr());
-        all.dedup();
+    /// The right to launch the next one.
+    pub(super) fn turn(&self, context: &Context) -> Result<ScratchTurn<'_>> {
+        const WHAT: &str = "the last launch of graphs that share scratch memory";
+        let last = lock_unless_inside(context, WHAT, &self.0)?;
+        Ok(ScratchTurn { last, before: None })
     }
 }
 

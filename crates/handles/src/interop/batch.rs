@@ -257,7 +257,11 @@ impl Stream {
             let first = batch.operations.first().map_or(0, BatchOperation::address);
             return access.captured_call(
                 Work::Batch { first, count },
-                |record| batch.memory.iter().for_each(|memory| record.allocation(memory)),
+                |record| {
+                    batch.memory.iter().for_each(|memory| record.allocation(memory));
+                    let addresses = batch.operations.iter().map(BatchOperation::address);
+                    addresses.for_each(|address| record.argument(Some(&address.to_ne_bytes())));
+                },
                 call,
             );
         }

@@ -284,6 +284,20 @@ impl Allocation {
         self.state.load(Ordering::Acquire) & SHARED != 0
     }
 
+    /// Where it is used, if it was allocated in a capture.
+    pub(crate) fn scratch_use(&self) -> Option<&ScratchUse> {
+        self.scratch.as_deref()
+    }
+
+    /// Whether it was allocated in a capture and is used only there so far. The capture keeps such
+    /// memory as a whole, until its graph does: the records of its calls need not.
+    #[doc(hidden)]
+    #[must_use]
+    #[inline]
+    pub fn is_scratch(&self) -> bool {
+        self.scratch_use().is_some_and(ScratchUse::is_inside)
+    }
+
     /// The host's pointer, if the host can address it.
     pub(super) fn host_start(&self) -> Option<*mut core::ffi::c_void> {
         self.host_block().map(|block| block.start.get())

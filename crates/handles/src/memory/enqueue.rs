@@ -18,7 +18,7 @@ impl Stream {
     /// 4. makes the call and checks its answer.
     ///
     /// `call` makes the call, with the driver and the raw stream. Costs nothing over the steps
-    /// written out: all of it is inlined.
+    /// written out: all of it is inlined, but for captured calls.
     #[inline(always)]
     pub(crate) fn enqueue_use(
         &self,
@@ -53,11 +53,7 @@ impl Stream {
         let (access, _uses) = self.enqueue_once_ready(&memory, ready)?;
         let call = || call(self.context().driver(), self.as_raw());
         if access.is_captured()? {
-            return access.captured_call(
-                work,
-                |record| memory.into_iter().for_each(|memory| record.allocation(memory)),
-                call,
-            );
+            return access.captured_use(memory, work, call);
         }
         let (call, code) = call();
         self.context().check(call, code)

@@ -1,14 +1,64 @@
 //! Graph parameters as they appear among arguments.
 
+use core::any::TypeId;
+
 /// A parameter of a graph that stands in the place of an argument. cuda-graph makes these; here
 /// they only pass through.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Placeholder {
+    graph: u64,
+    number: u32,
+    of: TypeId,
+    element: usize,
+    longest: Option<u64>,
+}
+
+impl Placeholder {
+    /// A parameter of a hierarchy of graphs, by their numbers, whose values are of a type.
+    /// `element` is the size of an element of its memory, or 0.
+    ///
+    /// # Safety
+    /// The values are of the type: `[T]` stands for memory with elements of type `T`.
+    #[must_use]
+    pub unsafe fn new(graph: u64, number: u32, of: TypeId, element: usize) -> Self {
+        Self { graph, number, of, element, longest: None }
+    }
+
+    /// The length of the parameter's memory, as an argument of an integer type that can express
+    /// this at most.
+    #[must_use]
+    pub fn length<N: 'static>(self, longest: u64) -> Self {
+        Self { of: TypeId::of::<N>(), longest: Some(longest), ..self }
+    }
+
     /// The number of the graph's hierarchy.
-    pub graph: u64,
+    #[must_use]
+    pub fn graph(self) -> u64 {
+        self.graph
+    }
+
     /// The number of the parameter in the hierarchy.
-    pub number: u32,
-    /// Whether the length of the parameter's memory is meant.
-    pub is_length: bool,
+    #[must_use]
+    pub fn number(self) -> u32 {
+        self.number
+    }
+
+    /// The type of the values that take its place.
+    #[must_use]
+    pub fn of(self) -> TypeId {
+        self.of
+    }
+
+    /// The size of an element of the parameter's memory in bytes; 0 if it is no memory.
+    #[must_use]
+    pub fn element(self) -> usize {
+        self.element
+    }
+
+    /// If the length of the memory is meant, the longest that the argument can express.
+    #[must_use]
+    pub fn longest(self) -> Option<u64> {
+        self.longest
+    }
 }

@@ -124,6 +124,23 @@ impl Allocation {
         Ok(())
     }
 
+    /// Lets a call that is captured use the memory. It waits for nothing: the capture's graph does,
+    /// before its first launch. The caller has read access of the stream, which is in this capture.
+    pub(crate) fn use_captured(&self, stream: &Stream, capture: u64) -> Result<()> {
+        if self.bytes == 0 {
+            return Ok(());
+        }
+        if self.backing.graph().is_some() {
+            return Err(Error::MemoryOfGraph);
+        }
+        self.ensure_on(stream)?;
+        if let Some(scratch) = self.scratch_use() {
+            scratch.note_captured(capture, stream.id());
+        }
+        self.note_shared();
+        Ok(())
+    }
+
     /// Makes host memory unshared again if no work can be using it: every stream that was made
     /// ready for it is idle.
     pub(super) fn unshare(&mut self) -> bool {

@@ -3,10 +3,6 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use super::allocation::Allocation;
-use crate::error::{Error, Result};
-use crate::stream::Stream;
-
 /// A number that no capture has.
 const NO_CAPTURE: u64 = 0;
 /// In place of a stream's number: several streams.
@@ -59,44 +55,11 @@ impl ScratchUse {
         self.outside.store(true, Ordering::Release);
     }
 
-    fn note_captured(&self, capture: u64, stream: u64) {
+    pub(super) fn note_captured(&self, capture: u64, stream: u64) {
         if self.capture.load(Ordering::Acquire) != capture {
             self.note_outside();
         } else if self.stream.load(Ordering::Acquire) != stream {
             self.stream.store(SEVERAL, Ordering::Release);
         }
-    }
-}
-
-impl Allocation {
-    /// Where it is used, if it was allocated in a capture.
-    pub(crate) fn scratch_use(&self) -> Option<&ScratchUse> {
-        self.scratch.as_deref()
-    }
-
-    /// Whether it was allocated in a capture and is used only there so far. The capture keeps such
-    /// memory as a whole, until its graph does: the records of its calls need not.
-    #[doc(hidden)]
-    #[must_use]
-    #[inline]
-    pub fn is_scratch(&self) -> bool {
-        self.scratch_use().is_some_and(ScratchUse::is_inside)
-    }
-
-    /// Lets a call that is captured use the memory. It waits for nothing: the capture's graph does,
-    /// before its first launch. The caller has read access of the stream, which is in this capture.
-    pub(crate) fn use_captured(&self, stream: &Stream, capture: u64) -> Result<()> {
-        if self.bytes == 0 {
-            return Ok(());
-        }
-        if self.backing.graph().is_some() {
-            return Err(Error::MemoryOfGraph);
-        }
-        self.ensure_on(stream)?;
-        if let Some(scratch) = self.scratch_use() {
-            scratch.note_captured(capture, stream.id());
-        }
-        self.note_shared();
-        Ok(())
     }
 }

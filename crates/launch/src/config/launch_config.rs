@@ -234,10 +234,36 @@ impl fmt::Display for LaunchConfig {
 /// let config = cuda_launch::per(1000, 256);
 /// assert_eq!((config.grid().x, config.block().x), (4, 256));
 /// ```
+///
+/// The length of a graph parameter's memory (`GraphParam::len` of cuda-graph) makes a configuration
+/// whose grid follows the parameter.
 #[inline]
 #[must_use]
-pub fn per(n: usize, block: u32) -> LaunchConfig {
-    LaunchConfig::new(blocks(n, block), block)
+pub fn per<N: GridLength>(n: N, block: u32) -> N::Config {
+    n.per(block)
+}
+
+/// A number of elements for [`per`]: a `usize`, or the length of a graph parameter's memory.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no number of elements",
+    label = "not a number of elements",
+    note = "there are `usize`, and the length of a graph parameter: write `n as usize`"
+)]
+pub trait GridLength {
+    /// The configuration that follows from it.
+    type Config;
+
+    /// At least one thread for each element, in blocks of `block` threads.
+    fn per(self, block: u32) -> Self::Config;
+}
+
+impl GridLength for usize {
+    type Config = LaunchConfig;
+
+    #[inline]
+    fn per(self, block: u32) -> LaunchConfig {
+        LaunchConfig::new(blocks(self, block), block)
+    }
 }
 
 /// A two-dimensional configuration with at least one thread for each element of `extent` (x, y), in

@@ -1,5 +1,6 @@
 //! Signatures of typed kernels, and tuples of arguments for them.
 
+use core::any::TypeId;
 use core::ffi::c_void;
 use core::fmt;
 
@@ -67,6 +68,11 @@ pub trait Signature: sealed::Sealed + 'static {
     /// The first two values that share memory, at least one of which the kernel writes.
     fn overlap(values: &Self::Values<'_>) -> Option<Overlap>;
 
+    /// The type of the graph parameters that can stand for the argument at a position; `None` if
+    /// none can.
+    #[doc(hidden)]
+    fn value_type(position: usize) -> Option<TypeId>;
+
     /// The values of stored arguments; `None` if one cannot be stored.
     #[doc(hidden)]
     fn read(stored: &StoredArguments) -> Option<Self::Values<'_>>;
@@ -90,7 +96,10 @@ pub trait ArgumentsOf<'a, S: Signature> {
 
     /// The graph parameters among the arguments, with their positions.
     #[doc(hidden)]
-    fn placeholders(&self) -> Placeholders;
+    #[inline]
+    fn placeholders(&self) -> Placeholders {
+        Placeholders::new()
+    }
 }
 
 /// A signature of [`PlainParameter`]s only.
@@ -224,6 +233,13 @@ macro_rules! signature {
                     used += 1;
                 })*
                 first_overlap(&ranges[..used])
+            }
+
+            fn value_type(position: usize) -> Option<TypeId> {
+                match position {
+                    $($index => $parameter::value_type(),)*
+                    _ => None,
+                }
             }
 
             fn read(stored: &StoredArguments) -> Option<Self::Values<'_>> {

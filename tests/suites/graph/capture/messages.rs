@@ -29,6 +29,10 @@ fn errors_of_builders_name_kind_and_state_and_the_way_out() {
         (CaptureError::BodyOpen { kind: "primary", bodies: 2 }, &["2 body builders not ended", "::end"]),
         (CaptureError::OtherCapture { kind: "primary" }, &["another capture", "where it was split"]),
         (CaptureError::NotABody, &["no body of a conditional node", "this builder has added"]),
+        (
+            CaptureError::LaunchChanged { kernel: "step".into() },
+            &["launch of `step` takes a condition's handle", "other code changed", "capture again"],
+        ),
     ];
     for (error, parts) in cases {
         says(&error, parts);

@@ -4,12 +4,14 @@ use std::collections::HashMap;
 use std::sync::{Arc, Barrier, Weak};
 
 use cuda_graph::capture::Kind;
-use cuda_graph::{ContextExt, Error, Graph, KernelNode, MemsetNode, Node, NodeKind, Result, StreamExt};
+use cuda_graph::{
+    CaptureError, ContextExt, Error, Graph, KernelNode, MemsetNode, Node, NodeKind, Result, StreamExt,
+};
 use cuda_handles::capture::CaptureMode;
 use cuda_handles::{Allocation, Buffer, Owner, Stream};
 use cuda_launch::per;
-use cuda_sys::CUgraph;
-use cuda_tests::{SOON, is_soft, no_leaks, raw, settle, setup, skip, until};
+use cuda_sys::{CUDA_KERNEL_NODE_PARAMS_v2, CUgraph, CUgraphNode, CUresult};
+use cuda_tests::{SOON, is_soft, needs, no_leaks, raw, settle, setup, until};
 
 use super::{Bench, Capture, MODES, add_to, is_free, works_again};
 use crate::common::gone::{flag, soon};
@@ -314,12 +316,21 @@ fn owners_stay_on_their_nodes_in_bodies_and_given_graphs() {
     });
 }
 
-#[test]
-fn a_call_whose_node_other_code_removes_is_counted_and_its_owners_are_kept() {
-    let context = setup();
-    if !is_soft() {
-        skip!("a driver removes no node of a graph that is being captured (ILLEGAL_STATE)");
+/// Gives a captured kernel node another grid, as other code may. It can remove none.
+fn change(node: CUgraphNode) {
+    // By its kernel: no context is current here.
+    let func = core::ptr::null_mut();
+    let params = CUDA_KERNEL_NODE_PARAMS_v2 { func, gridDimX: 2, ..raw::kernel(node) };
+    // SAFETY: a live kernel node; kernel and arguments are its own.
+    unsafe {
+        raw::ok(raw::driver().cuGraphKernelNodeSetParams(node, &raw const params));
+        assert_eq!(raw::driver().cuGraphDestroyNode(node), CUresult::CUDA_ERROR_ILLEGAL_STATE);
     }
+}
+
+#[test]
+fn a_call_whose_node_other_code_changes_is_counted_and_its_owners_are_kept() {
+    let context = setup();
     no_leaks(|| {
         let bench = Bench::new(&context);
         let mut known = Known::default();
@@ -329,16 +340,48 @@ fn a_call_whose_node_other_code_removes_is_counted_and_its_owners_are_kept() {
         for buffer in &made {
             capture.launch(&bench.add, per(1, 1), (1, buffer)).unwrap();
         }
-        // SAFETY: the node lives, and is not what the next call depends on.
-        raw::ok(unsafe { raw::driver().cuGraphDestroyNode(raw::nodes(raw_graph(&capture))[1]) });
+        change(raw::nodes(raw_graph(&capture))[1]);
         let ended = capture.end().unwrap();
-        assert_eq!((ended.unmatched(), ended.graph().len().unwrap()), (1, 2));
+        assert_eq!((ended.unmatched(), ended.graph().len().unwrap()), (1, 3));
         drop(made);
         known.are_alive(&address, "the graph keeps what no node has");
         ended.graph().nodes().unwrap().iter().for_each(|node| node.remove().unwrap());
         known.are_alive(&address[1..2], "without nodes");
         drop(ended);
         known.are_alive(&[], "without the graph");
+        bench.works_again();
+    });
+}
+
+#[test]
+fn a_launch_that_sets_a_condition_and_that_other_code_changes_makes_the_end_fail() {
+    let context = setup();
+    needs!(Conditionals);
+    no_leaks(|| {
+        let bench = Bench::new(&context);
+        let branch = |capture: &Capture| {
+            bench.add(capture, 1)?;
+            let is_set = capture.condition()?;
+            bench.set(capture, &is_set, 1)?;
+            capture.if_node(&is_set, |body| bench.add(body, 10)).map(drop)
+        };
+        let changed = |capture: &Capture| {
+            branch(capture)?;
+            change(raw::nodes(raw_graph(capture))[1]);
+            Ok::<_, Error>(())
+        };
+        let refused = Error::Capture(CaptureError::LaunchChanged { kernel: "set_to".into() });
+        let capture = bench.begin();
+        changed(&capture).unwrap();
+        assert_eq!(capture.end().unwrap_err(), refused);
+        assert_eq!(bench.stream.capture(LOCAL, changed).unwrap_err(), refused);
+        // A graph that exists is as before, but for the condition, which the next one uses.
+        let graph = context.graph().unwrap();
+        let first = graph.root().fill(&bench.numbers, 100).unwrap();
+        assert_eq!(first.then().capture(&bench.stream, LOCAL, changed).unwrap_err(), refused);
+        assert_eq!(graph.nodes().unwrap(), [(*first).clone()]);
+        first.then().capture(&bench.stream, LOCAL, branch).unwrap();
+        assert_eq!(bench.run(&graph), 111);
         bench.works_again();
     });
 }
@@ -351,7 +394,7 @@ fn a_refused_call_keeps_nothing() {
         let mut known = Known::default();
         let made = buffers(&bench.stream, 2, &mut known);
         let capture = bench.begin();
-        let code = cuda_sys::CUresult::CUDA_ERROR_OUT_OF_MEMORY;
+        let code = CUresult::CUDA_ERROR_OUT_OF_MEMORY;
         let injection = cuda_tests::fail(cuda_sys::Call::cuLaunchKernel, 1, code);
         capture.launch(&bench.add, per(1, 1), (1, &made[0])).unwrap_err();
         drop(injection);

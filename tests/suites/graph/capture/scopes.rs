@@ -3,7 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use cuda_graph::capture::{Capturing, GraphBuilder, Kind};
-use cuda_graph::{CaptureError, ContextExt, Error, Result, StreamExt};
+use cuda_graph::{CaptureError, ConditionError, ContextExt, Error, Result, StreamExt};
 use cuda_handles::Stream;
 use cuda_handles::capture::CaptureMode;
 use cuda_sys::{CUresult, Call};
@@ -230,6 +230,12 @@ fn a_capture_into_a_graph_that_ends_in_whatever_way_leaves_that_graph_as_it_was(
             } else {
                 assert_eq!((graph.nodes().unwrap(), graph.edges().unwrap()), before, "{exit:?}");
                 // The driver cannot take back the condition; the next one like it takes its place.
+                let unused = graph.instantiate().unwrap_err();
+                let is_unused = matches!(
+                    unused,
+                    Error::Condition(ConditionError::UnusedCondition { default: Some(1), .. })
+                );
+                assert!(is_unused, "{exit:?}: {unused}");
                 let always = graph.condition_with_default(1).unwrap();
                 last.then().if_node(&always).unwrap();
                 assert_eq!(bench.run(&graph), 1100);

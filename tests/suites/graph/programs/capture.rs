@@ -6,6 +6,8 @@ mod layer;
 mod program;
 #[path = "../../../../crates/graph/examples/capture/reference.rs"]
 mod reference;
+#[path = "../../../../crates/graph/examples/capture/task.rs"]
+mod task;
 
 use cuda_graph::{Graph, NodeKind};
 use cuda_handles::Context;
@@ -13,7 +15,8 @@ use cuda_handles::capture::CaptureMode;
 use cuda_tests::{count, no_leaks, setup};
 
 use self::layer::Layer;
-use self::program::{Task, Transformer};
+use self::program::Transformer;
+use self::task::Task;
 use super::assert_drawn;
 
 /// No size is a multiple of a block.

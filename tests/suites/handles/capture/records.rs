@@ -110,7 +110,10 @@ fn each_kind_of_call_is_recorded_with_what_its_node_says() {
             (Work::Batch { first: flags.address() + 4, count: 2 }, vec![memory(&flags)]),
         ];
         assert_eq!(listed, expected);
-        assert!(captured.records.iter().all(|record| record.arguments().next().is_none()));
+        let records: Vec<_> = captured.records.iter().collect();
+        let arguments: Vec<_> = records.iter().flat_map(|record| record.arguments()).collect();
+        let addresses = [flags.address() + 4, flags.address()].map(u64::to_ne_bytes);
+        assert_eq!(arguments, addresses.each_ref().map(|address| Some(&address[..])), "of the batch alone");
         assert!(captured.records.iter().all(|record| record.handles().is_empty()));
         assert!(captured.records.kept().is_empty());
     });

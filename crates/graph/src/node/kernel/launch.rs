@@ -17,6 +17,8 @@ use crate::graph::Graph;
 use crate::graph::node::Node;
 use crate::node::kernel::KernelNode;
 use crate::node_kind::NodeKind;
+use crate::param::bind::{NewBinding, of_launch};
+use crate::param::config::NodeConfig;
 use crate::state::AddedNode;
 use crate::state::guard::GraphGuard;
 use crate::state::ids::{NodeId, SubgraphId};
@@ -160,7 +162,7 @@ impl Frontier<'_> {
     pub fn launch<'a, K: SafeKernel>(
         &self,
         kernel: &'a K,
-        config: LaunchConfig,
+        config: impl NodeConfig,
         arguments: impl ArgumentsOf<'a, K::Signature>,
     ) -> Result<KernelNode> {
         // SAFETY: the kernel's declaration promises this for arguments that meet its conditions,
@@ -240,13 +242,33 @@ impl Frontier<'_> {
     pub unsafe fn launch_unchecked<'a, K: TypedKernel>(
         &self,
         kernel: &'a K,
-        config: LaunchConfig,
+        config: impl NodeConfig,
         arguments: impl ArgumentsOf<'a, K::Signature>,
     ) -> Result<KernelNode> {
+        let (placeholders, source) = (arguments.placeholders(), config.source());
+        let config = config.config();
         let prepared = kernel.prepare(&config, arguments)?;
+        if !placeholders.is_empty() || source.is_some() {
+            let binding = of_launch(kernel.kernel(), config, source, &placeholders, &prepared)?;
+            return self.launch_bound(kernel.kernel(), config, &prepared, binding);
+        }
         // SAFETY: the declaration has the types of the parameters. The caller promises that the
         // kernel stays within their memory.
         unsafe { self.launch_untyped(kernel.kernel(), config, prepared) }
+    }
+
+    /// Adds a launch with graph parameters.
+    #[cold]
+    fn launch_bound(
+        &self,
+        kernel: &Kernel,
+        config: LaunchConfig,
+        arguments: &impl Arguments,
+        binding: Option<NewBinding>,
+    ) -> Result<KernelNode> {
+        check(self.graph(), kernel, &config, arguments)?;
+        let accesses = arguments.accesses();
+        self.launch_in_steps(kernel, config, arguments, accesses, More { owner: None, binding })
     }
 
     /// Adds a node that launches a kernel without a declaration.
@@ -310,7 +332,7 @@ impl Frontier<'_> {
         let accesses = arguments.accesses();
         if config.has_attributes() || arguments.has_handles() || self.is_before_some() || accesses.are_apart()
         {
-            return self.launch_in_steps(kernel, config, &arguments, accesses, None);
+            return self.launch_in_steps(kernel, config, &arguments, accesses, More::default());
         }
         let mut used = SmallVec::<[&Arc<Allocation>; 16]>::new();
         arguments.each_allocation(|allocation| used.push(allocation));
@@ -340,7 +362,7 @@ impl Frontier<'_> {
         more: Owner,
     ) -> Result<KernelNode> {
         check(self.graph(), kernel, &config, &arguments)?;
-        self.launch_in_steps(kernel, config, &arguments, accesses, Some(more))
+        self.launch_in_steps(kernel, config, &arguments, accesses, More { owner: Some(more), binding: None })
     }
 
     /// Adds a launch that takes more than one driver call, or keeps more than its arguments. The
@@ -352,10 +374,10 @@ impl Frontier<'_> {
         config: LaunchConfig,
         arguments: &impl Arguments,
         accesses: Accesses,
-        more: Option<Owner>,
+        More { owner, binding }: More,
     ) -> Result<KernelNode> {
         let mut launch = prepare(kernel, config, arguments, accesses)?;
-        launch.owners.extend(more);
+        launch.owners.extend(owner);
         let (handles, subgraph) = (arguments.handles(), self.graph().subgraph());
         arguments.with_pointers(|pointers| {
             let mut params = kernel_params(kernel, config, pointers);
@@ -367,6 +389,7 @@ impl Frontier<'_> {
                 guard = self.graph().enter()?;
             }
             guard.ensure_may_hold(subgraph, &launch.node_params)?;
+            binding.iter().try_for_each(|binding| guard.ensure_own_params(binding))?;
             guard.ensure_own_handles(&handles, &launch.node_params)?;
             guard.ensure_own_memory(&launch.owners, &launch.node_params)?;
             guard.ensure_not_freed(&launch.owners, &launch.node_params)?;
@@ -374,7 +397,8 @@ impl Frontier<'_> {
             let defaults = guard.default_nodes(&handles, subgraph);
             let frontier = defaults.into_iter().fold(self.clone(), Self::and_id);
             guard.store_mut().reserve(launch.owners.len());
-            let id = frontier.insert(&mut guard, NewLaunch { subgraph, launch, handles }, &mut params)?;
+            let id =
+                frontier.insert(&mut guard, NewLaunch { subgraph, launch, handles, binding }, &mut params)?;
             drop(guard);
             Ok(KernelNode::wrap(Node::new(self.graph().clone(), id, NodeKind::Kernel)))
         })
@@ -438,11 +462,21 @@ impl NewNode for PlainLaunch<'_> {
     }
 }
 
-/// A launch with attributes or handles of conditions.
+/// Anything that few launches have.
+#[derive(Default)]
+struct More {
+    /// An owner beside the arguments.
+    owner: Option<Owner>,
+    /// The use of graph parameters.
+    binding: Option<NewBinding>,
+}
+
+/// A launch with attributes, handles of conditions, or graph parameters.
 struct NewLaunch {
     subgraph: SubgraphId,
     launch: PreparedLaunch,
     handles: KernelHandles,
+    binding: Option<NewBinding>,
 }
 
 impl NewNode for NewLaunch {
@@ -460,6 +494,9 @@ impl NewNode for NewLaunch {
         let PreparedLaunch { node_params, owners, .. } = self.launch;
         let id = guard.insert(self.subgraph, added, node_params, owners);
         guard.note_handles(id.index, &self.handles);
+        if let Some(binding) = self.binding {
+            guard.bindings.bind(id, binding.into_binding());
+        }
         id
     }
 

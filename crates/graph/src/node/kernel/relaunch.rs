@@ -51,6 +51,7 @@ impl Relaunch {
         // Declared before the guard: the old launch is dropped after the lock.
         let mut before = None;
         let mut guard = node.graph().enter()?;
+        guard.ensure_not_bound(node.id())?;
         guard.ensure_own_memory(&self.owners, &self.node_params)?;
         if self.handles.is_empty() && !guard.is_deciding(node.id()) {
             return self.set(&mut before, &mut guard, node, params);

@@ -1,5 +1,6 @@
 //! Parameters passed by value: numbers, arrays and structs.
 
+use core::any::TypeId;
 use core::fmt;
 
 use crate::arguments::access::Memory;
@@ -32,6 +33,10 @@ macro_rules! scalars {
             #[inline]
             fn memory<'a>(_: &Self) -> Option<Memory<'a>> {
                 None
+            }
+
+            fn value_type() -> Option<TypeId> {
+                Some(TypeId::of::<Self>())
             }
 
             fn read(stored: &StoredArguments, position: usize) -> Option<Self> {
@@ -81,6 +86,10 @@ impl<T: Scalar + ConditionValue + 'static, const N: usize> Parameter for [T; N] 
         None
     }
 
+    fn value_type() -> Option<TypeId> {
+        Some(TypeId::of::<Self>())
+    }
+
     fn read(stored: &StoredArguments, position: usize) -> Option<Self> {
         stored.packed(position)
     }
@@ -124,6 +133,10 @@ impl<T: Copy + Send + Sync + 'static> Parameter for Struct<T> {
         None
     }
 
+    fn value_type() -> Option<TypeId> {
+        Some(TypeId::of::<T>())
+    }
+
     fn read(stored: &StoredArguments, position: usize) -> Option<T> {
         stored.packed(position)
     }
@@ -165,6 +178,10 @@ impl<T: ConditionValue + Copy + Send + Sync + 'static> Parameter for Fields<T> {
     #[inline]
     fn memory<'a>(_: &T) -> Option<Memory<'a>> {
         None
+    }
+
+    fn value_type() -> Option<TypeId> {
+        Some(TypeId::of::<T>())
     }
 
     fn read(stored: &StoredArguments, position: usize) -> Option<T> {

@@ -1,5 +1,6 @@
 //! Parameters that are addresses of memory: `In`, `Out` and `InOut`.
 
+use core::any::TypeId;
 use core::fmt;
 
 use cuda_handles::{Buffer, Element, GraphBuffer, GraphSlice, NodeMemory, SharedHostBuffer, Slice};
@@ -63,6 +64,10 @@ macro_rules! memory {
             fn memory<'a>(value: &Self::Value<'a>) -> Option<Memory<'a>> {
                 let (start, bytes) = (value.address(), value.size_bytes() as u64);
                 Some(Memory { allocation: value.allocation(), start, bytes, written: $written })
+            }
+
+            fn value_type() -> Option<TypeId> {
+                Some(TypeId::of::<[T]>())
             }
 
             fn read(stored: &StoredArguments, position: usize) -> Option<Slice<'_, T>> {

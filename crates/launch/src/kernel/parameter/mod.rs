@@ -7,6 +7,7 @@ mod conditional_handle;
 mod memory;
 mod tensor;
 
+use core::any::TypeId;
 use core::fmt;
 use core::marker::PhantomData;
 
@@ -80,6 +81,12 @@ pub trait Parameter: sealed::Sealed + 'static {
     fn view<'s>(value: &Self::Value<'_>, scope: &'s Scope) -> Self::View<'s>;
     /// The memory of a value.
     fn memory<'a>(value: &Self::Value<'a>) -> Option<Memory<'a>>;
+    /// The type of the graph parameters that can stand for a value; `None` if none can. `[T]` is
+    /// memory with elements of type `T`.
+    #[doc(hidden)]
+    fn value_type() -> Option<TypeId> {
+        None
+    }
     /// The value of a stored argument; `None` if it is of another parameter, or cannot be stored.
     #[doc(hidden)]
     fn read(stored: &StoredArguments, position: usize) -> Option<Self::Value<'_>>;

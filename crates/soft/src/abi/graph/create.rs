@@ -85,7 +85,7 @@ entries! {
     }
 
     init fn cuGraphDestroyNode(node: CUgraphNode) {
-        if capture::is_awaited_by_capture(number(node)) {
+        if capture::holds(number(node)) {
             return Err(ILLEGAL_STATE);
         }
         let leftovers = {

@@ -19,11 +19,14 @@ pub(crate) fn is_capturing(graph: u64) -> bool {
     open_captures::any() && state().captures.values().any(|capture| capture.graph == graph)
 }
 
-/// Whether the next captured node depends on this one.
-pub(crate) fn is_awaited_by_capture(node: u64) -> bool {
-    let waits =
-        |capturing: &CapturingStream| capturing.dependencies.iter().any(|(pending, _)| *pending == node);
-    open_captures::any() && state().streams.values().any(waits)
+/// Whether a node belongs to a graph that is being captured into, whoever added the node.
+pub(crate) fn holds(node: u64) -> bool {
+    if !open_captures::any() {
+        return false;
+    }
+    let state = state();
+    let graph = store().graphs.node(node).map(|node| node.graph);
+    graph.is_ok_and(|graph| state.captures.values().any(|capture| capture.graph == graph))
 }
 
 /// The capture state of a stream.

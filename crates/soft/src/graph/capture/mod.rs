@@ -25,4 +25,4 @@ mod state;
 pub(crate) use begin_end::{begin, end, forget_stream};
 pub(crate) use enqueue::{add, add_where_captured, invalidate_on, is_captured, refuse_on};
 pub(crate) use events::{Wait, check_event, forget_event, record, record_node, wait};
-pub(crate) use info::{Info, check_legacy_question, info, is_awaited_by_capture, is_capturing, update};
+pub(crate) use info::{Info, check_legacy_question, holds, info, is_capturing, update};

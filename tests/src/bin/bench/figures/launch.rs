@@ -5,10 +5,10 @@ use core::hint::black_box;
 use core::ptr;
 
 use cuda_handles::Image;
-use cuda_handles::capture::CaptureMode;
 use cuda_launch::{Arguments, Launch, LaunchConfig, kernel, params, per};
-use cuda_sys::{CUresult, CUstreamCaptureMode};
+use cuda_sys::CUresult;
 
+use super::capture::captured;
 use super::{Bench, IMAGE, N, RawArguments, Row, ok};
 use crate::Outcome;
 use crate::measure::{Pair, Side, timed};
@@ -19,7 +19,7 @@ pub(super) const FIGURES: &[Row] = &[
     ("launch, reused owning holder", owning_holder),
     ("launch, built per call, not at home", elsewhere),
     ("launch of a typed kernel", typed),
-    ("captured launch, kept arguments", captured),
+    ("captured launch, kept arguments", captured_launch),
 ];
 
 fn built_per_call(bench: &Bench) -> Outcome<Pair<'_>> {
@@ -97,38 +97,20 @@ fn typed(bench: &Bench) -> Outcome<Pair<'_>> {
     Ok(Pair { ours: Box::new(ours), raw: raw_built_per_call(bench) })
 }
 
-/// The begin and the end of the capture do not count, nor does the drop of its owners.
-fn captured(bench: &Bench) -> Outcome<Pair<'_>> {
-    let ours = move |count| {
-        let capture = bench.stream.begin_capture(CaptureMode::ThreadLocal)?;
-        let time = timed(count, || {
-            let (kernel, stream) = black_box((&bench.saxpy, &bench.stream));
-            let (n, a) = black_box((N, 2.0_f32));
-            // SAFETY: what is captured never runs.
-            unsafe { kernel.launch(stream, per(n as usize, N), params![n, a, &bench.x, &bench.y]) }?;
-            Ok(())
-        })?;
-        capture.end()?;
-        Ok(time)
+fn captured_launch(bench: &Bench) -> Outcome<Pair<'_>> {
+    let ours = || {
+        let (kernel, stream) = black_box((&bench.saxpy, &bench.stream));
+        let (n, a) = black_box((N, 2.0_f32));
+        // SAFETY: what is captured never runs.
+        unsafe { kernel.launch(stream, per(n as usize, N), params![n, a, &bench.x, &bench.y]) }?;
+        Ok(())
     };
-    let raw = move |count| {
-        let (driver, stream) = (bench.driver(), bench.stream.as_raw());
-        let mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
-        // SAFETY: the stream lives.
-        ok(unsafe { driver.cuStreamBeginCapture(stream, mode) })?;
-        let time = timed(count, || {
-            let (n, a) = black_box((N, 2.0_f32));
-            let mut arguments = RawArguments::new(bench, n, a);
-            ok(launch(bench, n.div_ceil(N), &mut arguments.pointers()))
-        })?;
-        let mut graph = ptr::null_mut();
-        // SAFETY: the out pointer is valid, and the graph is ours.
-        ok(unsafe { driver.cuStreamEndCapture(stream, &raw mut graph) })?;
-        // SAFETY: as above.
-        ok(unsafe { driver.cuGraphDestroy(graph) })?;
-        Ok(time)
+    let raw = || {
+        let (n, a) = black_box((N, 2.0_f32));
+        let mut arguments = RawArguments::new(bench, n, a);
+        ok(launch(bench, n.div_ceil(N), &mut arguments.pointers()))
     };
-    Ok(Pair { ours: Box::new(ours), raw: Box::new(raw) })
+    captured(bench, ours, raw)
 }
 
 /// Values and pointers are written anew for each call. The block is known when this is compiled,

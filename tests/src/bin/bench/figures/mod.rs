@@ -1,5 +1,6 @@
 //! The figures: each operation of the library beside the raw calls that do the same.
 
+mod capture;
 mod graph;
 mod handles;
 mod launch;
@@ -29,7 +30,7 @@ impl Figure {
 /// All figures that make sense on a driver: on one that does nothing, loops have no rounds.
 pub(crate) fn all(driver: &Choice) -> impl Iterator<Item = Figure> {
     let loops = if *driver == Choice::Null { &[] } else { loops::FIGURES };
-    [launch::FIGURES, graph::FIGURES, handles::FIGURES, loops]
+    [launch::FIGURES, capture::FIGURES, graph::FIGURES, handles::FIGURES, loops]
         .into_iter()
         .flatten()
         .map(|&(name, pair)| Figure { name, pair })

@@ -1,0 +1,83 @@
+//! Errors about graph parameters.
+
+use crate::node_name::NodeName;
+
+/// A graph parameter cannot be used or set as asked.
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ParamError {
+    /// The parameter belongs to another graph.
+    #[error(
+        "the parameter belongs to another graph; make one of this graph, or of the graph around it \
+         (Graph::param)"
+    )]
+    Foreign,
+    /// A parameter stands for a value of another type than the node takes.
+    #[error("a parameter stands for a value of another type than the node takes")]
+    WrongType,
+    /// An argument of the kernel cannot be stored, so the others cannot be parameters.
+    #[error(
+        "kernel `{kernel}` takes a tensor map, and its other arguments cannot be parameters; set the node \
+         as a whole (KernelNode::set, GraphExec::node)"
+    )]
+    NotStorable {
+        /// The kernel's name.
+        kernel: NodeName,
+    },
+    /// The length of a parameter's memory does not fit into an argument.
+    #[error(
+        "the length of a parameter is an argument of node `{node}`, and {len} elements do not fit: {longest} \
+         is the most that the argument can express"
+    )]
+    TooLong {
+        /// The node's name, or the kernel's.
+        node: NodeName,
+        /// The length.
+        len: u64,
+        /// The longest possible one.
+        longest: u64,
+    },
+    /// The memory of a parameter is longer than the fixed side of a copy.
+    #[error("node `{node}` copies {bytes} bytes, the memory of a parameter, and its other side has {room}")]
+    NoRoom {
+        /// The node's name.
+        node: NodeName,
+        /// The bytes of the parameter's memory.
+        bytes: u64,
+        /// The bytes of the other side.
+        room: u64,
+    },
+    /// The memory of a parameter is empty, and a node that uses it cannot be disabled.
+    #[error(
+        "the memory of a parameter is empty, and node `{node}` cannot be disabled: it decides about a condition, \
+         and a loop might never end"
+    )]
+    NotDisabled {
+        /// The node's name.
+        node: NodeName,
+    },
+    /// The node takes parameters, and was to be set by hand.
+    #[error("node `{node}` takes a graph parameter; set the parameter (GraphExec::set)")]
+    Bound {
+        /// The node's name.
+        node: NodeName,
+    },
+    /// Not all parameters were named.
+    #[error(
+        "{missing} of {all} parameters of the graph are not named; name all of them, or use `launch_with`"
+    )]
+    NotAllNamed {
+        /// How many are not named.
+        missing: usize,
+        /// How many there are.
+        all: usize,
+    },
+    /// A node takes other parameters, or takes them otherwise, than the value at hand.
+    #[error("node `{node}` takes another kind of value than the parameter has")]
+    WrongValue {
+        /// The node's name.
+        node: NodeName,
+    },
+}
+
+shown!(ParamError);

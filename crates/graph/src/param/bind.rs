@@ -1,0 +1,122 @@
+//! Nodes that use graph parameters, as they are added.
+
+use core::any::TypeId;
+
+use cuda_handles::{FillLayout, Kernel, Placeholder};
+use cuda_launch::internal::{Placeholders, StoredArguments, StoredMemory};
+use cuda_launch::{LaunchConfig, Prepared, Signature, TypedKernel};
+
+use crate::error::{Error, ParamError, Result};
+use crate::param::config::ConfigSource;
+use crate::state::bindings::{Binding, BoundCopy, BoundFill, BoundNode, Place, Use, Uses};
+use crate::state::guard::GraphGuard;
+use crate::state::ids::NodeId;
+
+/// What a new node uses, with the graph that its parameters belong to.
+pub(crate) struct NewBinding {
+    graph: u64,
+    binding: Binding,
+}
+
+/// The uses of parameters, all of which belong to one hierarchy.
+#[derive(Default)]
+struct Found {
+    graph: Option<u64>,
+    uses: Uses,
+}
+
+impl Found {
+    /// Notes a parameter in a place for values of a type. Implementations of safe traits may name
+    /// a parameter of another type.
+    fn note(&mut self, placeholder: Placeholder, place: Place, of: Option<TypeId>) -> Result<()> {
+        if of != Some(placeholder.of()) {
+            return Err(ParamError::WrongType.into());
+        }
+        if *self.graph.get_or_insert(placeholder.graph()) != placeholder.graph() {
+            return Err(ParamError::Foreign.into());
+        }
+        self.uses.push(Use { param: placeholder.number(), place });
+        Ok(())
+    }
+
+    fn into_binding(self, node: BoundNode) -> Option<NewBinding> {
+        Some(NewBinding { graph: self.graph?, binding: Binding { node, uses: self.uses } })
+    }
+}
+
+/// What a launch uses; `None` if there is no parameter.
+pub(crate) fn of_launch<K: TypedKernel>(
+    kernel: &Kernel,
+    config: LaunchConfig,
+    source: Option<ConfigSource>,
+    placeholders: &Placeholders,
+    prepared: &Prepared<'_, K>,
+) -> Result<Option<NewBinding>> {
+    let mut found = Found::default();
+    for &(position, placeholder) in placeholders {
+        let place = match placeholder.longest() {
+            None => Place::Argument(position),
+            Some(longest) => Place::Length { position, longest, element: placeholder.element() },
+        };
+        found.note(placeholder, place, K::Signature::value_type(position))?;
+    }
+    if let Some(ConfigSource { placeholder, place }) = source {
+        // Made by this crate alone.
+        found.note(placeholder, place, Some(placeholder.of()))?;
+    }
+    let not_storable = || Error::Param(ParamError::NotStorable { kernel: kernel.name().into() });
+    let arguments: Box<StoredArguments> = Box::new(prepared.store().ok_or_else(not_storable)?);
+    Ok(found.into_binding(BoundNode::Kernel { kernel: kernel.clone(), arguments, config }))
+}
+
+/// What a fill uses; `None` if there is no parameter.
+pub(crate) fn of_fill<T: 'static>(
+    target: Option<Placeholder>,
+    value: Option<Placeholder>,
+    memory: StoredMemory,
+    layout: FillLayout,
+    clears: bool,
+) -> Result<Option<NewBinding>> {
+    let mut found = Found::default();
+    target.map(|target| found.note(target, Place::Target, Some(TypeId::of::<[T]>()))).transpose()?;
+    value.map(|value| found.note(value, Place::Value, Some(TypeId::of::<T>()))).transpose()?;
+    Ok(found.into_binding(BoundNode::Fill(BoundFill { memory, layout, clears })))
+}
+
+/// What a copy of the memory of both sides uses; `None` if there is no parameter.
+pub(crate) fn of_copy<T: 'static>(
+    placeholders: [Option<Placeholder>; 2],
+    sides: impl FnOnce() -> (StoredMemory, StoredMemory),
+) -> Result<Option<NewBinding>> {
+    let [from, to] = placeholders;
+    if from.is_none() && to.is_none() {
+        return Ok(None);
+    }
+    let mut found = Found::default();
+    from.map(|from| found.note(from, Place::Source, Some(TypeId::of::<[T]>()))).transpose()?;
+    to.map(|to| found.note(to, Place::Destination, Some(TypeId::of::<[T]>()))).transpose()?;
+    let (source, destination) = sides();
+    let follows = [from.is_some(), to.is_some()];
+    Ok(found.into_binding(BoundNode::Copy(BoundCopy { source, destination, follows })))
+}
+
+impl GraphGuard<'_> {
+    /// Refuses to set a node by hand that takes parameters, apart from being enabled.
+    pub(crate) fn ensure_not_bound(&self, id: NodeId) -> Result<()> {
+        match self.bindings.get(id).map(|binding| &binding.node) {
+            None | Some(BoundNode::Plain) => Ok(()),
+            Some(_) => Err(ParamError::Bound { node: self.name(id) }.into()),
+        }
+    }
+
+    /// Refuses parameters of another hierarchy.
+    pub(crate) fn ensure_own_params(&self, binding: &NewBinding) -> Result<()> {
+        if binding.graph == self.number() { Ok(()) } else { Err(ParamError::Foreign.into()) }
+    }
+}
+
+impl NewBinding {
+    pub(crate) fn into_binding(self) -> Binding {
+        self.binding
+    }
+}

@@ -1,0 +1,297 @@
+//! Graph parameters, and the values that they can have.
+
+use core::any::TypeId;
+use core::fmt;
+use std::sync::Arc;
+
+use cuda_handles::{
+    Buffer, Context, Element, Event, NodeMemory, Placeholder, SharedHostBuffer, Slice, WrongContext,
+};
+use cuda_launch::internal::StoredMemory;
+use cuda_launch::{LaunchConfig, Scalar};
+
+use crate::error::Result;
+use crate::error::wrong_context::ensure_memory;
+use crate::graph::Graph;
+use crate::state::bindings::{ParamValue, ValueBytes};
+
+mod sealed {
+    pub trait Sealed {}
+}
+
+/// A parameter of a graph: one value in any number of its nodes, which each executable can change
+/// from launch to launch.
+///
+/// The type says what the value is:
+///
+/// | `GraphParam<…>` | value | made of |
+/// | --- | --- | --- |
+/// | `[T]` | memory with elements of type `T` | `&Buffer<T>`, `Slice<T>`, `&SharedHostBuffer<T>` |
+/// | a number, an array of numbers | itself | itself |
+/// | [`ByValue<T>`] | a struct | `ByValue(value)` |
+/// | [`Event`] | an event | `&Event` |
+/// | [`LaunchConfig`] | grid, block and shared memory | a configuration |
+/// | `bool` | whether nodes are enabled | `true` or `false` |
+///
+/// It is given where nodes take the value itself: as an argument of
+/// [`Frontier::launch`](crate::Frontier::launch), as memory or value of a fill or copy. The length
+/// of memory is a parameter, too ([`len`](Self::len)): as an argument, and for the grid by
+/// [`per`](cuda_launch::per).
+///
+/// ```no_run
+/// # use cuda_launch::per;
+/// # cuda_launch::kernel! {
+/// #     unsafe in cuda_handles::Image::Ptx("");
+/// #     fn saxpy(n: u32, a: f32, x: In<f32>, y: InOut<f32>)
+/// #     where x.len() >= n, y.len() >= n, grid.x * block.x >= n;
+/// # }
+/// # use cuda_graph::{Graph, Result};
+/// # use cuda_handles::{Buffer, Stream};
+/// # fn main() {}
+/// # fn example(
+/// #     graph: &Graph, stream: &Stream, saxpy: &saxpy, x: &Buffer<f32>, y: &Buffer<f32>,
+/// #     other: &Buffer<f32>
+/// # ) -> Result<()> {
+/// let input = graph.param(x)?;
+/// graph.root().launch(saxpy, per(input.len(), 256), (input.len(), 2.0, &input, y))?;
+/// let mut exec = graph.instantiate()?;
+/// exec.launch(stream)?;
+/// exec.set(&input, other)?;
+/// exec.launch(stream)?;
+/// # Ok(())
+/// # }
+/// ```
+#[doc(alias = "cudaGraphExecUpdate")]
+#[doc(alias = "graph parameter")]
+pub struct GraphParam<T: ParamType + ?Sized> {
+    pub(crate) placeholder: Placeholder,
+    /// The value that it was made with.
+    pub(crate) initial: T::Initial,
+}
+
+/// The type of a parameter; see [`GraphParam`].
+pub trait ParamType: sealed::Sealed + 'static {
+    /// The value that a parameter is made with.
+    #[doc(hidden)]
+    type Initial: Clone + Send + Sync;
+
+    /// The type of the values: `[T]` stands for memory with elements of type `T`.
+    #[doc(hidden)]
+    fn value_type() -> TypeId {
+        TypeId::of::<Self>()
+    }
+
+    /// The size of an element in bytes, for memory.
+    #[doc(hidden)]
+    const ELEMENT: usize = 0;
+
+    /// The value in the form that graphs and executables keep.
+    #[doc(hidden)]
+    fn stored(initial: &Self::Initial) -> Stored;
+}
+
+/// A value for a [`GraphParam`] of the type `T`.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no value for a parameter of the type `{T}`",
+    label = "not a value of `{T}`",
+    note = "`[T]` takes `&Buffer<T>`, `Slice<T>` and `&SharedHostBuffer<T>`; a number takes the same type; `ByValue<T>` takes a struct"
+)]
+pub trait ParamArg<T: ParamType + ?Sized> {
+    /// The value as the parameter has it.
+    #[doc(hidden)]
+    fn into_initial(self) -> T::Initial;
+}
+
+/// A value that makes a parameter, whose type follows from it.
+pub trait IntoParam: ParamArg<Self::Param> {
+    /// The type of the parameter.
+    type Param: ParamType + ?Sized;
+}
+
+/// A struct as a value of a parameter, for kernels that declare `Struct<T>` or `Fields<T>`.
+#[derive(Clone, Copy, Debug)]
+pub struct ByValue<T>(pub T);
+
+/// A value in the form that graphs and executables keep.
+#[doc(hidden)]
+#[derive(Debug)]
+pub struct Stored(pub(crate) ParamValue);
+
+impl Graph {
+    /// A parameter of this graph and of all graphs in its nodes, with the value that new
+    /// executables have at first. Makes no driver call.
+    ///
+    /// # Errors
+    /// The memory or the event is of another context; the graph is gone.
+    pub fn param<V: IntoParam>(&self, value: V) -> Result<GraphParam<V::Param>> {
+        let initial = value.into_initial();
+        let Stored(value) = V::Param::stored(&initial);
+        ensure_of(self.context(), &value)?;
+        let mut guard = self.enter()?;
+        let (graph, number) = (guard.number(), guard.bindings.add(value));
+        drop(guard);
+        // SAFETY: only values of this type are set (`ParamArg`).
+        let placeholder =
+            unsafe { Placeholder::new(graph, number, V::Param::value_type(), V::Param::ELEMENT) };
+        Ok(GraphParam { placeholder, initial })
+    }
+}
+
+/// Refuses a value of another context.
+pub(crate) fn ensure_of(context: &Context, value: &ParamValue) -> Result<()> {
+    match value {
+        ParamValue::Memory(memory) => {
+            let of = memory.allocation.context();
+            ensure_memory(context, of, "the memory of a graph parameter", WrongContext::MEMORY)
+        }
+        ParamValue::Event(_) | ParamValue::Bytes(_) | ParamValue::Config(_) | ParamValue::Enabled(_) => {
+            Ok(())
+        }
+    }
+}
+
+impl<T: Element> GraphParam<[T]> {
+    /// The number of elements, which follows the memory: an argument for integer parameters of
+    /// kernels, and a length for [`per`](cuda_launch::per).
+    pub fn len(&self) -> ParamLen {
+        ParamLen { placeholder: self.placeholder, len: len_of::<T>(&self.initial) }
+    }
+}
+
+/// Memory as parameters keep it.
+pub(crate) fn stored<T>(slice: Slice<'_, T>) -> StoredMemory {
+    let (start, bytes) = (slice.address(), slice.size_bytes() as u64);
+    StoredMemory { allocation: Arc::clone(slice.allocation()), start, bytes }
+}
+
+/// The number of elements in memory.
+fn len_of<T>(memory: &StoredMemory) -> usize {
+    memory.bytes as usize / size_of::<T>().max(1)
+}
+
+/// The number of elements of a parameter's memory; see [`GraphParam::len`].
+#[derive(Clone, Copy, Debug)]
+#[must_use]
+pub struct ParamLen {
+    pub(crate) placeholder: Placeholder,
+    /// The length that the parameter was made with.
+    pub(crate) len: usize,
+}
+
+impl<T: Element> sealed::Sealed for [T] {}
+
+impl<T: Element> ParamType for [T] {
+    type Initial = StoredMemory;
+
+    const ELEMENT: usize = size_of::<T>();
+
+    fn stored(initial: &StoredMemory) -> Stored {
+        Stored(ParamValue::Memory(initial.clone()))
+    }
+}
+
+macro_rules! memory_values {
+    ($($memory:ty),*) => { $(
+        impl<'a, T: Element> ParamArg<[T]> for $memory {
+            fn into_initial(self) -> StoredMemory {
+                stored(Slice::<T>::from(self))
+            }
+        }
+
+        impl<'a, T: Element> IntoParam for $memory {
+            type Param = [T];
+        }
+    )* };
+}
+
+memory_values!(&'a Buffer<T>, Slice<'a, T>, &'a SharedHostBuffer<T>);
+
+/// Values that are their own type: the parameter keeps them as they are.
+macro_rules! values {
+    ($([$($generic:tt)*] $value:ty, $of:ty: $self:ident => $stored:expr;)*) => { $(
+        impl<$($generic)*> sealed::Sealed for $value {}
+
+        impl<$($generic)*> ParamType for $value {
+            type Initial = Self;
+
+            fn value_type() -> TypeId {
+                TypeId::of::<$of>()
+            }
+
+            fn stored($self: &Self) -> Stored {
+                Stored($stored)
+            }
+        }
+
+        impl<$($generic)*> ParamArg<Self> for $value {
+            fn into_initial(self) -> Self {
+                self
+            }
+        }
+
+        impl<$($generic)*> IntoParam for $value {
+            type Param = Self;
+        }
+    )* };
+}
+
+macro_rules! numbers {
+    ($($number:ty)*) => { values! { $([] $number, $number: number => ParamValue::Bytes(ValueBytes::of(number, true));)* } };
+}
+
+numbers! { u8 u16 u32 u64 i8 i16 i32 i64 f32 f64 }
+
+values! {
+    [T: Scalar + Send + Sync + 'static, const N: usize] [T; N], [T; N]: array => ParamValue::Bytes(ValueBytes::of(array, true));
+    [T: Copy + Send + Sync + 'static] ByValue<T>, T: value => ParamValue::Bytes(ValueBytes::of(&value.0, false));
+    [] LaunchConfig, LaunchConfig: config => ParamValue::Config(*config);
+    [] bool, bool: enabled => ParamValue::Enabled(*enabled);
+}
+
+impl sealed::Sealed for Event {}
+
+impl ParamType for Event {
+    type Initial = Self;
+
+    fn stored(event: &Self) -> Stored {
+        Stored(ParamValue::Event(event.clone()))
+    }
+}
+
+impl ParamArg<Event> for &Event {
+    fn into_initial(self) -> Event {
+        self.clone()
+    }
+}
+
+impl IntoParam for &Event {
+    type Param = Event;
+}
+
+impl<'a, T: Element> NodeMemory<'a, T> for &'a GraphParam<[T]> {
+    fn operand(self) -> Slice<'a, T> {
+        let StoredMemory { allocation, start, .. } = &self.initial;
+        // SAFETY: the memory was a slice of such elements.
+        unsafe { Slice::within(allocation, *start, len_of::<T>(&self.initial)) }
+    }
+
+    fn placeholder(&self) -> Option<Placeholder> {
+        Some(self.placeholder)
+    }
+}
+
+impl<T: ParamType + ?Sized> Clone for GraphParam<T> {
+    fn clone(&self) -> Self {
+        Self { placeholder: self.placeholder, initial: self.initial.clone() }
+    }
+}
+
+impl<T: ParamType + ?Sized> fmt::Debug for GraphParam<T> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("GraphParam")
+            .field("number", &self.placeholder.number())
+            .field("type", &core::any::type_name::<T>())
+            .finish()
+    }
+}

@@ -1,0 +1,154 @@
+//! Setting the graph parameters of an executable.
+
+use cuda_handles::AsStream;
+
+use crate::error::{ParamError, Result};
+use crate::exec::GraphExec;
+use crate::param::graph_param::{GraphParam, ParamArg, ParamType, Stored, ensure_of};
+use crate::state::bindings::ParamValue;
+
+impl GraphExec {
+    /// Sets a parameter for the launches from the next one on. The next launch updates the nodes
+    /// that use it, by one driver call each, if the value differs: another owner, or other bytes.
+    /// Launches before it keep their value. Waits for nothing, and makes no driver call.
+    ///
+    /// The conditions of kernels are checked at the launch, with the values of all parameters.
+    ///
+    /// ```no_run
+    /// # use cuda_graph::{Graph, Result};
+    /// # use cuda_handles::{Buffer, Stream};
+    /// # fn example(
+    /// #     graph: &Graph, stream: &Stream, x: &Buffer<f32>, y: &Buffer<f32>
+    /// # ) -> Result<()> {
+    /// let target = graph.param(x)?;
+    /// graph.root().fill(&target, 1.0)?;
+    /// let mut exec = graph.instantiate()?;
+    /// exec.launch(stream)?;
+    /// exec.set(&target, y)?;
+    /// exec.launch(stream)?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// [`ParamError::Foreign`]: the parameter is of another graph.
+    /// [`WrongContext`](cuda_handles::Error::WrongContext): the memory is of another context.
+    /// Nothing has changed then.
+    pub fn set<T: ParamType + ?Sized>(
+        &mut self,
+        param: &GraphParam<T>,
+        value: impl ParamArg<T>,
+    ) -> Result<()> {
+        let Stored(value) = T::stored(&value.into_initial());
+        let value = self.checked(param, value)?;
+        self.put(param.placeholder.number(), value);
+        Ok(())
+    }
+
+    /// [Sets](Self::set) parameters and [launches](Self::launch). Parameters that are not named
+    /// keep their values.
+    ///
+    /// ```no_run
+    /// # use cuda_graph::{GraphExec, GraphParam, Result};
+    /// # use cuda_handles::{Buffer, Stream};
+    /// # fn example(
+    /// #     exec: &mut GraphExec, stream: &Stream, input: &GraphParam<[f32]>,
+    /// #     factor: &GraphParam<f32>, x: &Buffer<f32>
+    /// # ) -> Result<()> {
+    /// exec.launch_with(stream, ((input, x), (factor, 0.5)))?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// The errors of [`set`](Self::set): then no parameter is set, and nothing launched. The errors
+    /// of [`launch`](Self::launch): then the parameters stay set.
+    pub fn launch_with(&mut self, stream: &impl AsStream, values: impl ParamValues) -> Result<()> {
+        let mut list = ValueList::default();
+        values.list(self, &mut list)?;
+        list.0.into_iter().for_each(|(param, value)| self.put(param, value));
+        self.launch(stream)
+    }
+
+    /// As [`launch_with`](Self::launch_with), with all parameters of the graph.
+    ///
+    /// # Errors
+    /// The errors of [`launch_with`](Self::launch_with). [`ParamError::NotAllNamed`]: a parameter
+    /// is missing; nothing is set and launched.
+    pub fn launch_bound(&mut self, stream: &impl AsStream, values: impl ParamValues) -> Result<()> {
+        let mut list = ValueList::default();
+        values.list(self, &mut list)?;
+        let all = self.params.as_ref().map_or(0, |params| params.len());
+        let missing = (0..all as u32).filter(|param| list.0.iter().all(|(named, _)| named != param)).count();
+        if missing > 0 {
+            return Err(ParamError::NotAllNamed { missing, all }.into());
+        }
+        list.0.into_iter().for_each(|(param, value)| self.put(param, value));
+        self.launch(stream)
+    }
+
+    /// A value that the parameter can have in this executable.
+    fn checked<T: ParamType + ?Sized>(&self, param: &GraphParam<T>, value: ParamValue) -> Result<ParamValue> {
+        let known = self.params.as_ref().filter(|params| params.graph() == param.placeholder.graph());
+        // A parameter that was made after the executable has no uses here.
+        if known.and_then(|params| params.value(param.placeholder.number())).is_none() {
+            return Err(ParamError::Foreign.into());
+        }
+        ensure_of(self.context(), &value)?;
+        Ok(value)
+    }
+
+    fn put(&mut self, param: u32, value: ParamValue) {
+        if let Some(params) = &mut self.params {
+            drop(params.set(param, value));
+        }
+    }
+}
+
+/// Values of parameters that were checked.
+#[doc(hidden)]
+#[derive(Debug, Default)]
+pub struct ValueList(smallvec::SmallVec<[(u32, ParamValue); 4]>);
+
+/// Parameters with their values: a tuple of up to twelve pairs, as in `((&a, 1), (&b, &buffer))`.
+/// One pair alone is written `((&a, 1),)`.
+pub trait ParamValues {
+    /// Adds all values to a list, checked.
+    ///
+    /// # Errors
+    /// A value does not fit.
+    #[doc(hidden)]
+    fn list(self, exec: &GraphExec, list: &mut ValueList) -> Result<()>;
+}
+
+macro_rules! param_values {
+    ($($($type:ident $value:ident $index:tt)+;)*) => { $(
+        impl<'p, $($type: ParamType + ?Sized, $value: ParamArg<$type>,)+> ParamValues
+            for ($((&'p GraphParam<$type>, $value),)+)
+        {
+            fn list(self, exec: &GraphExec, list: &mut ValueList) -> Result<()> {
+                $(
+                    let (param, value) = self.$index;
+                    let Stored(value) = $type::stored(&value.into_initial());
+                    list.0.push((param.placeholder.number(), exec.checked(param, value)?));
+                )+
+                Ok(())
+            }
+        }
+    )* };
+}
+
+param_values! {
+    T0 V0 0;
+    T0 V0 0 T1 V1 1;
+    T0 V0 0 T1 V1 1 T2 V2 2;
+    T0 V0 0 T1 V1 1 T2 V2 2 T3 V3 3;
+    T0 V0 0 T1 V1 1 T2 V2 2 T3 V3 3 T4 V4 4;
+    T0 V0 0 T1 V1 1 T2 V2 2 T3 V3 3 T4 V4 4 T5 V5 5;
+    T0 V0 0 T1 V1 1 T2 V2 2 T3 V3 3 T4 V4 4 T5 V5 5 T6 V6 6;
+    T0 V0 0 T1 V1 1 T2 V2 2 T3 V3 3 T4 V4 4 T5 V5 5 T6 V6 6 T7 V7 7;
+    T0 V0 0 T1 V1 1 T2 V2 2 T3 V3 3 T4 V4 4 T5 V5 5 T6 V6 6 T7 V7 7 T8 V8 8;
+    T0 V0 0 T1 V1 1 T2 V2 2 T3 V3 3 T4 V4 4 T5 V5 5 T6 V6 6 T7 V7 7 T8 V8 8 T9 V9 9;
+    T0 V0 0 T1 V1 1 T2 V2 2 T3 V3 3 T4 V4 4 T5 V5 5 T6 V6 6 T7 V7 7 T8 V8 8 T9 V9 9 T10 V10 10;
+    T0 V0 0 T1 V1 1 T2 V2 2 T3 V3 3 T4 V4 4 T5 V5 5 T6 V6 6 T7 V7 7 T8 V8 8 T9 V9 9 T10 V10 10 T11 V11 11;
+}
