@@ -125,6 +125,11 @@ fn capture_errors(name: &str) -> Vec<Error> {
     let same_scratch = CaptureError::SameScratch { node: NodeName::from(name) };
     let mut all = vec![CaptureError::NotABody, CaptureError::GivenUp, not_copied];
     all.extend([changed, not_new, same_scratch]);
+    for (call, place) in [(name, name), ("launch of `scale`", "argument `n`"), ("fill", "its memory")] {
+        let (call, place) = (NodeName::from(call), NodeName::from(place));
+        all.push(CaptureError::ParamCallChanged { call: call.clone(), place: place.clone() });
+        all.push(CaptureError::ParamCallTwice { call, place });
+    }
     for kind in kinds {
         all.extend([CaptureError::Over { kind }, CaptureError::OtherCapture { kind }]);
         for count in [1, 2] {

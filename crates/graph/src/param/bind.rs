@@ -7,12 +7,14 @@ use cuda_launch::internal::{Placeholders, StoredArguments, StoredMemory};
 use cuda_launch::{LaunchConfig, Prepared, Signature, TypedKernel};
 
 use crate::error::{Error, ParamError, Result};
+use crate::node_name::NodeName;
 use crate::param::config::ConfigSource;
 use crate::state::bindings::{Binding, BoundCopy, BoundFill, BoundNode, Place, Use, Uses};
 use crate::state::guard::GraphGuard;
 use crate::state::ids::NodeId;
 
 /// What a new node uses, with the graph that its parameters belong to.
+#[derive(Debug)]
 pub(crate) struct NewBinding {
     graph: u64,
     binding: Binding,
@@ -111,11 +113,56 @@ impl GraphGuard<'_> {
 
     /// Refuses parameters of another hierarchy.
     pub(crate) fn ensure_own_params(&self, binding: &NewBinding) -> Result<()> {
-        if binding.graph == self.number() { Ok(()) } else { Err(ParamError::Foreign.into()) }
+        binding.ensure_of(self.number())
+    }
+}
+
+impl Binding {
+    /// The call that uses the parameters, and the place of the first one, for errors.
+    #[cold]
+    pub(crate) fn in_words(&self) -> (NodeName, NodeName) {
+        let call = match &self.node {
+            BoundNode::Kernel { kernel, .. } => format!("launch of `{}`", kernel.name()),
+            BoundNode::Fill(_) => "fill".to_owned(),
+            BoundNode::Copy(_) => "copy".to_owned(),
+            BoundNode::Plain => "call".to_owned(),
+        };
+        let argument = |position: usize| match &self.node {
+            BoundNode::Kernel { arguments, .. } => {
+                let name = arguments.declaration().names.get(position).copied().unwrap_or("?");
+                format!("argument `{name}`")
+            }
+            BoundNode::Fill(_) | BoundNode::Copy(_) | BoundNode::Plain => "an argument".to_owned(),
+        };
+        let place = self.uses.first().map(|one| match one.place {
+            Place::Argument(position) | Place::Length { position, .. } => argument(position),
+            Place::Config => "its configuration".to_owned(),
+            Place::Grid(..) => "its grid".to_owned(),
+            Place::Target => "its memory".to_owned(),
+            Place::Value => "its value".to_owned(),
+            Place::Source => "its source".to_owned(),
+            Place::Destination => "its destination".to_owned(),
+            Place::Enabled => "its switch".to_owned(),
+        });
+        (call.into(), place.unwrap_or_default().into())
     }
 }
 
 impl NewBinding {
+    /// The number of the hierarchy that its parameters belong to.
+    pub(crate) fn graph(&self) -> u64 {
+        self.graph
+    }
+
+    pub(crate) fn binding(&self) -> &Binding {
+        &self.binding
+    }
+
+    /// Refuses parameters of another hierarchy than the one with this number.
+    pub(crate) fn ensure_of(&self, graph: u64) -> Result<()> {
+        if self.graph == graph { Ok(()) } else { Err(ParamError::Foreign.into()) }
+    }
+
     pub(crate) fn into_binding(self) -> Binding {
         self.binding
     }

@@ -1,4 +1,5 @@
 //! Updates: executables changed without a new one.
 
+mod captured_params;
 mod nodes;
 mod params;
