@@ -167,11 +167,18 @@ impl Session {
 
     /// Refuses parameters of other graphs than the one that the captured nodes are for.
     pub(super) fn ensure_own_params(&self, binding: &NewBinding) -> Result<()> {
-        let own = match &self.position {
-            Some(position) => Some(position.graph().look()?.number()),
-            None => self.open_parts()?.early.as_ref().map(|early| early.number),
+        let graph = match &self.position {
+            Some(position) => position.graph().clone(),
+            None => {
+                let parts = self.open_parts()?;
+                let Some(own) = parts.own.clone() else {
+                    let Some(early) = &parts.early else { return Err(ParamError::Foreign.into()) };
+                    return binding.ensure_of(early.number, &early.bindings);
+                };
+                own
+            }
         };
-        own.map_or_else(|| Err(ParamError::Foreign.into()), |number| binding.ensure_of(number))
+        graph.look()?.ensure_own_params(binding)
     }
 
     /// The parts of a capture that has not ended. Its end has taken them out.

@@ -2,14 +2,16 @@
 
 use core::any::TypeId;
 
-use cuda_handles::{FillLayout, Kernel, Placeholder};
+use cuda_handles::{FillLayout, Kernel, NodeMemory, Placeholder, Slice};
 use cuda_launch::internal::{Placeholders, StoredArguments, StoredMemory};
-use cuda_launch::{LaunchConfig, Prepared, Signature, TypedKernel};
+use cuda_launch::{ArgumentsOf, LaunchConfig, Prepared, Signature, TypedKernel};
 
 use crate::error::{Error, ParamError, Result};
 use crate::node_name::NodeName;
 use crate::param::config::ConfigSource;
-use crate::state::bindings::{Binding, BoundCopy, BoundFill, BoundNode, Place, Use, Uses};
+use crate::state::bindings::{
+    Binding, Bindings, BoundCopy, BoundFill, BoundNode, ParamValue, Place, Use, Uses,
+};
 use crate::state::guard::GraphGuard;
 use crate::state::ids::NodeId;
 
@@ -102,6 +104,23 @@ pub(crate) fn of_copy<T: 'static>(
     Ok(found.into_binding(BoundNode::Copy(BoundCopy { source, destination, follows })))
 }
 
+/// Memory for a call that takes no parameters.
+#[inline]
+pub(crate) fn fixed<'a, T>(memory: impl NodeMemory<'a, T>, call: &'static str) -> Result<Slice<'a, T>> {
+    match memory.placeholder() {
+        None => Ok(memory.operand()),
+        Some(_) => Err(ParamError::NotTaken { call }.into()),
+    }
+}
+
+/// Refuses parameters among the arguments of a call that takes none.
+pub(crate) fn ensure_no_params<'a, S: Signature>(
+    arguments: &impl ArgumentsOf<'a, S>,
+    call: &'static str,
+) -> Result<()> {
+    if arguments.placeholders().is_empty() { Ok(()) } else { Err(ParamError::NotTaken { call }.into()) }
+}
+
 impl GraphGuard<'_> {
     /// Refuses to set a node by hand that takes parameters, apart from being enabled.
     pub(crate) fn ensure_not_bound(&self, id: NodeId) -> Result<()> {
@@ -111,9 +130,9 @@ impl GraphGuard<'_> {
         }
     }
 
-    /// Refuses parameters of another hierarchy.
+    /// Refuses parameters of another hierarchy, and lengths that an argument cannot express.
     pub(crate) fn ensure_own_params(&self, binding: &NewBinding) -> Result<()> {
-        binding.ensure_of(self.number())
+        binding.ensure_of(self.number(), &self.bindings)
     }
 }
 
@@ -158,9 +177,30 @@ impl NewBinding {
         &self.binding
     }
 
-    /// Refuses parameters of another hierarchy than the one with this number.
-    pub(crate) fn ensure_of(&self, graph: u64) -> Result<()> {
-        if self.graph == graph { Ok(()) } else { Err(ParamError::Foreign.into()) }
+    /// Refuses parameters of another hierarchy than the one with this number and these parameters,
+    /// and lengths that an argument cannot express.
+    pub(crate) fn ensure_of(&self, graph: u64, params: &Bindings) -> Result<()> {
+        if self.graph != graph {
+            return Err(ParamError::Foreign.into());
+        }
+        self.binding.uses.iter().try_for_each(|one| {
+            let value = params.values().get(one.param as usize);
+            let (Some(ParamValue::Memory(memory)), Place::Length { longest, element, .. }) =
+                (value, one.place)
+            else {
+                return Ok(());
+            };
+            let len = memory.count(element);
+            let node = || match &self.binding.node {
+                BoundNode::Kernel { kernel, .. } => kernel.name().into(),
+                BoundNode::Fill(_) | BoundNode::Copy(_) | BoundNode::Plain => "node".into(),
+            };
+            if len > longest {
+                Err(ParamError::TooLong { node: node(), len, longest }.into())
+            } else {
+                Ok(())
+            }
+        })
     }
 
     pub(crate) fn into_binding(self) -> Binding {

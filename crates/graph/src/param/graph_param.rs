@@ -10,13 +10,15 @@ use cuda_handles::{
 use cuda_launch::internal::StoredMemory;
 use cuda_launch::{LaunchConfig, Scalar};
 
-use crate::error::Result;
 use crate::error::wrong_context::ensure_memory;
+use crate::error::{ParamError, Result};
 use crate::graph::Graph;
 use crate::state::bindings::{ParamValue, ValueBytes};
 
+// What a node does with a value follows from the parameter's type, so all values are made here.
 mod sealed {
     pub trait Sealed {}
+    pub trait Value<T: ?Sized> {}
 }
 
 /// A parameter of a graph: one value in any number of its nodes, which each executable can change
@@ -32,6 +34,10 @@ mod sealed {
 /// | [`Event`] | an event | `&Event` |
 /// | [`LaunchConfig`] | grid, block and shared memory | a configuration |
 /// | `bool` | whether nodes are enabled | `true` or `false` |
+///
+/// It belongs to the graph, and to all graphs in its nodes. A clone, a graph that is embedded as a
+/// copy, and a graph that is [moved](crate::Frontier::child_moved) into a node keep the values of
+/// that time in their nodes, and have no parameters.
 ///
 /// It is given where nodes take the value itself: as an argument of
 /// [`Frontier::launch`](crate::Frontier::launch), as memory or value of a fill or copy, and in the
@@ -88,7 +94,7 @@ pub trait ParamType: sealed::Sealed + 'static {
 
     /// The value in the form that graphs and executables keep.
     #[doc(hidden)]
-    fn stored(initial: &Self::Initial) -> Stored;
+    fn stored(initial: Self::Initial) -> Stored;
 }
 
 /// A value for a [`GraphParam`] of the type `T`.
@@ -97,7 +103,7 @@ pub trait ParamType: sealed::Sealed + 'static {
     label = "not a value of `{T}`",
     note = "`[T]` takes `&Buffer<T>`, `Slice<T>` and `&SharedHostBuffer<T>`; a number takes the same type; `ByValue<T>` takes a struct"
 )]
-pub trait ParamArg<T: ParamType + ?Sized> {
+pub trait ParamArg<T: ParamType + ?Sized>: sealed::Value<T> {
     /// The value as the parameter has it.
     #[doc(hidden)]
     fn into_initial(self) -> T::Initial;
@@ -123,7 +129,10 @@ impl Graph {
     /// executables have at first. Makes no driver call.
     ///
     /// # Errors
-    /// The memory or the event is of another context; the graph is gone.
+    /// - The memory is of another context
+    ///   ([`WrongContext`](cuda_handles::Error::WrongContext)), or of an allocation node, or an
+    ///   output of this graph ([`ParamError::GraphMemory`], [`ParamError::OwnOutput`]).
+    /// - The graph was removed or moved.
     pub fn param<V: IntoParam>(&self, value: V) -> Result<GraphParam<V::Param>> {
         GraphParam::make(self.context(), value, |value| self.add_param(value))
     }
@@ -131,6 +140,7 @@ impl Graph {
     /// Adds a parameter with a value; returns the numbers of its hierarchy and of the parameter.
     pub(crate) fn add_param(&self, value: ParamValue) -> Result<(u64, u32)> {
         let mut guard = self.enter()?;
+        ensure_no_output(guard.memory_number(), &value)?;
         Ok((guard.number(), guard.bindings.add(value)))
     }
 }
@@ -143,7 +153,7 @@ impl<T: ParamType + ?Sized> GraphParam<T> {
         add: impl FnOnce(ParamValue) -> Result<(u64, u32)>,
     ) -> Result<Self> {
         let initial = value.into_initial();
-        let Stored(value) = T::stored(&initial);
+        let Stored(value) = T::stored(initial.clone());
         ensure_of(context, &value)?;
         let (graph, number) = add(value)?;
         // SAFETY: only values of this type are set (`ParamArg`).
@@ -152,16 +162,31 @@ impl<T: ParamType + ?Sized> GraphParam<T> {
     }
 }
 
-/// Refuses a value of another context.
+/// Refuses a value of another context, and memory that only nodes between its allocation and its
+/// free can use.
 pub(crate) fn ensure_of(context: &Context, value: &ParamValue) -> Result<()> {
     match value {
         ParamValue::Memory(memory) => {
             let of = memory.allocation.context();
+            if memory.allocation.graph().is_some() {
+                return Err(ParamError::GraphMemory { address: memory.start }.into());
+            }
             ensure_memory(context, of, "the memory of a graph parameter", WrongContext::MEMORY)
         }
         ParamValue::Event(_) | ParamValue::Bytes(_) | ParamValue::Config(_) | ParamValue::Enabled(_) => {
             Ok(())
         }
+    }
+}
+
+/// Refuses memory that a launch of the graph itself has left: the graph could not be launched as
+/// long as a parameter keeps it.
+pub(crate) fn ensure_no_output(of: u64, value: &ParamValue) -> Result<()> {
+    match value {
+        ParamValue::Memory(memory) if memory.allocation.output_of() == Some(of) => {
+            Err(ParamError::OwnOutput { address: memory.start }.into())
+        }
+        _ => Ok(()),
     }
 }
 
@@ -207,13 +232,15 @@ impl<T: Element> ParamType for [T] {
 
     const ELEMENT: usize = size_of::<T>();
 
-    fn stored(initial: &StoredMemory) -> Stored {
-        Stored(ParamValue::Memory(initial.clone()))
+    fn stored(initial: StoredMemory) -> Stored {
+        Stored(ParamValue::Memory(initial))
     }
 }
 
 macro_rules! memory_values {
     ($($memory:ty),*) => { $(
+        impl<'a, T: Element> sealed::Value<[T]> for $memory {}
+
         impl<'a, T: Element> ParamArg<[T]> for $memory {
             fn into_initial(self) -> StoredMemory {
                 stored(Slice::<T>::from(self))
@@ -240,10 +267,12 @@ macro_rules! values {
                 TypeId::of::<$of>()
             }
 
-            fn stored($self: &Self) -> Stored {
+            fn stored($self: Self) -> Stored {
                 Stored($stored)
             }
         }
+
+        impl<$($generic)*> sealed::Value<Self> for $value {}
 
         impl<$($generic)*> ParamArg<Self> for $value {
             fn into_initial(self) -> Self {
@@ -258,16 +287,16 @@ macro_rules! values {
 }
 
 macro_rules! numbers {
-    ($($number:ty)*) => { values! { $([] $number, $number: number => ParamValue::Bytes(ValueBytes::of(number, true));)* } };
+    ($($number:ty)*) => { values! { $([] $number, $number: number => ParamValue::Bytes(ValueBytes::of(&number, true));)* } };
 }
 
 numbers! { u8 u16 u32 u64 i8 i16 i32 i64 f32 f64 }
 
 values! {
-    [T: Scalar + Send + Sync + 'static, const N: usize] [T; N], [T; N]: array => ParamValue::Bytes(ValueBytes::of(array, true));
+    [T: Scalar + Send + Sync + 'static, const N: usize] [T; N], [T; N]: array => ParamValue::Bytes(ValueBytes::of(&array, true));
     [T: Copy + Send + Sync + 'static] ByValue<T>, T: value => ParamValue::Bytes(ValueBytes::of(&value.0, false));
-    [] LaunchConfig, LaunchConfig: config => ParamValue::Config(*config);
-    [] bool, bool: enabled => ParamValue::Enabled(*enabled);
+    [] LaunchConfig, LaunchConfig: config => ParamValue::Config(config);
+    [] bool, bool: enabled => ParamValue::Enabled(enabled);
 }
 
 impl sealed::Sealed for Event {}
@@ -275,10 +304,12 @@ impl sealed::Sealed for Event {}
 impl ParamType for Event {
     type Initial = Self;
 
-    fn stored(event: &Self) -> Stored {
-        Stored(ParamValue::Event(event.clone()))
+    fn stored(event: Self) -> Stored {
+        Stored(ParamValue::Event(event))
     }
 }
+
+impl sealed::Value<Event> for &Event {}
 
 impl ParamArg<Event> for &Event {
     fn into_initial(self) -> Event {

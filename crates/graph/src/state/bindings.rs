@@ -197,13 +197,13 @@ impl ValueBytes {
             .all(|(one, other)| unsafe { one.assume_init() == other.assume_init() })
     }
 
-    /// The lowest bytes, as a number.
-    pub(crate) fn bits(&self) -> u32 {
+    /// The lowest bytes, as a number; `None` if there may be padding.
+    pub(crate) fn bits(&self) -> Option<u32> {
         let mut bits = [0; 4];
-        for (to, from) in bits.iter_mut().zip(self.bytes.iter().filter(|_| self.is_plain)) {
+        for (to, from) in bits.iter_mut().zip(&self.bytes) {
             // SAFETY: plain values have no padding.
-            *to = unsafe { from.assume_init() };
+            *to = if self.is_plain { unsafe { from.assume_init() } } else { return None };
         }
-        u32::from_le_bytes(bits)
+        Some(u32::from_le_bytes(bits))
     }
 }

@@ -124,7 +124,7 @@ fn ensure_may_be_off(guard: &GraphGuard<'_>, params: &mut ExecParams, pending: &
         if guard.record(bound.id).is_none() {
             return Err(guard.removed(bound.id));
         }
-        if !bound.is_on(values) && decides(guard, bound.id) {
+        if !bound.is_on(values) && (bound.has_handles() || decides(guard, bound.id)) {
             return Err(ParamError::NotDisabled { node: guard.name(bound.id) }.into());
         }
     }
@@ -181,6 +181,11 @@ impl ExecBound {
         if self.is_on(values) { self.check() } else { Ok(()) }
     }
 
+    /// Whether it is a kernel with the handle of a condition.
+    fn has_handles(&self) -> bool {
+        matches!(&self.binding.node, BoundNode::Kernel { arguments, .. } if arguments.handles().next().is_some())
+    }
+
     /// Whether it is enabled and has something to do.
     fn is_on(&self, values: &[ParamValue]) -> bool {
         let is_empty = match &self.binding.node {
@@ -225,7 +230,7 @@ fn put(node: &mut BoundNode, place: Place, value: &ParamValue) -> Result<(), Pro
             Place::Length { position, longest, element },
             ParamValue::Memory(memory),
         ) => {
-            let len = len_of(memory, element);
+            let len = memory.count(element);
             if len > longest {
                 return Err(Problem::TooLong { len, longest });
             }
@@ -236,7 +241,7 @@ fn put(node: &mut BoundNode, place: Place, value: &ParamValue) -> Result<(), Pro
             true
         }
         (BoundNode::Kernel { config, .. }, Place::Grid(block, element), ParamValue::Memory(memory)) => {
-            let len = usize::try_from(len_of(memory, element)).unwrap_or(usize::MAX);
+            let len = usize::try_from(memory.count(element)).unwrap_or(usize::MAX);
             *config = resized(config, per(len, block).grid(), config.block(), config.shared());
             true
         }
@@ -245,8 +250,9 @@ fn put(node: &mut BoundNode, place: Place, value: &ParamValue) -> Result<(), Pro
             true
         }
         (BoundNode::Fill(fill), Place::Value, ParamValue::Bytes(value)) => {
-            fill.layout.value = value.bits();
-            true
+            let bits = value.bits();
+            fill.layout.value = bits.unwrap_or(fill.layout.value);
+            bits.is_some()
         }
         (BoundNode::Copy(copy), Place::Source, ParamValue::Memory(memory)) => {
             copy.source = memory.clone();
@@ -280,10 +286,6 @@ fn put_length(arguments: &mut StoredArguments, position: usize, len: u64, longes
         bytes.iter().map(|byte| core::mem::MaybeUninit::new(*byte)).collect();
     // SAFETY: lengths are given for integer arguments alone, and these have this size.
     unsafe { arguments.set_value(position, &bytes) }
-}
-
-fn len_of(memory: &StoredMemory, element: usize) -> u64 {
-    memory.bytes / (element as u64).max(1)
 }
 
 /// Another grid, block and size of shared memory; the attributes stay.

@@ -192,6 +192,12 @@ impl StoredArguments {
 }
 
 impl StoredMemory {
+    /// The number of elements of a size in bytes.
+    #[must_use]
+    pub fn count(&self, element: usize) -> u64 {
+        self.bytes / (element as u64).max(1)
+    }
+
     fn borrowed(&self, written: bool) -> Memory<'_> {
         Memory { allocation: &self.allocation, start: self.start, bytes: self.bytes, written }
     }
