@@ -70,6 +70,7 @@ pub use node_kind::NodeKind;
 pub use node_name::NodeName;
 pub use param::config::{NodeConfig, ParamConfig};
 pub use param::fill_value::FillValue;
+pub use param::node_event::NodeEvent;
 pub use param::graph_param::{ByValue, GraphParam, IntoParam, ParamArg, ParamLen, ParamType};
 pub use update::enable::CanBeDisabled;
 pub use update::exec_node::ExecNode;

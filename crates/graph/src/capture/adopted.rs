@@ -281,7 +281,15 @@ impl GraphGuard<'_> {
             (BoundNode::Copy(_), NodeParams::Memcpy(layout)) => layout.height == 1 && layout.depth == 1,
             // The arguments have been compared.
             (BoundNode::Kernel { .. }, _) => true,
-            (BoundNode::Fill(_) | BoundNode::Copy(_) | BoundNode::Plain, _) => false,
+            (
+                BoundNode::Fill(_)
+                | BoundNode::Copy(_)
+                | BoundNode::Decider(_)
+                | BoundNode::Record(_)
+                | BoundNode::Wait(_)
+                | BoundNode::Plain,
+                _,
+            ) => false,
         }
     }
 

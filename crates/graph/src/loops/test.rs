@@ -1,6 +1,8 @@
 //! Tests of numbers in memory, which decide about loops and branches.
 
-use cuda_handles::{Buffer, Context, Element, NodeMemory, Slice, Stream, WrongContext};
+use core::any::TypeId;
+
+use cuda_handles::{Buffer, Context, Element, NodeMemory, Placeholder, Slice, Stream, WrongContext};
 use cuda_launch::Params;
 use cuda_launch::internal::Memory;
 
@@ -75,6 +77,11 @@ macro_rules! testable {
             /// The name of the kernel that compares such numbers.
             fn kernel(&self) -> &'static str {
                 match self { $(Self::$variant(..) => $kernel),* }
+            }
+
+            /// The type of the parameters that can stand for the memory.
+            fn of(&self) -> TypeId {
+                match self { $(Self::$variant(..) => TypeId::of::<[$number]>()),* }
             }
 
             fn is_empty(&self) -> bool {
@@ -165,8 +172,9 @@ impl HostPredicate for OwnedTest {
 /// A comparison of one number in device memory with a value, which decides about a loop or branch.
 ///
 /// The number is the first element of a [`Buffer`], a [`Slice`] of one,
-/// [shared pinned memory](cuda_handles::SharedHostBuffer) or memory [of the graph
-/// itself](cuda_handles::GraphBuffer). A kernel of the library reads it on the device each time the
+/// [shared pinned memory](cuda_handles::SharedHostBuffer), memory [of the graph
+/// itself](cuda_handles::GraphBuffer), or a [parameter](crate::GraphParam) of the graph: then each
+/// executable can test memory of its own. A kernel of the library reads it on the device each time the
 /// graph gets to the loop or branch; its node keeps the memory alive. Floating point numbers
 /// compare as in Rust: a NaN is not less than, greater than or equal to anything, but not equal to
 /// everything, and so not zero.
@@ -184,11 +192,14 @@ impl HostPredicate for OwnedTest {
 pub struct Test<'m> {
     operands: Operands<'m>,
     comparison: Comparison,
+    /// The graph parameter that stands for the memory.
+    param: Option<Placeholder>,
 }
 
 impl<'m> Test<'m> {
     fn new<T: Testable>(found: impl NodeMemory<'m, T>, comparison: Comparison, value: T) -> Self {
-        Self { operands: T::operands(found.operand(), value), comparison }
+        let param = found.placeholder();
+        Self { operands: T::operands(found.operand(), value), comparison, param }
     }
 
     /// Whether the number is not 0.
@@ -236,6 +247,11 @@ impl<'m> Test<'m> {
     /// least one, refuses that ([`LoopError::NoRounds`]).
     pub fn limit(self, rounds: u64) -> Repeat<'m> {
         Repeat { test: self, limit: rounds }
+    }
+
+    /// The graph parameter that stands for the memory, and the type of parameters that can.
+    pub(super) fn param(&self) -> Option<(Placeholder, TypeId)> {
+        Some((self.param?, self.operands.of()))
     }
 
     /// The name of the library's kernel that evaluates it.

@@ -2,7 +2,7 @@
 
 use core::any::TypeId;
 
-use cuda_handles::{FillLayout, Kernel, NodeMemory, Placeholder, Slice};
+use cuda_handles::{Event, FillLayout, Kernel, NodeMemory, Placeholder, Slice};
 use cuda_launch::internal::{Placeholders, StoredArguments, StoredMemory};
 use cuda_launch::{ArgumentsOf, LaunchConfig, Prepared, Signature, TypedKernel};
 
@@ -10,7 +10,7 @@ use crate::error::{Error, ParamError, Result};
 use crate::node_name::NodeName;
 use crate::param::config::ConfigSource;
 use crate::state::bindings::{
-    Binding, Bindings, BoundCopy, BoundFill, BoundNode, ParamValue, Place, Use, Uses,
+    Binding, Bindings, BoundCopy, BoundDecider, BoundFill, BoundNode, ParamValue, Place, Use, Uses,
 };
 use crate::state::guard::GraphGuard;
 use crate::state::ids::NodeId;
@@ -104,6 +104,24 @@ pub(crate) fn of_copy<T: 'static>(
     Ok(found.into_binding(BoundNode::Copy(BoundCopy { source, destination, follows })))
 }
 
+/// What a kernel that tests memory of a type uses.
+pub(crate) fn of_decider(
+    placeholder: Placeholder,
+    of: TypeId,
+    decider: BoundDecider,
+) -> Result<Option<NewBinding>> {
+    let mut found = Found::default();
+    found.note(placeholder, Place::Tested, Some(of))?;
+    Ok(found.into_binding(BoundNode::Decider(decider)))
+}
+
+/// What a node that records an event or waits for it uses.
+pub(crate) fn of_event(placeholder: Placeholder, node: BoundNode) -> Result<Option<NewBinding>> {
+    let mut found = Found::default();
+    found.note(placeholder, Place::Event, Some(TypeId::of::<Event>()))?;
+    Ok(found.into_binding(node))
+}
+
 /// Memory for a call that takes no parameters.
 #[inline]
 pub(crate) fn fixed<'a, T>(memory: impl NodeMemory<'a, T>, call: &'static str) -> Result<Slice<'a, T>> {
@@ -122,6 +140,13 @@ pub(crate) fn ensure_no_params<'a, S: Signature>(
 }
 
 impl GraphGuard<'_> {
+    /// Refuses a parameter of another hierarchy, or for values of another type.
+    pub(crate) fn ensure_own_param(&self, placeholder: Placeholder, of: TypeId) -> Result<()> {
+        let mut found = Found::default();
+        found.note(placeholder, Place::Tested, Some(of))?;
+        if placeholder.graph() == self.number() { Ok(()) } else { Err(ParamError::Foreign.into()) }
+    }
+
     /// Refuses to set a node by hand that takes parameters, apart from being enabled.
     pub(crate) fn ensure_not_bound(&self, id: NodeId) -> Result<()> {
         match self.bindings.get(id).map(|binding| &binding.node) {
@@ -144,6 +169,9 @@ impl Binding {
             BoundNode::Kernel { kernel, .. } => format!("launch of `{}`", kernel.name()),
             BoundNode::Fill(_) => "fill".to_owned(),
             BoundNode::Copy(_) => "copy".to_owned(),
+            BoundNode::Decider(_) => "loop or branch".to_owned(),
+            BoundNode::Record(_) => "record".to_owned(),
+            BoundNode::Wait(_) => "wait".to_owned(),
             BoundNode::Plain => "call".to_owned(),
         };
         let argument = |position: usize| match &self.node {
@@ -151,16 +179,17 @@ impl Binding {
                 let name = arguments.declaration().names.get(position).copied().unwrap_or("?");
                 format!("argument `{name}`")
             }
-            BoundNode::Fill(_) | BoundNode::Copy(_) | BoundNode::Plain => "an argument".to_owned(),
+            _ => "an argument".to_owned(),
         };
         let place = self.uses.first().map(|one| match one.place {
             Place::Argument(position) | Place::Length { position, .. } => argument(position),
             Place::Config => "its configuration".to_owned(),
             Place::Grid(..) => "its grid".to_owned(),
-            Place::Target => "its memory".to_owned(),
+            Place::Target | Place::Tested => "its memory".to_owned(),
             Place::Value => "its value".to_owned(),
             Place::Source => "its source".to_owned(),
             Place::Destination => "its destination".to_owned(),
+            Place::Event => "its event".to_owned(),
             Place::Enabled => "its switch".to_owned(),
         });
         (call.into(), place.unwrap_or_default().into())
@@ -193,7 +222,7 @@ impl NewBinding {
             let len = memory.count(element);
             let node = || match &self.binding.node {
                 BoundNode::Kernel { kernel, .. } => kernel.name().into(),
-                BoundNode::Fill(_) | BoundNode::Copy(_) | BoundNode::Plain => "node".into(),
+                _ => "node".into(),
             };
             if len > longest {
                 Err(ParamError::TooLong { node: node(), len, longest }.into())

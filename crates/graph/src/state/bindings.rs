@@ -78,6 +78,10 @@ pub(crate) enum Place {
     Source,
     /// The memory that a copy writes.
     Destination,
+    /// The memory that the kernel of a ready-made loop or branch tests.
+    Tested,
+    /// The event that a node records or waits for.
+    Event,
     /// Whether the node is enabled.
     Enabled,
 }
@@ -90,10 +94,28 @@ pub(crate) enum BoundNode {
         arguments: Box<StoredArguments>,
         config: LaunchConfig,
     },
+    /// A kernel of the library, which decides about a loop or branch.
+    Decider(BoundDecider),
     Fill(BoundFill),
     Copy(BoundCopy),
+    /// A node that records the event.
+    Record(Event),
+    /// A node that waits for the event.
+    Wait(Event),
     /// Any node, which a parameter enables and disables.
     Plain,
+}
+
+/// A kernel of the library that compares a number in memory and decides about a loop or branch.
+#[derive(Clone, Debug)]
+pub(crate) struct BoundDecider {
+    pub(crate) kernel: Kernel,
+    pub(crate) config: LaunchConfig,
+    pub(crate) arguments: Box<StoredArguments>,
+    /// The position of the address of the number.
+    pub(crate) tested: usize,
+    /// The size of the number in bytes.
+    pub(crate) element: u64,
 }
 
 /// A copy in one dimension.

@@ -31,6 +31,8 @@ pub(crate) trait HostPredicate: fmt::Debug + Send + Sync {
 #[derive(Debug)]
 pub(crate) struct LoopControl {
     test: Box<dyn HostPredicate>,
+    /// The graph parameter that stands for the tested memory.
+    param: Option<u32>,
     rounds: Option<Counted>,
 }
 
@@ -55,12 +57,17 @@ impl LoopDecision {
 }
 
 impl LoopControl {
-    /// `rounds` is the memory in which a loop counts its rounds, with the limit of rounds.
-    pub(crate) fn new(test: Box<dyn HostPredicate>, rounds: Option<(&Buffer<u64>, u64)>) -> Result<Self> {
+    /// `param` is the graph parameter that stands for the tested memory; `rounds` is the memory in
+    /// which a loop counts its rounds, with the limit of rounds.
+    pub(crate) fn new(
+        test: Box<dyn HostPredicate>,
+        param: Option<u32>,
+        rounds: Option<(&Buffer<u64>, u64)>,
+    ) -> Result<Self> {
         let counted = |(count, limit): (&Buffer<u64>, u64)| -> Result<Counted> {
             Ok(Counted { halves: count.cast()?, limit })
         };
-        Ok(Self { test, rounds: rounds.map(counted).transpose()? })
+        Ok(Self { test, param, rounds: rounds.map(counted).transpose()? })
     }
 
     /// The memory that is tested.

@@ -2,19 +2,19 @@
 
 use core::mem::take;
 
-use cuda_handles::{CopyLayout, Element, FillLayout, Owner, Slice};
+use cuda_handles::{Context, CopyLayout, Element, FillLayout, Owner, Slice};
 use cuda_launch::internal::{StoredArguments, StoredMemory};
 use cuda_launch::{Dim, LaunchConfig, per};
 use cuda_sys::Call;
 use smallvec::SmallVec;
 
-use crate::error::{Error, NodeError, ParamError, Result};
+use crate::error::{Error, LoopError, NodeError, ParamError, Result};
 use crate::exec::GraphExec;
 use crate::exec::exec_params::{ExecBound, ExecParams};
 use crate::graph::Graph;
-use crate::node::{memcpy, memset};
+use crate::node::{event, memcpy, memset};
 use crate::node_name::NodeName;
-use crate::state::bindings::{BoundCopy, BoundFill, BoundNode, ParamValue, Place};
+use crate::state::bindings::{BoundCopy, BoundDecider, BoundFill, BoundNode, ParamValue, Place};
 use crate::state::guard::GraphGuard;
 use crate::state::ids::NodeId;
 use crate::state::owners::Owners;
@@ -47,7 +47,7 @@ impl GraphExec {
         for &place in pending {
             if let Some((bound, values)) = params.node_mut(place) {
                 let id = bound.id;
-                bound.fill_in(values).map_err(|problem| problem.of(&graph, id))?;
+                bound.fill_in(graph.context(), values).map_err(|problem| problem.of(&graph, id))?;
             }
         }
         // Dropped after the guard.
@@ -87,6 +87,12 @@ impl GraphExec {
                 let mut raw = kernel_params(kernel, *config, pointers);
                 self.set_params(guard, id, arguments.owners().collect(), &mut raw)
             }),
+            BoundNode::Decider(BoundDecider { kernel, config, arguments, .. }) => {
+                arguments.with_pointers(|pointers| {
+                    let mut raw = kernel_params(kernel, *config, pointers);
+                    self.set_params(guard, id, arguments.owners().collect(), &mut raw)
+                })
+            }
             BoundNode::Fill(fill) => match fill_layout(fill)? {
                 Some(layout) => {
                     let mut raw = memset::params(context, &layout);
@@ -101,6 +107,18 @@ impl GraphExec {
                 }
                 None => Ok(None),
             },
+            BoundNode::Record(event) => {
+                let owners = Owners::from_iter([Owner::from(event)]);
+                self.set_params(guard, id, owners, &mut event::record(event)).map(|mut replaced| {
+                    let before = self.launches.events.set(id, event.clone());
+                    replaced.get_or_insert_default().extend(before.map(Owner::from));
+                    replaced
+                })
+            }
+            BoundNode::Wait(event) => {
+                let owners = Owners::from_iter([Owner::from(event)]);
+                self.set_params(guard, id, owners, &mut event::wait(event.as_raw()))
+            }
             BoundNode::Plain => Ok(None),
         }
     }
@@ -172,13 +190,13 @@ impl Problem {
 
 impl ExecBound {
     /// Puts the values of parameters into the node's parameters, and checks these.
-    fn fill_in(&mut self, values: &[ParamValue]) -> Result<(), Problem> {
+    fn fill_in(&mut self, context: &Context, values: &[ParamValue]) -> Result<(), Problem> {
         for one in &self.binding.uses {
             if let Some(value) = values.get(one.param as usize) {
                 put(&mut self.binding.node, one.place, value)?;
             }
         }
-        if self.is_on(values) { self.check() } else { Ok(()) }
+        if self.is_on(values) { self.check(context) } else { Ok(()) }
     }
 
     /// Whether it is a kernel with the handle of a condition.
@@ -192,12 +210,12 @@ impl ExecBound {
             BoundNode::Kernel { config, .. } => config.grid().x == 0,
             BoundNode::Fill(fill) => fill.memory.bytes == 0,
             BoundNode::Copy(copy) => copy.bytes() == 0,
-            BoundNode::Plain => false,
+            BoundNode::Decider(_) | BoundNode::Record(_) | BoundNode::Wait(_) | BoundNode::Plain => false,
         };
         !is_empty && self.wants_enabled(values)
     }
 
-    fn check(&self) -> Result<(), Problem> {
+    fn check(&self, context: &Context) -> Result<(), Problem> {
         match &self.binding.node {
             BoundNode::Kernel { kernel, arguments, config } => {
                 config.check(kernel)?;
@@ -213,7 +231,13 @@ impl ExecBound {
             BoundNode::Fill(fill) => {
                 fill_layout(fill)?;
             }
-            BoundNode::Plain => {}
+            BoundNode::Decider(BoundDecider { arguments, tested, element, .. }) => {
+                if arguments.memory(*tested).is_none_or(|memory| memory.bytes < *element) {
+                    return Err(Error::Loop(LoopError::NothingToTest).into());
+                }
+            }
+            BoundNode::Record(event) => event::ensure_own(context, event)?,
+            BoundNode::Wait(_) | BoundNode::Plain => {}
         }
         Ok(())
     }
@@ -260,6 +284,15 @@ fn put(node: &mut BoundNode, place: Place, value: &ParamValue) -> Result<(), Pro
         }
         (BoundNode::Copy(copy), Place::Destination, ParamValue::Memory(memory)) => {
             copy.destination = memory.clone();
+            true
+        }
+        (BoundNode::Decider(decider), Place::Tested, ParamValue::Memory(memory)) => {
+            // SAFETY: the memory holds numbers of the type that the kernel tests: the parameter
+            // was given for them.
+            unsafe { decider.arguments.set_memory(decider.tested, memory.clone()).is_some() }
+        }
+        (BoundNode::Record(event) | BoundNode::Wait(event), Place::Event, ParamValue::Event(new)) => {
+            *event = new.clone();
             true
         }
         (_, Place::Enabled, ParamValue::Enabled(_)) => true,

@@ -108,7 +108,7 @@ impl ExecNode<'_, EventRecordNode> {
     #[doc(alias = "cudaGraphExecNodeSetParams")]
     pub fn set_event(&mut self, event: &Event) -> Result<()> {
         let node: &Node = self.node;
-        node.getting(event::ensure_own(node.graph(), event))?;
+        node.getting(event::ensure_own(node.graph().context(), event))?;
         self.replace(NodeParams::EventRecord(event.clone()), Owners::new(), &mut event::record(event))?;
         // The executable has kept the one before with what its launches may use.
         drop(self.exec.launches.events.set(node.id(), event.clone()));
