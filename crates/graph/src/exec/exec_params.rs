@@ -59,7 +59,10 @@ impl ExecParams {
             places: HashMap::new(),
             pending: Vec::new(),
         };
-        for (id, binding) in guard.bindings.nodes() {
+        // In the order of their additions, so that the same error comes first each time.
+        let mut nodes: Vec<_> = guard.bindings.nodes().collect();
+        nodes.sort_unstable_by_key(|(id, _)| id.number);
+        for (id, binding) in nodes {
             params.add(id, binding.clone());
         }
         params.pending.reserve(params.nodes.len());
@@ -104,6 +107,11 @@ impl ExecParams {
     /// Whether a node uses parameters.
     pub(crate) fn has(&self, id: NodeId) -> bool {
         self.places.contains_key(&id)
+    }
+
+    /// The values of all parameters.
+    pub(crate) fn values(&self) -> &[ParamValue] {
+        &self.values
     }
 
     /// The value of a parameter.

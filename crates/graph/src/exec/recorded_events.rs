@@ -22,6 +22,13 @@ impl RecordedEvents {
         Self { nodes, events }
     }
 
+    /// The events of some nodes.
+    pub(crate) fn among(guard: &GraphGuard<'_>, nodes: impl Iterator<Item = NodeId>) -> Self {
+        let recorded = nodes.filter_map(|id| Some((id, recorded_event(guard.record(id)?)?)));
+        let (nodes, events) = recorded.unzip();
+        Self { nodes, events }
+    }
+
     /// All events.
     #[inline]
     pub(crate) fn all(&self) -> &[Event] {
@@ -36,7 +43,7 @@ impl RecordedEvents {
 }
 
 /// The event that a node records, if it does.
-pub(crate) fn recorded_event(record: &NodeRecord) -> Option<Event> {
+fn recorded_event(record: &NodeRecord) -> Option<Event> {
     match &record.node_params {
         NodeParams::EventRecord(event) => Some(event.clone()),
         NodeParams::Empty

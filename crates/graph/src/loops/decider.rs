@@ -14,7 +14,7 @@ use crate::error::Result;
 use crate::graph::Graph;
 use crate::graph::node::Node;
 use crate::param::bind::{NewBinding, of_decider};
-use crate::state::bindings::BoundDecider;
+use crate::state::bindings::{BoundDecider, DeciderLaunch};
 use crate::state::loop_control::{DecisionPoint, LoopControl};
 
 /// The count of a loop's rounds, and its limit.
@@ -101,21 +101,21 @@ impl<'m> Decider<'m> {
         accesses
     }
 
-    /// The use of a graph parameter by the kernel.
-    fn binding(&self, kernel: &Kernel, params: &Params<'_>) -> Result<Option<NewBinding>> {
+    /// The use of a graph parameter by a node that decides.
+    fn binding(&self, launch: impl FnOnce() -> Option<Box<DeciderLaunch>>) -> Result<Option<NewBinding>> {
         let Some((placeholder, of)) = self.test.param() else { return Ok(None) };
-        let (declaration, tested) = match &self.rounds {
-            Some(_) => (&LOOP, self.test.memory()),
-            None => (&BRANCH, self.test.memory()),
-        };
-        let element = tested.bytes;
-        let counted = self.rounds.as_ref().map(|rounds| (COUNT, counted(&rounds.count)));
-        let memory = core::iter::once((FLAG, tested)).chain(counted);
+        let element = self.test.memory().bytes;
+        of_decider(placeholder, of, BoundDecider { launch: launch(), bytes: element, element })
+    }
+
+    /// The launch of the kernel, owned.
+    fn launch(&self, kernel: &Kernel, params: &Params<'_>) -> DeciderLaunch {
+        let declaration = if self.rounds.is_some() { &LOOP } else { &BRANCH };
+        let count = self.rounds.as_ref().map(|rounds| (COUNT, counted(&rounds.count)));
+        let memory = core::iter::once((FLAG, self.test.memory())).chain(count);
         // SAFETY: the kernel has these parameters, and its memory at these positions.
         let arguments = unsafe { StoredArguments::untyped(declaration, params, memory, [HANDLE]) };
-        let (kernel, arguments) = (kernel.clone(), Box::new(arguments));
-        let decider = BoundDecider { kernel, config: per(1, 1), arguments, tested: FLAG, element };
-        of_decider(placeholder, of, decider)
+        DeciderLaunch { kernel: kernel.clone(), config: per(1, 1), arguments, tested: FLAG }
     }
 
     /// Adds a node that decides: a kernel that sets the condition or, without one, an empty node in
@@ -130,11 +130,11 @@ impl<'m> Decider<'m> {
             // The same check as for the kernel's arguments.
             let guard = at.graph().enter()?;
             guard.ensure_of_here(self.test.memory().allocation, || self.test.kernel().into())?;
-            if let Some((placeholder, of)) = self.test.param() {
-                guard.ensure_own_param(placeholder, of)?;
-            }
             drop(guard);
-            return Ok(at.empty()?.into());
+            return match self.binding(|| None)? {
+                None => Ok(at.empty()?.into()),
+                Some(binding) => Ok(at.bound_empty(binding)?.into()),
+            };
         };
         let mut params = Params::new();
         params.push(condition);
@@ -146,7 +146,7 @@ impl<'m> Decider<'m> {
         }
         params.push(self.rounds.as_ref().map_or(0, |rounds| rounds.limit));
         let accesses = self.accesses();
-        let binding = self.binding(kernel, &params)?;
+        let binding = self.binding(|| Some(Box::new(self.launch(kernel, &params))))?;
         // SAFETY: these are the arguments of the library's kernel. One thread of it reads the first
         // element of the tested memory, which has one, and is the only one to write the count,
         // which a branch does not use. Device memory is no Rust reference, so unordered work of

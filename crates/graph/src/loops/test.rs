@@ -4,7 +4,7 @@ use core::any::TypeId;
 
 use cuda_handles::{Buffer, Context, Element, NodeMemory, Placeholder, Slice, Stream, WrongContext};
 use cuda_launch::Params;
-use cuda_launch::internal::Memory;
+use cuda_launch::internal::{Memory, StoredMemory};
 
 use crate::error::wrong_context::ensure_memory;
 use crate::error::{Error, LoopError, Result};
@@ -48,13 +48,24 @@ macro_rules! testable {
                 }),* }
             }
 
-            /// Whether the comparison holds for the memory, in the order of a stream. Waits for the
-            /// stream.
-            fn compare_blocking(&self, comparison: Comparison, stream: &Stream) -> Result<bool> {
+            /// Whether the comparison holds for the memory, or for other memory of the type, in the
+            /// order of a stream. Waits for the stream.
+            fn compare_blocking(
+                &self,
+                comparison: Comparison,
+                stream: &Stream,
+                other: Option<&StoredMemory>,
+            ) -> Result<bool> {
                 Ok(match self { $(
                     Self::$variant(memory, value) => {
                         let mut found = [<$number as sealed::Sealed>::ZERO];
-                        memory.as_slice().read_into_blocking(stream, &mut found)?;
+                        let memory = match other {
+                            None => memory.as_slice(),
+                            // SAFETY: the memory holds numbers of this type, one at least: that is
+                            // checked where it is given to the parameter, and before the run.
+                            Some(other) => unsafe { Slice::within(&other.allocation, other.start, 1) },
+                        };
+                        memory.read_into_blocking(stream, &mut found)?;
                         comparison.holds(&found[0], value)
                     }
                 )* })
@@ -160,8 +171,8 @@ pub(super) struct OwnedTest {
 }
 
 impl HostPredicate for OwnedTest {
-    fn ask_blocking(&self, stream: &Stream) -> Result<bool> {
-        self.memory.compare_blocking(self.comparison, stream)
+    fn ask_blocking(&self, stream: &Stream, other: Option<&StoredMemory>) -> Result<bool> {
+        self.memory.compare_blocking(self.comparison, stream, other)
     }
 
     fn memory(&self) -> Memory<'_> {

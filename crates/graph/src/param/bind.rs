@@ -104,7 +104,7 @@ pub(crate) fn of_copy<T: 'static>(
     Ok(found.into_binding(BoundNode::Copy(BoundCopy { source, destination, follows })))
 }
 
-/// What a kernel that tests memory of a type uses.
+/// What a node that decides by memory of a type uses.
 pub(crate) fn of_decider(
     placeholder: Placeholder,
     of: TypeId,
@@ -140,13 +140,6 @@ pub(crate) fn ensure_no_params<'a, S: Signature>(
 }
 
 impl GraphGuard<'_> {
-    /// Refuses a parameter of another hierarchy, or for values of another type.
-    pub(crate) fn ensure_own_param(&self, placeholder: Placeholder, of: TypeId) -> Result<()> {
-        let mut found = Found::default();
-        found.note(placeholder, Place::Tested, Some(of))?;
-        if placeholder.graph() == self.number() { Ok(()) } else { Err(ParamError::Foreign.into()) }
-    }
-
     /// Refuses to set a node by hand that takes parameters, apart from being enabled.
     pub(crate) fn ensure_not_bound(&self, id: NodeId) -> Result<()> {
         match self.bindings.get(id).map(|binding| &binding.node) {

@@ -94,7 +94,7 @@ pub(crate) enum BoundNode {
         arguments: Box<StoredArguments>,
         config: LaunchConfig,
     },
-    /// A kernel of the library, which decides about a loop or branch.
+    /// A node that decides about a ready-made loop or branch.
     Decider(BoundDecider),
     Fill(BoundFill),
     Copy(BoundCopy),
@@ -106,16 +106,25 @@ pub(crate) enum BoundNode {
     Plain,
 }
 
-/// A kernel of the library that compares a number in memory and decides about a loop or branch.
+/// A node that decides about a loop or branch by a number in memory.
 #[derive(Clone, Debug)]
 pub(crate) struct BoundDecider {
-    pub(crate) kernel: Kernel,
-    pub(crate) config: LaunchConfig,
-    pub(crate) arguments: Box<StoredArguments>,
-    /// The position of the address of the number.
-    pub(crate) tested: usize,
+    /// The kernel of the library; `None` if the host decides.
+    pub(crate) launch: Option<Box<DeciderLaunch>>,
+    /// The size of the memory in bytes.
+    pub(crate) bytes: u64,
     /// The size of the number in bytes.
     pub(crate) element: u64,
+}
+
+/// A launch of a kernel of the library that decides.
+#[derive(Clone, Debug)]
+pub(crate) struct DeciderLaunch {
+    pub(crate) kernel: Kernel,
+    pub(crate) config: LaunchConfig,
+    pub(crate) arguments: StoredArguments,
+    /// The position of the address of the number.
+    pub(crate) tested: usize,
 }
 
 /// A copy in one dimension.

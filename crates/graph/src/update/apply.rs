@@ -2,10 +2,10 @@
 
 use core::mem::take;
 
-use cuda_handles::{Context, CopyLayout, Element, FillLayout, Owner, Slice};
+use cuda_handles::{Context, CopyLayout, Element, Event, FillLayout, Owner, Slice};
 use cuda_launch::internal::{StoredArguments, StoredMemory};
 use cuda_launch::{Dim, LaunchConfig, per};
-use cuda_sys::Call;
+use cuda_sys::{CUgraphNodeParams, Call};
 use smallvec::SmallVec;
 
 use crate::error::{Error, LoopError, NodeError, ParamError, Result};
@@ -14,7 +14,9 @@ use crate::exec::exec_params::{ExecBound, ExecParams};
 use crate::graph::Graph;
 use crate::node::{event, memcpy, memset};
 use crate::node_name::NodeName;
-use crate::state::bindings::{BoundCopy, BoundDecider, BoundFill, BoundNode, ParamValue, Place};
+use crate::state::bindings::{
+    BoundCopy, BoundDecider, BoundFill, BoundNode, DeciderLaunch, ParamValue, Place,
+};
 use crate::state::guard::GraphGuard;
 use crate::state::ids::NodeId;
 use crate::state::owners::Owners;
@@ -24,106 +26,50 @@ use crate::update::enable::decides;
 /// Everything that updates have replaced, to be dropped after the lock.
 type Replaced = SmallVec<[Owners; 1]>;
 
-impl GraphExec {
-    /// Updates the nodes whose parameters have changed. After an error, those that were not updated
-    /// wait for the next launch.
-    #[cold]
-    pub(crate) fn apply_params(&mut self) -> Result<()> {
-        let Some(mut params) = self.params.take() else { return Ok(()) };
-        let pending = take(params.pending_mut());
-        let applied = self.apply(&mut params, &pending);
-        *params.pending_mut() = pending;
-        if applied.is_ok() {
-            params.done();
-        }
-        self.params = Some(params);
-        applied
-    }
+/// An executable whose nodes follow parameters.
+pub(crate) trait ParamTarget {
+    /// Whether it has a node: the host decides in place of others.
+    fn has(&self, id: NodeId) -> bool;
 
-    fn apply(&mut self, params: &mut ExecParams, pending: &[u32]) -> Result<()> {
-        self.ensure_not_lent()?;
-        let graph = self.source.graph().ok_or(Error::Node(NodeError::GraphRemoved))?;
-        // Without the lock, since replaced values are dropped here.
-        for &place in pending {
-            if let Some((bound, values)) = params.node_mut(place) {
-                let id = bound.id;
-                bound.fill_in(graph.context(), values).map_err(|problem| problem.of(&graph, id))?;
-            }
-        }
-        // Dropped after the guard.
-        let mut replaced = Replaced::new();
-        let mut guard = graph.enter()?;
-        ensure_may_be_off(&guard, params, pending)?;
-        self.update_all(&mut guard, params, pending, &mut replaced)
-    }
-
-    fn update_all(
+    /// Gives a node new parameters, and keeps the owners for it. Returns what has to be dropped
+    /// after the lock.
+    ///
+    /// # Errors
+    /// The driver's error.
+    fn set_params(
         &mut self,
-        guard: &mut GraphGuard<'_>,
-        params: &mut ExecParams,
-        pending: &[u32],
-        replaced: &mut Replaced,
-    ) -> Result<()> {
-        for &place in pending {
-            let Some((bound, values)) = params.node_mut(place) else { continue };
-            let enabled = bound.is_on(values);
-            // A disabled node gets its parameters once it is enabled again.
-            if enabled && bound.is_stale {
-                replaced.extend(self.update_bound(guard, bound)?);
-                bound.is_stale = false;
-            }
-            if bound.is_enabled != enabled {
-                self.enable_raw(guard, bound.id, enabled)?;
-                bound.is_enabled = enabled;
-            }
-        }
-        Ok(())
+        guard: &GraphGuard<'_>,
+        id: NodeId,
+        owners: Owners,
+        raw: &mut CUgraphNodeParams,
+    ) -> Result<Option<Owners>>;
+
+    /// Enables or disables a node.
+    ///
+    /// # Errors
+    /// The driver's error.
+    fn set_enabled(&mut self, guard: &GraphGuard<'_>, id: NodeId, enabled: bool) -> Result<()>;
+
+    /// Notes the event that a node records. Returns the one before.
+    fn set_event(&mut self, id: NodeId, event: Event) -> Option<Event>;
+}
+
+impl ParamTarget for GraphExec {
+    fn has(&self, _: NodeId) -> bool {
+        true
     }
 
-    fn update_bound(&mut self, guard: &GraphGuard<'_>, bound: &ExecBound) -> Result<Option<Owners>> {
-        let (context, id) = (guard.context(), bound.id);
-        match &bound.binding.node {
-            BoundNode::Kernel { kernel, arguments, config } => arguments.with_pointers(|pointers| {
-                let mut raw = kernel_params(kernel, *config, pointers);
-                self.set_params(guard, id, arguments.owners().collect(), &mut raw)
-            }),
-            BoundNode::Decider(BoundDecider { kernel, config, arguments, .. }) => {
-                arguments.with_pointers(|pointers| {
-                    let mut raw = kernel_params(kernel, *config, pointers);
-                    self.set_params(guard, id, arguments.owners().collect(), &mut raw)
-                })
-            }
-            BoundNode::Fill(fill) => match fill_layout(fill)? {
-                Some(layout) => {
-                    let mut raw = memset::params(context, &layout);
-                    self.set_params(guard, id, owners([&fill.memory]), &mut raw)
-                }
-                None => Ok(None),
-            },
-            BoundNode::Copy(copy) => match copy_layout(copy)? {
-                Some(layout) => {
-                    let mut raw = memcpy::params(context, &layout);
-                    self.set_params(guard, id, owners([&copy.source, &copy.destination]), &mut raw)
-                }
-                None => Ok(None),
-            },
-            BoundNode::Record(event) => {
-                let owners = Owners::from_iter([Owner::from(event)]);
-                self.set_params(guard, id, owners, &mut event::record(event)).map(|mut replaced| {
-                    let before = self.launches.events.set(id, event.clone());
-                    replaced.get_or_insert_default().extend(before.map(Owner::from));
-                    replaced
-                })
-            }
-            BoundNode::Wait(event) => {
-                let owners = Owners::from_iter([Owner::from(event)]);
-                self.set_params(guard, id, owners, &mut event::wait(event.as_raw()))
-            }
-            BoundNode::Plain => Ok(None),
-        }
+    fn set_params(
+        &mut self,
+        guard: &GraphGuard<'_>,
+        id: NodeId,
+        owners: Owners,
+        raw: &mut CUgraphNodeParams,
+    ) -> Result<Option<Owners>> {
+        self.set_params(guard, id, owners, raw)
     }
 
-    fn enable_raw(&mut self, guard: &GraphGuard<'_>, id: NodeId, enabled: bool) -> Result<()> {
+    fn set_enabled(&mut self, guard: &GraphGuard<'_>, id: NodeId, enabled: bool) -> Result<()> {
         let record = guard.record(id).ok_or_else(|| guard.removed(id))?;
         let exec = self.handle.as_raw();
         // SAFETY: the executable is live, and the exclusive reference keeps other calls on it away.
@@ -132,6 +78,124 @@ impl GraphExec {
         guard.answer(Call::cuGraphNodeSetEnabled, code)?;
         self.updates.set_enabled(id, enabled);
         Ok(())
+    }
+
+    fn set_event(&mut self, id: NodeId, event: Event) -> Option<Event> {
+        self.launches.events.set(id, event)
+    }
+}
+
+impl GraphExec {
+    /// Updates the nodes whose parameters have changed. After an error, those that were not updated
+    /// wait for the next launch.
+    #[cold]
+    pub(crate) fn apply_params(&mut self) -> Result<()> {
+        let Some(mut params) = self.params.take() else { return Ok(()) };
+        let applied = self.ensure_not_lent().and_then(|()| apply(self, self.source.graph(), &mut params));
+        self.params = Some(params);
+        applied
+    }
+}
+
+/// Updates the nodes of an executable of a graph whose parameters have changed. After an error,
+/// those that were not updated wait for the next launch.
+pub(crate) fn apply(
+    target: &mut impl ParamTarget,
+    graph: Option<Graph>,
+    params: &mut ExecParams,
+) -> Result<()> {
+    let graph = graph.ok_or(Error::Node(NodeError::GraphRemoved))?;
+    let pending = take(params.pending_mut());
+    let applied = apply_pending(target, &graph, params, &pending);
+    *params.pending_mut() = pending;
+    if applied.is_ok() {
+        params.done();
+    }
+    applied
+}
+
+fn apply_pending(
+    target: &mut impl ParamTarget,
+    graph: &Graph,
+    params: &mut ExecParams,
+    pending: &[u32],
+) -> Result<()> {
+    // Without the lock, since replaced values are dropped here.
+    for &place in pending {
+        if let Some((bound, values)) = params.node_mut(place) {
+            let id = bound.id;
+            bound.fill_in(graph.context(), values).map_err(|problem| problem.of(graph, id))?;
+        }
+    }
+    // Dropped after the guard.
+    let mut replaced = Replaced::new();
+    let guard = graph.enter()?;
+    ensure_may_be_off(&guard, params, pending)?;
+    for &place in pending {
+        let Some((bound, values)) = params.node_mut(place) else { continue };
+        if !target.has(bound.id) {
+            continue;
+        }
+        let enabled = bound.is_on(values);
+        // A disabled node gets its parameters once it is enabled again.
+        if enabled && bound.is_stale {
+            replaced.extend(update(target, &guard, bound)?);
+            bound.is_stale = false;
+        }
+        if bound.is_enabled != enabled {
+            target.set_enabled(&guard, bound.id, enabled)?;
+            bound.is_enabled = enabled;
+        }
+    }
+    Ok(())
+}
+
+/// Gives a node its new parameters.
+fn update(
+    target: &mut impl ParamTarget,
+    guard: &GraphGuard<'_>,
+    bound: &ExecBound,
+) -> Result<Option<Owners>> {
+    let (context, id) = (guard.context(), bound.id);
+    match &bound.binding.node {
+        BoundNode::Kernel { kernel, arguments, config } => arguments.with_pointers(|pointers| {
+            let mut raw = kernel_params(kernel, *config, pointers);
+            target.set_params(guard, id, arguments.owners().collect(), &mut raw)
+        }),
+        BoundNode::Decider(BoundDecider { launch: Some(launch), .. }) => {
+            let DeciderLaunch { kernel, config, arguments, .. } = &**launch;
+            arguments.with_pointers(|pointers| {
+                let mut raw = kernel_params(kernel, *config, pointers);
+                target.set_params(guard, id, arguments.owners().collect(), &mut raw)
+            })
+        }
+        BoundNode::Fill(fill) => match fill_layout(fill)? {
+            Some(layout) => {
+                let mut raw = memset::params(context, &layout);
+                target.set_params(guard, id, owners([&fill.memory]), &mut raw)
+            }
+            None => Ok(None),
+        },
+        BoundNode::Copy(copy) => match copy_layout(copy)? {
+            Some(layout) => {
+                let mut raw = memcpy::params(context, &layout);
+                target.set_params(guard, id, owners([&copy.source, &copy.destination]), &mut raw)
+            }
+            None => Ok(None),
+        },
+        BoundNode::Record(event) => {
+            let owners = Owners::from_iter([Owner::from(event)]);
+            target.set_params(guard, id, owners, &mut event::record(event)).map(|mut replaced| {
+                let before = target.set_event(id, event.clone());
+                replaced.get_or_insert_default().extend(before.map(Owner::from));
+                replaced
+            })
+        }
+        BoundNode::Wait(event) => {
+            let owners = Owners::from_iter([Owner::from(event)]);
+            target.set_params(guard, id, owners, &mut event::wait(event.as_raw()))
+        }
+        BoundNode::Decider(BoundDecider { launch: None, .. }) | BoundNode::Plain => Ok(None),
     }
 }
 
@@ -231,8 +295,8 @@ impl ExecBound {
             BoundNode::Fill(fill) => {
                 fill_layout(fill)?;
             }
-            BoundNode::Decider(BoundDecider { arguments, tested, element, .. }) => {
-                if arguments.memory(*tested).is_none_or(|memory| memory.bytes < *element) {
+            BoundNode::Decider(BoundDecider { bytes, element, .. }) => {
+                if bytes < element {
                     return Err(Error::Loop(LoopError::NothingToTest).into());
                 }
             }
@@ -287,9 +351,12 @@ fn put(node: &mut BoundNode, place: Place, value: &ParamValue) -> Result<(), Pro
             true
         }
         (BoundNode::Decider(decider), Place::Tested, ParamValue::Memory(memory)) => {
-            // SAFETY: the memory holds numbers of the type that the kernel tests: the parameter
-            // was given for them.
-            unsafe { decider.arguments.set_memory(decider.tested, memory.clone()).is_some() }
+            decider.bytes = memory.bytes;
+            decider.launch.as_mut().is_none_or(|launch| {
+                // SAFETY: the memory holds numbers of the type that the kernel tests: the parameter
+                // was given for them.
+                unsafe { launch.arguments.set_memory(launch.tested, memory.clone()).is_some() }
+            })
         }
         (BoundNode::Record(event) | BoundNode::Wait(event), Place::Event, ParamValue::Event(new)) => {
             *event = new.clone();

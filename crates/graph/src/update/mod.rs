@@ -26,7 +26,7 @@
 //!    That run is not known for executables that other code or kernels launch; their nodes are not
 //!    updated.
 
-mod apply;
+pub(crate) mod apply;
 mod copy;
 pub(crate) mod enable;
 pub(crate) mod exec_node;

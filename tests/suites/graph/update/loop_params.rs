@@ -19,7 +19,12 @@ fn word(stream: &Stream, value: u32) -> Buffer<u32> {
 }
 
 /// A loop that counts down to 0, and adds 1 for each round to a total.
-fn counting(bench: &Bench, graph: &Graph, counter: &GraphParam<[u32]>, total: &GraphParam<[u32]>) -> Result<()> {
+fn counting(
+    bench: &Bench,
+    graph: &Graph,
+    counter: &GraphParam<[u32]>,
+    total: &GraphParam<[u32]>,
+) -> Result<()> {
     graph.root().while_loop(Test::nonzero(counter), |body| {
         let down = body.root().launch(&bench.add, per(1, 1), (u32::MAX, counter))?;
         down.then().launch(&bench.add, per(1, 1), (1, total))
