@@ -11,6 +11,7 @@ use smallvec::SmallVec;
 use crate::error::{Error, LoopError, NodeError, ParamError, Result};
 use crate::exec::GraphExec;
 use crate::exec::exec_params::{ExecBound, ExecParams};
+use crate::exec::resources::Replaced;
 use crate::graph::Graph;
 use crate::node::{event, memcpy, memset};
 use crate::node_name::NodeName;
@@ -21,15 +22,17 @@ use crate::state::guard::GraphGuard;
 use crate::state::ids::NodeId;
 use crate::state::owners::Owners;
 use crate::state::raw_params::kernel_params;
-use crate::update::enable::decides;
 
 /// Everything that updates have replaced, to be dropped after the lock.
-type Replaced = SmallVec<[Owners; 1]>;
+type AllReplaced = SmallVec<[Replaced; 1]>;
 
 /// An executable whose nodes follow parameters.
 pub(crate) trait ParamTarget {
     /// Whether it has a node: the host decides in place of others.
     fn has(&self, id: NodeId) -> bool;
+
+    /// Whether a node decides about a condition, and cannot be disabled.
+    fn decides(&self, id: NodeId) -> bool;
 
     /// Gives a node new parameters, and keeps the owners for it. Returns what has to be dropped
     /// after the lock.
@@ -42,7 +45,7 @@ pub(crate) trait ParamTarget {
         id: NodeId,
         owners: Owners,
         raw: &mut CUgraphNodeParams,
-    ) -> Result<Option<Owners>>;
+    ) -> Result<Replaced>;
 
     /// Enables or disables a node.
     ///
@@ -59,13 +62,17 @@ impl ParamTarget for GraphExec {
         true
     }
 
+    fn decides(&self, id: NodeId) -> bool {
+        self.updates.is_deciding(id)
+    }
+
     fn set_params(
         &mut self,
         guard: &GraphGuard<'_>,
         id: NodeId,
         owners: Owners,
         raw: &mut CUgraphNodeParams,
-    ) -> Result<Option<Owners>> {
+    ) -> Result<Replaced> {
         self.set_params(guard, id, owners, raw)
     }
 
@@ -128,9 +135,9 @@ fn apply_pending(
         }
     }
     // Dropped after the guard.
-    let mut replaced = Replaced::new();
+    let mut replaced = AllReplaced::new();
     let guard = graph.enter()?;
-    ensure_may_be_off(&guard, params, pending)?;
+    ensure_may_be_off(target, &guard, params, pending)?;
     for &place in pending {
         let Some((bound, values)) = params.node_mut(place) else { continue };
         if !target.has(bound.id) {
@@ -139,7 +146,10 @@ fn apply_pending(
         let enabled = bound.is_on(values);
         // A disabled node gets its parameters once it is enabled again.
         if enabled && bound.is_stale {
-            replaced.extend(update(target, &guard, bound)?);
+            let one = update(target, &guard, bound)?;
+            if !one.is_empty() {
+                replaced.push(one);
+            }
             bound.is_stale = false;
         }
         if bound.is_enabled != enabled {
@@ -151,11 +161,7 @@ fn apply_pending(
 }
 
 /// Gives a node its new parameters.
-fn update(
-    target: &mut impl ParamTarget,
-    guard: &GraphGuard<'_>,
-    bound: &ExecBound,
-) -> Result<Option<Owners>> {
+fn update(target: &mut impl ParamTarget, guard: &GraphGuard<'_>, bound: &ExecBound) -> Result<Replaced> {
     let (context, id) = (guard.context(), bound.id);
     match &bound.binding.node {
         BoundNode::Kernel { kernel, arguments, config } => arguments.with_pointers(|pointers| {
@@ -174,39 +180,43 @@ fn update(
                 let mut raw = memset::params(context, &layout);
                 target.set_params(guard, id, owners([&fill.memory]), &mut raw)
             }
-            None => Ok(None),
+            None => Ok(Replaced::default()),
         },
         BoundNode::Copy(copy) => match copy_layout(copy)? {
             Some(layout) => {
                 let mut raw = memcpy::params(context, &layout);
                 target.set_params(guard, id, owners([&copy.source, &copy.destination]), &mut raw)
             }
-            None => Ok(None),
+            None => Ok(Replaced::default()),
         },
         BoundNode::Record(event) => {
             let owners = Owners::from_iter([Owner::from(event)]);
-            target.set_params(guard, id, owners, &mut event::record(event)).map(|mut replaced| {
-                let before = target.set_event(id, event.clone());
-                replaced.get_or_insert_default().extend(before.map(Owner::from));
-                replaced
-            })
+            let replaced = target.set_params(guard, id, owners, &mut event::record(event))?;
+            // Not the last reference: what the executable has retired, or `replaced`, has one.
+            drop(target.set_event(id, event.clone()));
+            Ok(replaced)
         }
         BoundNode::Wait(event) => {
             let owners = Owners::from_iter([Owner::from(event)]);
             target.set_params(guard, id, owners, &mut event::wait(event.as_raw()))
         }
-        BoundNode::Decider(BoundDecider { launch: None, .. }) | BoundNode::Plain => Ok(None),
+        BoundNode::Decider(BoundDecider { launch: None, .. }) | BoundNode::Plain => Ok(Replaced::default()),
     }
 }
 
 /// Refuses nodes that were removed, and nodes that would be off and decide about a condition.
-fn ensure_may_be_off(guard: &GraphGuard<'_>, params: &mut ExecParams, pending: &[u32]) -> Result<()> {
+fn ensure_may_be_off(
+    target: &impl ParamTarget,
+    guard: &GraphGuard<'_>,
+    params: &mut ExecParams,
+    pending: &[u32],
+) -> Result<()> {
     for &place in pending {
         let Some((bound, values)) = params.node_mut(place) else { continue };
         if guard.record(bound.id).is_none() {
             return Err(guard.removed(bound.id));
         }
-        if !bound.is_on(values) && (bound.has_handles() || decides(guard, bound.id)) {
+        if !bound.is_on(values) && (bound.has_handles() || target.decides(bound.id)) {
             return Err(ParamError::NotDisabled { node: guard.name(bound.id) }.into());
         }
     }

@@ -1,7 +1,21 @@
 //! Updates: executables changed without a new one.
 
+use cuda_handles::{Error, Event};
+
 mod captured_params;
+mod costs;
 mod event_params;
+mod inside;
+mod kept;
+mod kinds;
 mod loop_params;
+mod model;
 mod nodes;
 mod params;
+mod refused;
+mod sweep;
+
+/// Whether an event was recorded in a capture last, as far as this library knows.
+fn is_captured(event: &Event) -> bool {
+    event.query() == Err(Error::CapturedEvent)
+}

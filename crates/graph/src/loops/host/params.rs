@@ -6,6 +6,8 @@ use cuda_sys::{CUgraphNode, CUgraphNodeParams, Call};
 use super::segment::Segment;
 use super::{Executor, HostExec, HostLoopExec};
 use crate::error::Result;
+use crate::exec::resources::Replaced;
+use crate::exec::share::Brought;
 use crate::graph::Graph;
 use crate::param::graph_param::{GraphParam, ParamArg, ParamType, Stored};
 use crate::state::guard::GraphGuard;
@@ -106,14 +108,19 @@ impl ParamTarget for HostExec {
         self.program.segments.iter().any(|segment| segment.bound.0.contains_key(&id))
     }
 
+    fn decides(&self, _: NodeId) -> bool {
+        // Nodes with the handle of a condition are refused where the host decides.
+        false
+    }
+
     fn set_params(
         &mut self,
         guard: &GraphGuard<'_>,
         id: NodeId,
         owners: Owners,
         raw: &mut CUgraphNodeParams,
-    ) -> Result<Option<Owners>> {
-        let Some((segment, node)) = self.find(id) else { return Ok(Some(owners)) };
+    ) -> Result<Replaced> {
+        let Some((segment, node)) = self.find(id) else { return Ok(Replaced::default()) };
         // SAFETY: the executable is live, and the exclusive reference keeps other calls on it away.
         // The node is of the graph that it was made of, which lives as long. The parameters are
         // complete for its type, and everything that they point to outlives the call.
@@ -128,7 +135,8 @@ impl ParamTarget for HostExec {
                 self.awaited.push(home.clone());
             }
         }
-        Ok(self.owners.bring(guard.context(), id, owners))
+        let brought = Brought { owners, of_params: None };
+        Ok(self.owners.bring(guard.context(), id, brought, &[]))
     }
 
     fn set_enabled(&mut self, guard: &GraphGuard<'_>, id: NodeId, enabled: bool) -> Result<()> {
