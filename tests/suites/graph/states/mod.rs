@@ -24,6 +24,7 @@ mod memory;
 mod options;
 #[cfg(unix)]
 mod semaphores;
+mod updates;
 
 cuda_tests::six_states!(rows);
 
@@ -90,6 +91,7 @@ fn rows() -> Vec<Row> {
         crate::loops::by_host::states::rows(),
         #[cfg(unix)]
         semaphores::rows(),
+        updates::rows(),
         reading(),
         running(),
     ]

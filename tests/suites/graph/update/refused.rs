@@ -444,7 +444,7 @@ fn a_launch_waits_for_unsettled_homes_by_two_calls_each() {
         homes.iter().for_each(|home| home.synchronize_blocking().unwrap());
         set(&mut exec, &x, &y);
         assert_eq!(launch(&mut exec), [1, 0, 0]);
-        assert_eq!(x.read_blocking(&bench.stream).unwrap()[0], 5);
+        assert_eq!(x.read_blocking(&bench.stream).unwrap()[0], 15);
     });
 }
 
