@@ -59,10 +59,7 @@ fn a_launch_with_k_changed_nodes_is_k_plus_one_calls_and_allocates_nothing() {
             // Batches are handed over several times meanwhile.
             for round in 0..200 {
                 let ((), cost) = count(|| chain.replay(changed, round));
-                cost.assert_calls(&[
-                    ("cuGraphExecNodeSetParams", changed as u64),
-                    ("cuGraphLaunch", 1),
-                ]);
+                cost.assert_calls(&[("cuGraphExecNodeSetParams", changed as u64), ("cuGraphLaunch", 1)]);
                 assert_eq!(cost.heap_allocations(), 0, "{changed} nodes, round {round}: {cost}");
             }
         }
@@ -104,7 +101,7 @@ fn the_other_kinds_are_one_call_and_allocate_nothing() {
         let wait = record.then().wait(&events[0]).unwrap();
         let mut exec = graph.instantiate().unwrap();
         let mut replay = |round: usize| {
-            let (from, to) = if round % 2 == 0 { (&x, &y) } else { (&y, &x) };
+            let (from, to) = if round.is_multiple_of(2) { (&x, &y) } else { (&y, &x) };
             exec.node(&fill).set(from, round as u32).unwrap();
             exec.node(&copy).set(from, to).unwrap();
             exec.node(&record).set_event(&events[round % 2]).unwrap();

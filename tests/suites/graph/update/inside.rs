@@ -2,8 +2,8 @@
 //! graphs as a whole.
 
 use cuda_graph::{
-    ChildGraphNode, ContextExt, EmbedError, Error, EventRecordNode, Graph, KernelNode, MemcpyNode, MemsetNode,
-    StreamExt, UpdateError,
+    ChildGraphNode, ContextExt, EmbedError, Error, EventRecordNode, Graph, KernelNode, MemcpyNode,
+    MemsetNode, StreamExt, UpdateError,
 };
 use cuda_handles::capture::CaptureMode;
 use cuda_handles::{Buffer, Context, Stream};
@@ -106,11 +106,12 @@ fn nodes_of_captured_graphs_are_set() {
             .capture(CaptureMode::ThreadLocal, |capture| {
                 add.launch(capture, per(1, 1), (1, &x))?;
                 capture.fill(x.slice(1..2)?, 8)?;
-                Ok::<_, Error>(capture.copy(&x, &y)?)
+                capture.copy(&x, &y)
             })
             .unwrap();
         let z = stream.zeros::<u32>(N).unwrap();
-        let copy = graph.nodes().unwrap().into_iter().find_map(|node| MemcpyNode::try_from(node).ok()).unwrap();
+        let copy =
+            graph.nodes().unwrap().into_iter().find_map(|node| MemcpyNode::try_from(node).ok()).unwrap();
         let mut exec = graph.instantiate().unwrap();
         exec.node(&kernel_of(&graph)).set(&add, per(1, 1), (3, &x)).unwrap();
         exec.node(&fill_of(&graph)).set(x.slice(1..2).unwrap(), 9).unwrap();

@@ -69,7 +69,9 @@ fn untyped_kernels_of_other_modules_with_other_parameters_are_taken() {
             exec.launch(&stream).unwrap();
             exec.node(&node).set_untyped(&load("empty"), per(1, 1), params![]).unwrap();
             exec.launch(&stream).unwrap();
-            exec.node(&node).set_untyped(&load("increment"), per(N, N as u32), params![&y, N as u32]).unwrap();
+            exec.node(&node)
+                .set_untyped(&load("increment"), per(N, N as u32), params![&y, N as u32])
+                .unwrap();
         }
         exec.launch(&stream).unwrap();
         assert_eq!(x.read_blocking(&stream).unwrap(), [1; N]);

@@ -135,8 +135,7 @@ struct World {
     buffers: Vec<Option<(Buffer<u32>, Memory)>>,
     /// What each allocation holds.
     values: Vec<[u32; LEN]>,
-    /// Views of all memory that was ever used, by executables alone: what they compute shows in a
-    /// copy to here.
+    /// The allocations of before.
     allocations: i64,
 }
 
@@ -166,9 +165,7 @@ impl World {
                     Handle::Add(at.launch(&world.add, per(1, 1), (amount, world.buffer(to))).unwrap())
                 }
                 Work::Fill(to, value) => Handle::Fill(at.fill(world.buffer(to), value).unwrap()),
-                Work::Copy(from, to) => {
-                    Handle::Copy(at.copy(world.buffer(from), world.buffer(to)).unwrap())
-                }
+                Work::Copy(from, to) => Handle::Copy(at.copy(world.buffer(from), world.buffer(to)).unwrap()),
             };
             last = Some(handle.node().clone());
             world.nodes.push(DrawnNode { handle, does, is_removed: false });
@@ -217,7 +214,7 @@ impl World {
         self.execs.push((exec, ExecModel { nodes, base, brought: HashMap::new() }));
     }
 
-    /// Copies a buffer onto itself in part are left out: the driver's order within them is its own.
+    /// Whether it copies a buffer onto itself, which is refused.
     fn is_odd(work: Work) -> bool {
         matches!(work, Work::Copy(from, to) if from == to)
     }
@@ -226,7 +223,9 @@ impl World {
         let (exec, node) = (exec % self.execs.len(), node % self.nodes.len());
         let is_kind = matches!(
             (&self.nodes[node].handle, work),
-            (Handle::Add(_), Work::Add(..)) | (Handle::Fill(_), Work::Fill(..)) | (Handle::Copy(_), Work::Copy(..))
+            (Handle::Add(_), Work::Add(..))
+                | (Handle::Fill(_), Work::Fill(..))
+                | (Handle::Copy(_), Work::Copy(..))
         );
         if !is_kind || Self::is_odd(work) {
             return;

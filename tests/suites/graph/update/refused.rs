@@ -106,7 +106,8 @@ fn handles_of_conditions_and_kernels_that_have_them() {
         let mut bench = Bench::new(&context);
         let (set_to, count_down) = (set_to::load(&context).unwrap(), count_down::load(&context).unwrap());
         let condition = bench.graph.condition().unwrap();
-        let decider = bench.graph.root().launch(&set_to, per(1, 1), (1, &condition)).unwrap().named("decider");
+        let decider =
+            bench.graph.root().launch(&set_to, per(1, 1), (1, &condition)).unwrap().named("decider");
         let body = decider.then().if_node(&condition).unwrap().body().unwrap();
         body.root().launch(&bench.add, per(1, 1), (10, &bench.x)).unwrap();
         bench.make_again();
@@ -198,7 +199,7 @@ fn nodes_that_are_not_in_the_executable() {
         let mut bench = Bench::new(&context);
         let mut other = Bench::new(&context);
         let clone = bench.graph.clone_graph().unwrap();
-        let of_clone = clone.find_clone_of(&*bench.node).unwrap();
+        let of_clone = clone.find_clone_of(&bench.node).unwrap();
         let of_clone = KernelNode::try_from(of_clone).unwrap();
         let late = bench.graph.root().launch(&bench.add, per(1, 1), (1, &bench.x)).unwrap();
         for node in [&other.node, &of_clone, &late] {
