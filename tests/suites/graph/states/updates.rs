@@ -4,7 +4,7 @@ use cuda_graph::{ChildGraphNode, GraphExec, HostCallbackNode, KernelNode, Memcpy
 use cuda_graph::{ContextExt, EventRecordNode, EventWaitNode};
 use cuda_handles::Owner;
 use cuda_launch::{params, per};
-use cuda_tests::states::{LEN, PERMITTED, PURE, Refusal, Row, Things, done, prepared};
+use cuda_tests::states::{CALLS, LEN, PURE, Refusal, Row, Things, done, prepared};
 
 use super::{CHECKS, N, drawn, nodes};
 
@@ -37,19 +37,19 @@ unsafe extern "C" fn nothing(_data: *mut core::ffi::c_void) {}
 
 pub(crate) fn rows() -> Vec<Row> {
     vec![
-        prepared("ExecNode::set of a kernel", PERMITTED, launched, |things, (mut exec, .., kernel)| {
+        prepared("ExecNode::set of a kernel", CALLS, launched, |things, (mut exec, .., kernel)| {
             let params = params![&things.buffer, N];
             // SAFETY: the arguments are the kernel's, and the count is the buffer's.
             Ok(unsafe { exec.node(&kernel).set_untyped(&things.increment, per(LEN, 16), params) }?)
         }),
-        prepared("ExecNode::set of a fill", PERMITTED, launched, |things, (mut exec, fill, ..)| {
+        prepared("ExecNode::set of a fill", CALLS, launched, |things, (mut exec, fill, ..)| {
             exec.node(&fill).set(&things.buffer, 2)?;
             Ok(exec.node(&fill).set_clear(&things.buffer)?)
         }),
-        prepared("ExecNode::set of a copy", PERMITTED, launched, |things, (mut exec, _, copy, _)| {
+        prepared("ExecNode::set of a copy", CALLS, launched, |things, (mut exec, _, copy, _)| {
             Ok(exec.node(&copy).set(things.buffer.slice(..4)?, things.buffer.slice(4..8)?)?)
         }),
-        prepared("ExecNode::set of a host function", PERMITTED, calls, |_, (mut exec, host, ..)| {
+        prepared("ExecNode::set of a host function", CALLS, calls, |_, (mut exec, host, ..)| {
             exec.node(&host).set(|| ())?;
             // SAFETY: the function does nothing.
             unsafe {
@@ -57,14 +57,14 @@ pub(crate) fn rows() -> Vec<Row> {
                 Ok(exec.node(&host).set_raw(nothing, core::ptr::null_mut(), Owner::other(()))?)
             }
         }),
-        prepared("ExecNode::set_event", PERMITTED, calls, |things, (mut exec, _, record, wait)| {
+        prepared("ExecNode::set_event", CALLS, calls, |things, (mut exec, _, record, wait)| {
             exec.node(&record).set_event(&things.event)?;
             Ok(exec.node(&wait).set_event(&things.event)?)
         }),
-        prepared("ExecNode::set_graph", PERMITTED, nested, |_, (mut exec, child, inner)| {
+        prepared("ExecNode::set_graph", CALLS, nested, |_, (mut exec, child, inner)| {
             Ok(exec.node(&child).set_graph(&inner)?)
         }),
-        prepared("ExecNode::set_enabled", PERMITTED, launched, |_, (mut exec, fill, ..)| {
+        prepared("ExecNode::set_enabled", CALLS, launched, |_, (mut exec, fill, ..)| {
             exec.node(&fill).set_enabled(false)?;
             Ok(exec.node(&fill).set_enabled(true)?)
         }),

@@ -6,6 +6,7 @@ use std::sync::mpsc::channel;
 use std::time::Duration;
 
 use cuda_graph::{ContextExt, Error, Graph, GraphExec, HostCallbackNode, KernelNode};
+use cuda_handles::capture::CaptureMode;
 use cuda_handles::{Buffer, Context, SharedHostBuffer, Stream, reaper};
 use cuda_launch::{Launch, params, per};
 use cuda_sys::{CUresult, Call};
@@ -320,6 +321,30 @@ fn the_stream_of_the_last_launch_may_be_gone() {
         bench.set(3, &last);
         bench.launch();
         assert!(until(SOON, || live().of(Kind::Stream) == streams));
+    });
+}
+
+#[test]
+fn a_capture_on_the_stream_of_the_last_launch_goes_on_and_holds_it_back() {
+    let context = setup();
+    no_leaks(|| {
+        let mut bench = Bench::new(&context);
+        let last = bench.zeros();
+        bench.set(1, &last);
+        bench.launch();
+        let before = allocations();
+        let buffer = bench.zeros();
+        bench.set(1, &buffer);
+        bench.launch();
+        drop(buffer);
+        bench.set(1, &last);
+        bench.stream.synchronize_blocking().unwrap();
+        let capture = bench.stream.begin_capture(CaptureMode::ThreadLocal).unwrap();
+        bench.exec.release();
+        assert!(stays_above(before), "the end of the launch cannot be recorded now");
+        bench.stream.fill(&last, 1).unwrap();
+        drop(capture.end().unwrap());
+        assert!(soon(before), "{}", allocations() - before);
     });
 }
 
