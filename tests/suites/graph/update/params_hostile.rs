@@ -3,9 +3,7 @@
 use core::cell::Cell;
 use core::num::NonZeroU64;
 
-use cuda_graph::{
-    ByValue, ContextExt, Error, FillValue, GraphParam, NodeConfig, ParamError, UpdateError,
-};
+use cuda_graph::{ByValue, ContextExt, Error, FillValue, GraphParam, NodeConfig, ParamError, UpdateError};
 use cuda_handles::{Buffer, Error as HandleError, Image, NodeMemory, Placeholder, Slice};
 use cuda_launch::internal::Placeholders;
 use cuda_launch::{Argument, ArgumentsOf, In, LaunchConfig, Struct, kernel, per};

@@ -89,7 +89,10 @@ fn replays_with_a_new_buffer_each_are_flat_in_memory() {
         let mut chain = Chain::new(&context, &stream, 1);
         let mut replay = |round: u32| {
             let buffer = stream.zeros::<u32>(LEN).unwrap();
-            chain.exec.launch_with(&stream, ((&chain.targets[0], &buffer), (&chain.factors[0], round))).unwrap();
+            chain
+                .exec
+                .launch_with(&stream, ((&chain.targets[0], &buffer), (&chain.factors[0], round)))
+                .unwrap();
             buffer
         };
         let before = live();
@@ -135,7 +138,10 @@ fn a_buffer_dropped_right_after_its_launch_lives_until_that_has_ended() {
         let gate = Gate::close(&stream);
         for (buffer, factor) in [(&first, 3), (&second, 4)] {
             let value = noted(buffer);
-            chain.exec.launch_with(&stream, ((&chain.targets[0], &value), (&chain.factors[0], factor))).unwrap();
+            chain
+                .exec
+                .launch_with(&stream, ((&chain.targets[0], &value), (&chain.factors[0], factor)))
+                .unwrap();
             drop(value);
             results.push((buffer, factor));
         }

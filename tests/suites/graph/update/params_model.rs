@@ -137,7 +137,8 @@ impl Values {
 }
 
 fn copy(memory: &mut Memory, from: &Part, to: &Part, change: impl Fn(u32) -> u32) {
-    let values: Vec<u32> = memory[from.buffer][from.range.clone()].iter().map(|value| change(*value)).collect();
+    let values: Vec<u32> =
+        memory[from.buffer][from.range.clone()].iter().map(|value| change(*value)).collect();
     for (at, value) in values.into_iter().enumerate() {
         memory[to.buffer][to.range.start + at] = value;
     }
@@ -165,7 +166,8 @@ fn number_operand() -> impl Strategy<Value = Given<u32>> {
 
 fn drawn() -> impl Strategy<Value = Drawn> {
     let work = prop_oneof![
-        (number_operand(), memory_operand(), memory_operand()).prop_map(|(n, from, to)| Work::Scale(n, from, to)),
+        (number_operand(), memory_operand(), memory_operand())
+            .prop_map(|(n, from, to)| Work::Scale(n, from, to)),
         (memory_operand(), number_operand()).prop_map(|(target, value)| Work::Fill(target, value)),
         (memory_operand(), memory_operand()).prop_map(|(from, to)| Work::Copy(from, to)),
     ];
@@ -273,7 +275,9 @@ impl Builder<'_> {
                 macro_rules! launch {
                     ($n:expr, $per:expr, $from:expr, $to:expr) => {
                         match factor {
-                            Given::Fixed(factor) => at.launch(self.scale, per($per, 5), ($n, *factor, $from, $to)),
+                            Given::Fixed(factor) => {
+                                at.launch(self.scale, per($per, 5), ($n, *factor, $from, $to))
+                            }
                             Given::Param(factor) => {
                                 let factor = &self.params.numbers[*factor];
                                 at.launch(self.scale, per($per, 5), ($n, factor, $from, $to))

@@ -236,7 +236,8 @@ fn a_failure_half_way_launches_nothing_and_the_next_launch_goes_on() {
         let mut last = 1;
         for failing in 1..=NODES {
             for changes_again in [false, true] {
-                let injection = fail(Call::cuGraphExecNodeSetParams, failing as u64, CUresult::CUDA_ERROR_OUT_OF_MEMORY);
+                let injection =
+                    fail(Call::cuGraphExecNodeSetParams, failing as u64, CUresult::CUDA_ERROR_OUT_OF_MEMORY);
                 let (failed, cost) = count(|| exec.launch_with(&stream, ((&value, last + 1),)));
                 drop(injection);
                 assert!(failed.is_err(), "{failing}");
@@ -298,8 +299,7 @@ fn one_loop_counts_down_any_counter() {
     needs!(Conditionals);
     no_leaks(|| {
         let stream = context.stream().unwrap();
-        let (count_down, add) =
-            (count_down::load(&context).unwrap(), increment_by::load(&context).unwrap());
+        let (count_down, add) = (count_down::load(&context).unwrap(), increment_by::load(&context).unwrap());
         let (first, runs) = (stream.upload(&[1_u32]).unwrap(), stream.zeros::<u32>(1).unwrap());
         let graph = context.graph().unwrap();
         let (counter, amount) = (graph.param(&first).unwrap(), graph.param(1_u32).unwrap());
