@@ -11,18 +11,19 @@ use smallvec::SmallVec;
 use crate::error::{Error, NodeError, ParamError, Result};
 use crate::exec::GraphExec;
 use crate::exec::exec_params::{ExecBound, ExecParams};
+use crate::exec::node_updates::NodeUpdates;
+use crate::exec::resources::Replaced;
 use crate::graph::Graph;
 use crate::node::{memcpy, memset};
 use crate::node_name::NodeName;
-use crate::state::bindings::{BoundCopy, BoundFill, BoundNode, ParamValue, Place};
+use crate::state::bindings::{BoundCopy, BoundFill, BoundNode, ParamValue, Place, Use};
 use crate::state::guard::GraphGuard;
 use crate::state::ids::NodeId;
 use crate::state::owners::Owners;
 use crate::state::raw_params::kernel_params;
-use crate::update::enable::decides;
 
 /// Everything that updates have replaced, to be dropped after the lock.
-type Replaced = SmallVec<[Owners; 1]>;
+type AllReplaced = SmallVec<[Replaced; 1]>;
 
 impl GraphExec {
     /// Updates the nodes whose parameters have changed. After an error, those that were not updated
@@ -51,9 +52,9 @@ impl GraphExec {
             }
         }
         // Dropped after the guard.
-        let mut replaced = Replaced::new();
+        let mut replaced = AllReplaced::new();
         let mut guard = graph.enter()?;
-        ensure_may_be_off(&guard, params, pending)?;
+        ensure_may_be_off(&self.updates, &guard, params, pending)?;
         self.update_all(&mut guard, params, pending, &mut replaced)
     }
 
@@ -62,14 +63,17 @@ impl GraphExec {
         guard: &mut GraphGuard<'_>,
         params: &mut ExecParams,
         pending: &[u32],
-        replaced: &mut Replaced,
+        replaced: &mut AllReplaced,
     ) -> Result<()> {
         for &place in pending {
             let Some((bound, values)) = params.node_mut(place) else { continue };
             let enabled = bound.is_on(values);
             // A disabled node gets its parameters once it is enabled again.
             if enabled && bound.is_stale {
-                replaced.extend(self.update_bound(guard, bound)?);
+                let one = self.update_bound(guard, bound)?;
+                if !one.is_empty() {
+                    replaced.push(one);
+                }
                 bound.is_stale = false;
             }
             if bound.is_enabled != enabled {
@@ -80,28 +84,29 @@ impl GraphExec {
         Ok(())
     }
 
-    fn update_bound(&mut self, guard: &GraphGuard<'_>, bound: &ExecBound) -> Result<Option<Owners>> {
+    fn update_bound(&mut self, guard: &GraphGuard<'_>, bound: &ExecBound) -> Result<Replaced> {
         let (context, id) = (guard.context(), bound.id);
+        let owners = bound.owners();
         match &bound.binding.node {
             BoundNode::Kernel { kernel, arguments, config } => arguments.with_pointers(|pointers| {
                 let mut raw = kernel_params(kernel, *config, pointers);
-                self.set_params(guard, id, arguments.owners().collect(), &mut raw)
+                self.set_params(guard, id, owners, &mut raw)
             }),
             BoundNode::Fill(fill) => match fill_layout(fill)? {
                 Some(layout) => {
                     let mut raw = memset::params(context, &layout);
-                    self.set_params(guard, id, owners([&fill.memory]), &mut raw)
+                    self.set_params(guard, id, owners, &mut raw)
                 }
-                None => Ok(None),
+                None => Ok(Replaced::default()),
             },
             BoundNode::Copy(copy) => match copy_layout(copy)? {
                 Some(layout) => {
                     let mut raw = memcpy::params(context, &layout);
-                    self.set_params(guard, id, owners([&copy.source, &copy.destination]), &mut raw)
+                    self.set_params(guard, id, owners, &mut raw)
                 }
-                None => Ok(None),
+                None => Ok(Replaced::default()),
             },
-            BoundNode::Plain => Ok(None),
+            BoundNode::Plain => Ok(Replaced::default()),
         }
     }
 
@@ -118,21 +123,22 @@ impl GraphExec {
 }
 
 /// Refuses nodes that were removed, and nodes that would be off and decide about a condition.
-fn ensure_may_be_off(guard: &GraphGuard<'_>, params: &mut ExecParams, pending: &[u32]) -> Result<()> {
+fn ensure_may_be_off(
+    updates: &NodeUpdates,
+    guard: &GraphGuard<'_>,
+    params: &mut ExecParams,
+    pending: &[u32],
+) -> Result<()> {
     for &place in pending {
         let Some((bound, values)) = params.node_mut(place) else { continue };
         if guard.record(bound.id).is_none() {
             return Err(guard.removed(bound.id));
         }
-        if !bound.is_on(values) && (bound.has_handles() || decides(guard, bound.id)) {
+        if !bound.is_on(values) && updates.is_deciding(bound.id) {
             return Err(ParamError::NotDisabled { node: guard.name(bound.id) }.into());
         }
     }
     Ok(())
-}
-
-fn owners<const N: usize>(memory: [&StoredMemory; N]) -> Owners {
-    memory.into_iter().map(|memory| Owner::from(&memory.allocation)).collect()
 }
 
 /// Why values do not fit into a node.
@@ -181,9 +187,17 @@ impl ExecBound {
         if self.is_on(values) { self.check() } else { Ok(()) }
     }
 
-    /// Whether it is a kernel with the handle of a condition.
-    fn has_handles(&self) -> bool {
-        matches!(&self.binding.node, BoundNode::Kernel { arguments, .. } if arguments.handles().next().is_some())
+    /// The owners of the memory of parameters. Everything else that the node uses is the graph's,
+    /// and kept by the executable as long as it has this graph's nodes.
+    fn owners(&self) -> Owners {
+        let memory = |one: &Use| match (&self.binding.node, one.place) {
+            (BoundNode::Kernel { arguments, .. }, Place::Argument(position)) => arguments.memory(position),
+            (BoundNode::Fill(fill), Place::Target) => Some(&fill.memory),
+            (BoundNode::Copy(copy), Place::Source) => Some(&copy.source),
+            (BoundNode::Copy(copy), Place::Destination) => Some(&copy.destination),
+            _ => None,
+        };
+        self.binding.uses.iter().filter_map(memory).map(|memory| Owner::from(&memory.allocation)).collect()
     }
 
     /// Whether it is enabled and has something to do.
@@ -246,7 +260,7 @@ fn put(node: &mut BoundNode, place: Place, value: &ParamValue) -> Result<(), Pro
             true
         }
         (BoundNode::Fill(fill), Place::Target, ParamValue::Memory(memory)) => {
-            fill.memory = memory.clone();
+            fill.memory.replace_by(memory);
             true
         }
         (BoundNode::Fill(fill), Place::Value, ParamValue::Bytes(value)) => {
@@ -255,11 +269,11 @@ fn put(node: &mut BoundNode, place: Place, value: &ParamValue) -> Result<(), Pro
             bits.is_some()
         }
         (BoundNode::Copy(copy), Place::Source, ParamValue::Memory(memory)) => {
-            copy.source = memory.clone();
+            copy.source.replace_by(memory);
             true
         }
         (BoundNode::Copy(copy), Place::Destination, ParamValue::Memory(memory)) => {
-            copy.destination = memory.clone();
+            copy.destination.replace_by(memory);
             true
         }
         (_, Place::Enabled, ParamValue::Enabled(_)) => true,
@@ -273,7 +287,10 @@ fn put_argument(arguments: &mut StoredArguments, position: usize, value: &ParamV
         // SAFETY: the type of the parameter is the declared one: it was given for that argument.
         ParamValue::Bytes(value) => unsafe { arguments.set_value(position, &value.bytes) },
         // SAFETY: as above.
-        ParamValue::Memory(memory) => unsafe { arguments.set_memory(position, memory.clone()).is_some() },
+        ParamValue::Memory(memory) => unsafe {
+            arguments.memory(position).is_some_and(|known| known.is_same(memory))
+                || arguments.set_memory(position, memory.clone()).is_some()
+        },
         ParamValue::Event(_) | ParamValue::Config(_) | ParamValue::Enabled(_) => false,
     }
 }
