@@ -22,6 +22,7 @@ mod hierarchy;
 mod lost_and_forked;
 mod memory;
 mod options;
+mod params;
 #[cfg(unix)]
 mod semaphores;
 mod updates;
@@ -87,6 +88,7 @@ fn rows() -> Vec<Row> {
         adopted::rows(),
         hierarchy::rows(),
         options::rows(),
+        params::rows(),
         conditionals::rows(),
         crate::loops::by_host::states::rows(),
         #[cfg(unix)]
