@@ -68,6 +68,55 @@ mod sealed {
 /// # Ok(())
 /// # }
 /// ```
+/// Another type of value does not compile:
+///
+/// ```compile_fail,E0277
+/// # fn example(
+/// #     exec: &mut cuda_graph::GraphExec, factor: &cuda_graph::GraphParam<f32>
+/// # ) -> cuda_graph::Result<()> {
+/// exec.set(factor, 2_u32)
+/// # }
+/// ```
+/// ```compile_fail,E0277
+/// # fn example(
+/// #     exec: &mut cuda_graph::GraphExec, input: &cuda_graph::GraphParam<[f32]>,
+/// #     stream: &cuda_handles::Stream, words: &cuda_handles::Buffer<u32>
+/// # ) -> cuda_graph::Result<()> {
+/// exec.launch_with(stream, ((input, words),))
+/// # }
+/// ```
+///
+/// Neither does a parameter in the place of an argument of another type, or in a launch on a
+/// stream:
+///
+/// ```compile_fail,E0277
+/// # use cuda_launch::per;
+/// # cuda_launch::kernel! {
+/// #     unsafe in cuda_handles::Image::Ptx("");
+/// #     fn scale(by: f32, x: InOut<f32>) where x.len() >= 1;
+/// # }
+/// # fn main() {}
+/// # fn example(
+/// #     graph: &cuda_graph::Graph, scale: &scale, by: &cuda_graph::GraphParam<u32>,
+/// #     x: &cuda_graph::GraphParam<[f32]>
+/// # ) {
+/// graph.root().launch(scale, per(1, 1), (by, x)).unwrap();
+/// # }
+/// ```
+/// ```compile_fail,E0277
+/// # use cuda_launch::per;
+/// # cuda_launch::kernel! {
+/// #     unsafe in cuda_handles::Image::Ptx("");
+/// #     fn scale(by: f32, x: InOut<f32>) where x.len() >= 1;
+/// # }
+/// # fn main() {}
+/// # fn example(
+/// #     scale: &scale, stream: &cuda_handles::Stream, by: &cuda_graph::GraphParam<f32>,
+/// #     x: &cuda_graph::GraphParam<[f32]>
+/// # ) {
+/// scale.launch(stream, per(1, 1), (by, x)).unwrap();
+/// # }
+/// ```
 #[doc(alias = "cudaGraphExecUpdate")]
 #[doc(alias = "graph parameter")]
 pub struct GraphParam<T: ParamType + ?Sized> {
@@ -103,6 +152,18 @@ pub trait ParamType: sealed::Sealed + 'static {
     label = "not a value of `{T}`",
     note = "`[T]` takes `&Buffer<T>`, `Slice<T>` and `&SharedHostBuffer<T>`; a number takes the same type; `ByValue<T>` takes a struct"
 )]
+///
+/// Only this crate implements it:
+///
+/// ```compile_fail,E0277
+/// struct Mine;
+///
+/// impl cuda_graph::ParamArg<u32> for Mine {
+///     fn into_initial(self) -> u32 {
+///         1
+///     }
+/// }
+/// ```
 pub trait ParamArg<T: ParamType + ?Sized>: sealed::Value<T> {
     /// The value as the parameter has it.
     #[doc(hidden)]

@@ -2,7 +2,6 @@
 
 use core::mem::MaybeUninit;
 use std::collections::HashMap;
-use std::sync::Arc;
 
 use cuda_handles::{Event, FillLayout, Kernel};
 use cuda_launch::LaunchConfig;
@@ -193,10 +192,7 @@ impl ParamValue {
     /// Whether two values are the same: the same owner, or the same bytes.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         match (self, other) {
-            (Self::Memory(one), Self::Memory(other)) => {
-                Arc::ptr_eq(&one.allocation, &other.allocation)
-                    && (one.start, one.bytes) == (other.start, other.bytes)
-            }
+            (Self::Memory(one), Self::Memory(other)) => one.is_same(other),
             (Self::Bytes(one), Self::Bytes(other)) => one.is_same(other),
             (Self::Event(one), Self::Event(other)) => one == other,
             (Self::Config(one), Self::Config(other)) => one == other,

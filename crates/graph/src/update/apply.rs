@@ -16,7 +16,7 @@ use crate::graph::Graph;
 use crate::node::{event, memcpy, memset};
 use crate::node_name::NodeName;
 use crate::state::bindings::{
-    BoundCopy, BoundDecider, BoundFill, BoundNode, DeciderLaunch, ParamValue, Place,
+    BoundCopy, BoundDecider, BoundFill, BoundNode, DeciderLaunch, ParamValue, Place, Use,
 };
 use crate::state::guard::GraphGuard;
 use crate::state::ids::NodeId;
@@ -163,43 +163,40 @@ fn apply_pending(
 /// Gives a node its new parameters.
 fn update(target: &mut impl ParamTarget, guard: &GraphGuard<'_>, bound: &ExecBound) -> Result<Replaced> {
     let (context, id) = (guard.context(), bound.id);
+    let owners = bound.owners();
     match &bound.binding.node {
         BoundNode::Kernel { kernel, arguments, config } => arguments.with_pointers(|pointers| {
             let mut raw = kernel_params(kernel, *config, pointers);
-            target.set_params(guard, id, arguments.owners().collect(), &mut raw)
+            target.set_params(guard, id, owners, &mut raw)
         }),
         BoundNode::Decider(BoundDecider { launch: Some(launch), .. }) => {
             let DeciderLaunch { kernel, config, arguments, .. } = &**launch;
             arguments.with_pointers(|pointers| {
                 let mut raw = kernel_params(kernel, *config, pointers);
-                target.set_params(guard, id, arguments.owners().collect(), &mut raw)
+                target.set_params(guard, id, owners, &mut raw)
             })
         }
         BoundNode::Fill(fill) => match fill_layout(fill)? {
             Some(layout) => {
                 let mut raw = memset::params(context, &layout);
-                target.set_params(guard, id, owners([&fill.memory]), &mut raw)
+                target.set_params(guard, id, owners, &mut raw)
             }
             None => Ok(Replaced::default()),
         },
         BoundNode::Copy(copy) => match copy_layout(copy)? {
             Some(layout) => {
                 let mut raw = memcpy::params(context, &layout);
-                target.set_params(guard, id, owners([&copy.source, &copy.destination]), &mut raw)
+                target.set_params(guard, id, owners, &mut raw)
             }
             None => Ok(Replaced::default()),
         },
         BoundNode::Record(event) => {
-            let owners = Owners::from_iter([Owner::from(event)]);
             let replaced = target.set_params(guard, id, owners, &mut event::record(event))?;
             // Not the last reference: what the executable has retired, or `replaced`, has one.
             drop(target.set_event(id, event.clone()));
             Ok(replaced)
         }
-        BoundNode::Wait(event) => {
-            let owners = Owners::from_iter([Owner::from(event)]);
-            target.set_params(guard, id, owners, &mut event::wait(event.as_raw()))
-        }
+        BoundNode::Wait(event) => target.set_params(guard, id, owners, &mut event::wait(event.as_raw())),
         BoundNode::Decider(BoundDecider { launch: None, .. }) | BoundNode::Plain => Ok(Replaced::default()),
     }
 }
@@ -216,15 +213,11 @@ fn ensure_may_be_off(
         if guard.record(bound.id).is_none() {
             return Err(guard.removed(bound.id));
         }
-        if !bound.is_on(values) && (bound.has_handles() || target.decides(bound.id)) {
+        if !bound.is_on(values) && target.decides(bound.id) {
             return Err(ParamError::NotDisabled { node: guard.name(bound.id) }.into());
         }
     }
     Ok(())
-}
-
-fn owners<const N: usize>(memory: [&StoredMemory; N]) -> Owners {
-    memory.into_iter().map(|memory| Owner::from(&memory.allocation)).collect()
 }
 
 /// Why values do not fit into a node.
@@ -273,9 +266,28 @@ impl ExecBound {
         if self.is_on(values) { self.check(context) } else { Ok(()) }
     }
 
-    /// Whether it is a kernel with the handle of a condition.
-    fn has_handles(&self) -> bool {
-        matches!(&self.binding.node, BoundNode::Kernel { arguments, .. } if arguments.handles().next().is_some())
+    /// The owners of the memory and events of parameters. Everything else that the node uses is the graph's,
+    /// and kept by the executable as long as it has this graph's nodes.
+    fn owners(&self) -> Owners {
+        let owner = |one: &Use| {
+            let memory = match (&self.binding.node, one.place) {
+                (BoundNode::Kernel { arguments, .. }, Place::Argument(position)) => {
+                    arguments.memory(position)
+                }
+                (BoundNode::Decider(BoundDecider { launch: Some(launch), .. }), Place::Tested) => {
+                    launch.arguments.memory(launch.tested)
+                }
+                (BoundNode::Fill(fill), Place::Target) => Some(&fill.memory),
+                (BoundNode::Copy(copy), Place::Source) => Some(&copy.source),
+                (BoundNode::Copy(copy), Place::Destination) => Some(&copy.destination),
+                (BoundNode::Record(event) | BoundNode::Wait(event), Place::Event) => {
+                    return Some(Owner::from(event));
+                }
+                _ => None,
+            };
+            memory.map(|memory| Owner::from(&memory.allocation))
+        };
+        self.binding.uses.iter().filter_map(owner).collect()
     }
 
     /// Whether it is enabled and has something to do.
@@ -344,7 +356,7 @@ fn put(node: &mut BoundNode, place: Place, value: &ParamValue) -> Result<(), Pro
             true
         }
         (BoundNode::Fill(fill), Place::Target, ParamValue::Memory(memory)) => {
-            fill.memory = memory.clone();
+            fill.memory.replace_by(memory);
             true
         }
         (BoundNode::Fill(fill), Place::Value, ParamValue::Bytes(value)) => {
@@ -353,11 +365,11 @@ fn put(node: &mut BoundNode, place: Place, value: &ParamValue) -> Result<(), Pro
             bits.is_some()
         }
         (BoundNode::Copy(copy), Place::Source, ParamValue::Memory(memory)) => {
-            copy.source = memory.clone();
+            copy.source.replace_by(memory);
             true
         }
         (BoundNode::Copy(copy), Place::Destination, ParamValue::Memory(memory)) => {
-            copy.destination = memory.clone();
+            copy.destination.replace_by(memory);
             true
         }
         (BoundNode::Decider(decider), Place::Tested, ParamValue::Memory(memory)) => {
@@ -383,7 +395,10 @@ fn put_argument(arguments: &mut StoredArguments, position: usize, value: &ParamV
         // SAFETY: the type of the parameter is the declared one: it was given for that argument.
         ParamValue::Bytes(value) => unsafe { arguments.set_value(position, &value.bytes) },
         // SAFETY: as above.
-        ParamValue::Memory(memory) => unsafe { arguments.set_memory(position, memory.clone()).is_some() },
+        ParamValue::Memory(memory) => unsafe {
+            arguments.memory(position).is_some_and(|known| known.is_same(memory))
+                || arguments.set_memory(position, memory.clone()).is_some()
+        },
         ParamValue::Event(_) | ParamValue::Config(_) | ParamValue::Enabled(_) => false,
     }
 }

@@ -22,8 +22,10 @@ mod hierarchy;
 mod lost_and_forked;
 mod memory;
 mod options;
+mod params;
 #[cfg(unix)]
 mod semaphores;
+mod updates;
 
 cuda_tests::six_states!(rows);
 
@@ -86,10 +88,12 @@ fn rows() -> Vec<Row> {
         adopted::rows(),
         hierarchy::rows(),
         options::rows(),
+        params::rows(),
         conditionals::rows(),
         crate::loops::by_host::states::rows(),
         #[cfg(unix)]
         semaphores::rows(),
+        updates::rows(),
         reading(),
         running(),
     ]

@@ -12,6 +12,10 @@ mod loop_params;
 mod model;
 mod nodes;
 mod params;
+mod params_hostile;
+mod params_lifetimes;
+mod params_model;
+mod params_rules;
 mod refused;
 mod sweep;
 
