@@ -101,6 +101,18 @@ impl ExecResources {
         self.has_other_launchers.load(Ordering::Relaxed)
     }
 
+    /// The stream of the last run.
+    pub(crate) fn last_run(&self) -> LastRun {
+        match self.ran.last {
+            _ if self.is_lent() => LastRun::Unknown,
+            0 => LastRun::None,
+            last => {
+                let known = self.ran.streams.iter().find(|(id, _)| *id == last);
+                known.map_or(LastRun::Unknown, |(_, stream)| LastRun::On(last, stream.clone()))
+            }
+        }
+    }
+
     /// The streams whose work may be runs of the executable; `None` if that is unknown. Other code
     /// that launches an executable whose destruction is deferred promises that its runs are over.
     fn runs(&self) -> Option<Vec<Stream>> {
@@ -119,6 +131,17 @@ impl Drop for ExecResources {
             unsafe { owners.end(self.runs().as_deref(), self.is_deferred) };
         }
     }
+}
+
+/// The stream of an executable's last run.
+#[derive(Clone, Debug)]
+pub(crate) enum LastRun {
+    /// There was no run, or it has ended.
+    None,
+    /// The stream with this number.
+    On(u64, WeakStream),
+    /// Other code or kernels may launch the executable.
+    Unknown,
 }
 
 /// The streams on which an executable ran recently.
