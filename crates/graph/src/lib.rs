@@ -57,8 +57,9 @@ pub use edge_kind::EdgeKind;
 pub use error::instantiate::InstantiateError;
 pub use error::memory_order::{Disorder, MemoryOrder};
 pub use error::{
-    Broken, CacheError, CaptureError, ConditionError, DrawError, EdgeError, EmbedError, Error, ExecError, HostLoopError,
-    HostRound, InteropError, LoopError, MemoryError, NodeError, ParamError, Result, StaleConstant, UpdateError,
+    Broken, CacheError, CaptureError, ConditionError, DrawError, EdgeError, EmbedError, Error, ExecError,
+    HostLoopError, HostRound, InteropError, LoopError, MemoryError, NodeError, ParamError, Result,
+    StaleConstant, UpdateError,
 };
 pub use exec::GraphExec;
 pub use exec::options::InstantiateOptions;

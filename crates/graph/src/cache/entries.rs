@@ -1,6 +1,6 @@
 //! The state of a cache: which executables it has, under its lock, and what a call does next.
 
-use core::hash::{Hash, Hasher};
+use core::hash::Hash;
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
 
@@ -13,10 +13,11 @@ use crate::exec::resources::LastRun;
 use crate::graph::Graph;
 
 /// A key with everything that is part of it by itself.
-#[derive(Debug)]
+#[derive(PartialEq, Eq, Hash, Debug)]
 pub(crate) struct CacheKey<K> {
-    /// Compared by identity. Kept, so that its handle is not given to another context.
-    pub(crate) context: Context,
+    /// The address of the driver's context. The graphs of the executables keep the context, so
+    /// that no other one gets the address.
+    pub(crate) context: usize,
     /// The options of the executable, in the driver's form.
     pub(crate) options: u64,
     pub(crate) key: K,
@@ -106,22 +107,6 @@ pub(crate) enum Step<K, P, S, E> {
     Wait,
     /// It would wait for itself: for an executable of the key, or for any.
     WaitForItself { for_any: bool },
-}
-
-impl<K: PartialEq> PartialEq for CacheKey<K> {
-    fn eq(&self, other: &Self) -> bool {
-        self.context.is_same(&other.context) && self.options == other.options && self.key == other.key
-    }
-}
-
-impl<K: Eq> Eq for CacheKey<K> {}
-
-impl<K: Hash> Hash for CacheKey<K> {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        self.context.as_raw().addr().hash(state);
-        self.options.hash(state);
-        self.key.hash(state);
-    }
 }
 
 impl<P, S, E> Entry<P, S, E> {
@@ -235,12 +220,7 @@ impl<K: Hash + Eq, P, S: PartialEq, E> State<K, P, S, E> {
         }
     }
 
-    fn take(
-        &mut self,
-        key: Arc<CacheKey<K>>,
-        one: Candidate,
-        is_current: bool,
-    ) -> Option<Step<K, P, S, E>> {
+    fn take(&mut self, key: Arc<CacheKey<K>>, one: Candidate, is_current: bool) -> Option<Step<K, P, S, E>> {
         self.clock += 1;
         let (number, made) = self.entries.get_mut(&key)?.slots.take(one, self.clock)?;
         Some(Step::Taken { key, number, made, is_current })

@@ -2,8 +2,8 @@
 
 use core::fmt;
 use core::hash::Hash;
-use std::sync::{Arc, Weak};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Weak};
 
 use cuda_handles::internal::{Lock, Rank, wait_unless_inside};
 use cuda_handles::{AsStream, Context, GraphExecHandle, WrongContext};
@@ -212,7 +212,7 @@ impl<K: Hash + Eq, P, S: PartialEq, E: Executable> GraphCache<K, P, S, E> {
         let stream = stream.as_stream();
         let context = stream.context();
         context.ensure_usable()?;
-        let key = CacheKey { context: context.clone(), options: options.flags_of_runs(), key };
+        let key = CacheKey { context: context.as_raw().addr(), options: options.flags_of_runs(), key };
         let mut request = Request {
             stream,
             stamp: &stamp,

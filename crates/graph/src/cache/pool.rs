@@ -191,8 +191,10 @@ impl<P> ExecPool<P> {
             state.taken += 1;
             let now = state.taken;
             let taken = state.slots.take(best, now);
-            return Ok(taken.map(|(number, member)| {
-                PooledExec { pool: self, number, member: ManuallyDrop::new(member) }
+            return Ok(taken.map(|(number, member)| PooledExec {
+                pool: self,
+                number,
+                member: ManuallyDrop::new(member),
             }));
         }
     }

@@ -106,8 +106,10 @@ impl<T> Slots<T> {
             Content::Free(item) if which(item) => Some((index, slot)),
             Content::Free(_) | Content::Taken(_) => None,
         });
-        let candidates = free.map(|(index, slot)| {
-            Candidate { index, freedom: asked.freedom(&slot.last_run, stream), used: slot.used }
+        let candidates = free.map(|(index, slot)| Candidate {
+            index,
+            freedom: asked.freedom(&slot.last_run, stream),
+            used: slot.used,
         });
         candidates.min_by_key(|one| (one.freedom, one.used))
     }
@@ -206,14 +208,20 @@ mod tests {
     #[test]
     fn the_longest_unused_is_taken_first_and_a_taken_one_not_again() {
         let mut slots = slots(3);
-        assert_eq!([take(&mut slots, 1), take(&mut slots, 2), take(&mut slots, 3)], [Some(0), Some(1), Some(2)]);
+        assert_eq!(
+            [take(&mut slots, 1), take(&mut slots, 2), take(&mut slots, 3)],
+            [Some(0), Some(1), Some(2)]
+        );
         assert_eq!(take(&mut slots, 4), None);
         assert!(slots.are_all_mine());
         for number in [1, 0, 2] {
             assert!(slots.put(number, Box::new(number), LastRun::None).is_none());
         }
         assert!(!slots.are_all_mine());
-        assert_eq!([take(&mut slots, 5), take(&mut slots, 6), take(&mut slots, 7)], [Some(0), Some(1), Some(2)]);
+        assert_eq!(
+            [take(&mut slots, 5), take(&mut slots, 6), take(&mut slots, 7)],
+            [Some(0), Some(1), Some(2)]
+        );
     }
 
     #[test]

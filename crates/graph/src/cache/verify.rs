@@ -84,13 +84,12 @@ impl Constant {
     fn difference(&self, now: &Self) -> Option<(String, String)> {
         match (self, now) {
             (Self::Memory { address: before, .. }, Self::Memory { address, memory, is_scratch }) => {
-                let is_of_build = *is_scratch || memory.as_ref().is_some_and(|memory| memory.strong_count() == 0);
+                let is_of_build =
+                    *is_scratch || memory.as_ref().is_some_and(|memory| memory.strong_count() == 0);
                 let differs = before != address && !is_of_build;
                 differs.then(|| (format!("memory at {before:#x}"), format!("memory at {address:#x}")))
             }
-            (Self::Bytes(before), Self::Bytes(now)) => {
-                (before != now).then(|| (number(before), number(now)))
-            }
+            (Self::Bytes(before), Self::Bytes(now)) => (before != now).then(|| (number(before), number(now))),
             (Self::Words(before), Self::Words(now)) => (before != now).then(|| (before.clone(), now.clone())),
             // A parameter in one of them, or an argument that is memory in one of them.
             (Self::Free | Self::Memory { .. } | Self::Bytes(_) | Self::Words(_), _) => None,
@@ -190,7 +189,8 @@ impl Reader<'_> {
 
     fn operation(&self, parts: &mut Vec<(String, Constant)>, (number, one): (usize, &BatchOperation)) {
         let of = |what: &str| format!("the {what} of operation {number}");
-        if let BatchOperation::Write { address, value, .. } | BatchOperation::Wait { address, value, .. } = *one
+        if let BatchOperation::Write { address, value, .. } | BatchOperation::Wait { address, value, .. } =
+            *one
         {
             parts.push((of("address"), self.memory_at(address)));
             parts.push((of("value"), Constant::Bytes(value.to_le_bytes().to_vec())));
@@ -205,7 +205,8 @@ impl Reader<'_> {
         accesses: Accesses,
     ) -> Result<()> {
         let params = self.guard.kernel_params(record.raw.0)?;
-        let config = |of| self.is_bound(id, |place| place == Place::Config || of && matches!(place, Place::Grid(..)));
+        let config =
+            |of| self.is_bound(id, |place| place == Place::Config || of && matches!(place, Place::Grid(..)));
         let grid = Dim { x: params.gridDimX, y: params.gridDimY, z: params.gridDimZ };
         let block = Dim { x: params.blockDimX, y: params.blockDimY, z: params.blockDimZ };
         let shared = params.sharedMemBytes.to_le_bytes().to_vec();
@@ -225,7 +226,9 @@ impl Reader<'_> {
                 let value = *params.kernelParams.add(position);
                 core::slice::from_raw_parts(value.cast::<u8>(), parameter.size)
             };
-            let what = names.get(position).map_or_else(|| format!("argument {position}"), |name| format!("argument `{name}`"));
+            let what = names
+                .get(position)
+                .map_or_else(|| format!("argument {position}"), |name| format!("argument `{name}`"));
             parts.push((what, self.argument((id, record), accesses, position, bytes)));
         }
         Ok(())
@@ -256,7 +259,8 @@ impl Reader<'_> {
         if word.is_some_and(|word| self.guard.conditions.of_kernel(id.index).contains(&word)) {
             return Constant::Free;
         }
-        let declared = accesses.declaration().map(|declaration| declaration.memory.get(position).copied().flatten());
+        let declared =
+            accesses.declaration().map(|declaration| declaration.memory.get(position).copied().flatten());
         match (declared, word) {
             (Some(Some(parameter)), Some(address)) if parameter.by_address => self.memory_at(address),
             (Some(Some(_)), _) => match self.range(record, position) {

@@ -29,7 +29,9 @@ fn the_longest_unused_goes_first() {
         let cache = Cache::new(CacheOptions::new().most(3));
         let run = |key| launch(&cache, &context, &stream, key, &target);
         let execs = live().of(Kind::Exec);
-        [1, 2, 3, 1].map(run);
+        for key in [1, 2, 3, 1] {
+            run(key);
+        }
         stream.synchronize_blocking().unwrap();
         assert_eq!(run(4), CachePath::Built);
         assert_eq!(keys(&cache), [1, 3, 4]);

@@ -129,8 +129,8 @@ fn the_context_is_part_of_the_key() {
     alone!("CUDA_SOFT_DEVICES" = "2");
     let context = setup();
     needs!(TwoDevices);
+    let other = Device::new(1).unwrap().context().unwrap();
     no_leaks(|| {
-        let other = Device::new(1).unwrap().context().unwrap();
         let (stream, stream_of_other) = (context.stream().unwrap(), other.stream().unwrap());
         let target = stream.zeros::<u32>(16).unwrap();
         let target_of_other = stream_of_other.zeros::<u32>(16).unwrap();
@@ -158,8 +158,7 @@ fn entries_are_listed_and_a_reset_drops_all() {
         let taken = cache.get(&stream, 2, 0, || filling(&context, &large)).unwrap();
         let mut entries = cache.entries();
         entries.sort_by_key(|entry| entry.key);
-        let facts: Vec<_> =
-            entries.iter().map(|entry| (entry.key, entry.executables, entry.nodes)).collect();
+        let facts: Vec<_> = entries.iter().map(|entry| (entry.key, entry.executables, entry.nodes)).collect();
         assert_eq!(facts, [(1, 1, 2), (2, 1, 2)]);
         // The target and the graph's own memory, each once.
         let bytes: Vec<_> = entries.iter().map(|entry| entry.memory_bytes).collect();

@@ -42,7 +42,9 @@ fn what_an_evicted_executable_kept_goes_once_its_run_is_over() {
             built.0.keep(owner);
             Ok(built)
         };
-        cache.launch(&stream, 1, 0, build, |exec, params| fill_with(exec, params, &stream, &target, 1)).unwrap();
+        cache
+            .launch(&stream, 1, 0, build, |exec, params| fill_with(exec, params, &stream, &target, 1))
+            .unwrap();
         drop(cache.get(&stream, 2, 0, || filling(&context, &target)).unwrap());
         assert!(!is_gone(), "its run waits");
         gate.open();

@@ -91,9 +91,8 @@ fn nodes_that_may_write_are_named() {
         let graph = context.graph().unwrap();
         let saxpy = kernel(&context, "saxpy");
         // SAFETY: the arguments are the kernel's, and the buffer has 16 elements.
-        let launch = unsafe {
-            graph.root().launch_untyped(&saxpy, per(16, 32), params![16_u32, 2.0_f32, &x, &x])
-        };
+        let launch =
+            unsafe { graph.root().launch_untyped(&saxpy, per(16, 32), params![16_u32, 2.0_f32, &x, &x]) };
         launch.unwrap().named("untyped");
         assert_eq!(refused(&graph), may("untyped", "its kernel is untyped"));
         let graph = context.graph().unwrap();

@@ -23,7 +23,8 @@ fn many_threads_and_few_places() {
                     let target = stream.zeros::<u32>(16).unwrap();
                     for round in 0..40 {
                         let (key, stamp, with) = (round % 3, u64::from(round / 20), thread * 1000 + round);
-                        let launch = |exec: &mut _, params: &_| fill_with(exec, params, &stream, &target, with);
+                        let launch =
+                            |exec: &mut _, params: &_| fill_with(exec, params, &stream, &target, with);
                         cache.launch(&stream, key, stamp, || filling(context, &target), launch).unwrap();
                         if round % 8 == 0 {
                             assert_eq!(target.read_blocking(&stream).unwrap(), [with; 16]);

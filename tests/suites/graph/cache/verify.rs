@@ -1,6 +1,8 @@
 //! Verified hits: constants that a stamp or key forgets.
 
-use cuda_graph::{CacheError, CacheOptions, CachePath, ContextExt, Error, Graph, GraphCache, Result, StaleConstant};
+use cuda_graph::{
+    CacheError, CacheOptions, CachePath, ContextExt, Error, Graph, GraphCache, Result, StaleConstant,
+};
 use cuda_handles::{Buffer, Context, Stream};
 use cuda_launch::{kernel, params, per};
 use cuda_tests::{kernel, no_leaks, setup};
@@ -68,12 +70,13 @@ fn constants_of_kernels_are_named() {
     no_leaks(|| {
         let stream = context.stream().unwrap();
         let scale = scale::load(&context).unwrap();
-        let (x, y) = (stream.zeros::<u32>(64).unwrap(), stream.zeros::<u32>(64).unwrap());
+        let [x, y, z] = [(); 3].map(|()| stream.zeros::<u32>(64).unwrap());
         let cache = verifying();
         let build = |factor: u32, from: &Buffer<u32>, length: u32| {
             let graph = context.graph()?;
-            let to = graph.param(&x)?;
-            let launch = graph.root().launch(&scale, per(length as usize, 32), (length, factor, from, &to))?;
+            let to = graph.param(&z)?;
+            let launch =
+                graph.root().launch(&scale, per(length as usize, 32), (length, factor, from, &to))?;
             launch.named("step");
             Ok(graph)
         };
@@ -123,9 +126,11 @@ fn constants_of_fills_and_copies_are_named() {
             fill.then().copy(own.slice(..length)?, target.slice(..length)?)?.named("copy");
             Ok(graph)
         };
-        let stale =
-            found(&cache, &stream, [&|| build(&context, &x, 1, 64), &|| build(&context, &y, 2, 32)]);
-        assert_eq!(places(&stale), [("fill", "the value"), ("copy", "the destination"), ("copy", "the size")]);
+        let stale = found(&cache, &stream, [&|| build(&context, &x, 1, 64), &|| build(&context, &y, 2, 32)]);
+        assert_eq!(
+            places(&stale),
+            [("fill", "the value"), ("copy", "the destination"), ("copy", "the size")]
+        );
     });
 }
 
