@@ -33,6 +33,6 @@ pub use crate::destroy::clones::alone_in_order;
 pub use crate::graph::ExecEnd;
 pub use crate::host_function::{self, Callable};
 pub use crate::memory::{assert_value, graph_memory};
-pub use crate::reclaim::Retired;
+pub use crate::reclaim::{FormerStream, Retired};
 pub use crate::stream::{Recording, WeakStream};
 pub use crate::sync::{Lock, LockGuard, Rank, panics};

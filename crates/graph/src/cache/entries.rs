@@ -9,7 +9,7 @@ use cuda_handles::{Context, Stream};
 
 use crate::cache::slots::{Asked, Candidate, Freedom, Slots};
 use crate::cache::statistics::{CachePath, CacheStatistics, GraphSize, LastCall};
-use crate::exec::resources::LastRun;
+use crate::exec::resources::RanOn;
 use crate::graph::Graph;
 
 /// A key with everything that is part of it by itself.
@@ -325,7 +325,7 @@ impl<K: Hash + Eq, P, S: PartialEq, E> State<K, P, S, E> {
         key: &CacheKey<K>,
         number: u64,
         made: Box<Made<P, S, E>>,
-        last_run: LastRun,
+        last_run: RanOn,
     ) -> Option<Left<K, P, S, E>> {
         let left = match self.entries.get_mut(key) {
             Some(entry) => entry.slots.put(number, made, last_run)?,

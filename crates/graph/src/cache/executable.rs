@@ -5,7 +5,7 @@ use core::fmt;
 use crate::error::Result;
 use crate::exec::GraphExec;
 use crate::exec::options::InstantiateOptions;
-use crate::exec::resources::LastRun;
+use crate::exec::resources::RanOn;
 use crate::graph::Graph;
 use crate::loops::host::{Fallback, HostLoopExec};
 
@@ -47,7 +47,7 @@ pub trait Executable: sealed::Sealed + fmt::Debug + Sized + Send {
 /// The stream of an executable's last run.
 #[doc(hidden)]
 #[derive(Debug)]
-pub struct LastStream(pub(crate) LastRun);
+pub struct LastStream(pub(crate) RanOn);
 
 /// The way in which an executable was brought up to date.
 #[doc(hidden)]
@@ -80,7 +80,7 @@ impl Executable for GraphExec {
     }
 
     fn last_stream(&self) -> LastStream {
-        LastStream(self.owners.last_run())
+        LastStream(self.owners.ran_on())
     }
 }
 
@@ -106,7 +106,7 @@ impl Executable for HostLoopExec {
 
     fn last_stream(&self) -> LastStream {
         // A call that runs it returns once the run has ended.
-        LastStream(LastRun::None)
+        LastStream(RanOn::None)
     }
 }
 

@@ -5,7 +5,7 @@ use std::thread::{self, ThreadId};
 use cuda_handles::Stream;
 use cuda_handles::internal::WeakStream;
 
-use crate::exec::resources::LastRun;
+use crate::exec::resources::RanOn;
 
 /// Executables with what goes with each.
 #[derive(Debug)]
@@ -16,7 +16,7 @@ struct Slot<T> {
     /// Identifies it in its list.
     number: u64,
     content: Content<T>,
-    last_run: LastRun,
+    last_run: RanOn,
     /// When it was taken last.
     used: u64,
     /// Whether it goes once it is put back.
@@ -61,12 +61,12 @@ impl Asked {
         self.0.push((id, is_idle));
     }
 
-    fn freedom(&self, last_run: &LastRun, of: Option<&Stream>) -> Freedom {
+    fn freedom(&self, last_run: &RanOn, of: Option<&Stream>) -> Freedom {
         match last_run {
-            LastRun::None => Freedom::Over,
-            LastRun::Unknown => Freedom::Running,
-            LastRun::On(id, _) if of.is_some_and(|stream| stream.id() == *id) => Freedom::SameStream,
-            LastRun::On(id, _) => match self.0.iter().find(|(asked, _)| asked == id) {
+            RanOn::None => Freedom::Over,
+            RanOn::Unknown => Freedom::Running,
+            RanOn::Stream(id, _) if of.is_some_and(|stream| stream.id() == *id) => Freedom::SameStream,
+            RanOn::Stream(id, _) => match self.0.iter().find(|(asked, _)| asked == id) {
                 None => Freedom::Unasked,
                 Some((_, true)) => Freedom::Over,
                 Some((_, false)) => Freedom::Running,
@@ -117,8 +117,8 @@ impl<T> Slots<T> {
     /// The stream of the last run of one that is free, to be asked.
     pub(crate) fn stream_of(&self, one: Candidate) -> Option<(u64, WeakStream)> {
         match &self.0.get(one.index)?.last_run {
-            LastRun::On(id, stream) => Some((*id, stream.clone())),
-            LastRun::None | LastRun::Unknown => None,
+            RanOn::Stream(id, stream) => Some((*id, stream.clone())),
+            RanOn::None | RanOn::Unknown => None,
         }
     }
 
@@ -138,17 +138,17 @@ impl<T> Slots<T> {
     /// Adds one that this thread has taken already. The number is new.
     pub(crate) fn add_taken(&mut self, number: u64, is_leaving: bool) {
         let content = Content::Taken(thread::current().id());
-        self.0.push(Slot { number, content, last_run: LastRun::None, used: number, is_leaving });
+        self.0.push(Slot { number, content, last_run: RanOn::None, used: number, is_leaving });
     }
 
     /// Adds a free one.
     pub(crate) fn add(&mut self, number: u64, item: Box<T>) {
         let content = Content::Free(item);
-        self.0.push(Slot { number, content, last_run: LastRun::None, used: 0, is_leaving: false });
+        self.0.push(Slot { number, content, last_run: RanOn::None, used: 0, is_leaving: false });
     }
 
     /// Puts one back that was taken. Returns it if it goes.
-    pub(crate) fn put(&mut self, number: u64, item: Box<T>, last_run: LastRun) -> Option<Box<T>> {
+    pub(crate) fn put(&mut self, number: u64, item: Box<T>, last_run: RanOn) -> Option<Box<T>> {
         let Some(index) = self.0.iter().position(|slot| slot.number == number) else { return Some(item) };
         match self.0.get_mut(index) {
             Some(slot) if !slot.is_leaving => {
@@ -215,7 +215,7 @@ mod tests {
         assert_eq!(take(&mut slots, 4), None);
         assert!(slots.are_all_mine());
         for number in [1, 0, 2] {
-            assert!(slots.put(number, Box::new(number), LastRun::None).is_none());
+            assert!(slots.put(number, Box::new(number), RanOn::None).is_none());
         }
         assert!(!slots.are_all_mine());
         assert_eq!(
@@ -228,9 +228,9 @@ mod tests {
     fn an_unknown_run_counts_as_running() {
         let mut slots = slots(2);
         take(&mut slots, 1);
-        slots.put(0, Box::new(0), LastRun::Unknown);
+        slots.put(0, Box::new(0), RanOn::Unknown);
         take(&mut slots, 2);
-        slots.put(1, Box::new(1), LastRun::None);
+        slots.put(1, Box::new(1), RanOn::None);
         let best = slots.best(None, &Asked::default(), |_| true);
         assert_eq!(best.map(|best| (best.index, best.freedom)), Some((1, Freedom::Over)));
     }
@@ -241,7 +241,7 @@ mod tests {
         assert_eq!(take(&mut slots, 1), Some(0));
         assert_eq!(slots.clear().len(), 1);
         assert_eq!(slots.len(), 1);
-        assert!(slots.put(0, Box::new(0), LastRun::None).is_some());
+        assert!(slots.put(0, Box::new(0), RanOn::None).is_some());
         assert!(slots.is_empty());
     }
 }

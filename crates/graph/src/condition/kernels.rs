@@ -35,6 +35,11 @@ impl GraphGuard<'_> {
         }
     }
 
+    /// The kernel nodes with handles of conditions.
+    pub(crate) fn kernels_with_handles(&self) -> impl Iterator<Item = NodeId> {
+        self.conditions.kernels().filter_map(|index| self.id(index))
+    }
+
     /// Whether a node is a kernel node with handles of conditions.
     #[inline]
     pub(crate) fn is_deciding(&self, node: NodeId) -> bool {

@@ -51,8 +51,8 @@ impl GraphExec {
     /// Enqueues a run of the whole graph on `stream`, behind all work enqueued there. One driver
     /// call.
     ///
-    /// Nodes whose [graph parameters](crate::GraphParam) were [set](Self::set) to other values since
-    /// the last launch are updated first, by one driver call each.
+    /// Nodes whose [graph parameters](crate::GraphParam) were [set](Self::set) to other values
+    /// since the last launch are updated first, by one driver call each.
     ///
     /// The first launch also makes `stream` wait for the streams on which buffers of the graph were
     /// allocated, unless they were synchronised in between. If the graph allows one executable at a

@@ -28,6 +28,17 @@ impl RecordedEvents {
         &self.events
     }
 
+    /// Replaces the events that nodes in a child graph node record, by those that it records now.
+    /// Returns the ones before.
+    pub(crate) fn replace(&mut self, child: NodeId, inside: &[NodeId], events: Vec<Event>) -> Vec<Event> {
+        let all = core::mem::take(&mut self.nodes).into_iter().zip(core::mem::take(&mut self.events));
+        let (before, kept): (Vec<_>, Vec<_>) =
+            all.partition(|(node, _)| *node == child || inside.contains(node));
+        (self.nodes, self.events) =
+            kept.into_iter().chain(events.into_iter().map(|event| (child, event))).unzip();
+        before.into_iter().map(|(_, event)| event).collect()
+    }
+
     /// Sets the event that a node records. Returns the one before.
     pub(crate) fn set(&mut self, node: NodeId, event: Event) -> Option<Event> {
         let place = self.nodes.iter().position(|known| *known == node)?;

@@ -3,13 +3,12 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 
-use cuda_handles::internal::WeakStream;
+use cuda_handles::internal::{FormerStream, WeakStream};
 use cuda_handles::{Context, Stream, UserObject};
 
-use crate::exec::share::ExecShare;
+use crate::exec::share::{Brought, ExecShare};
 use crate::state::ids::NodeId;
 use crate::state::last_runs::LastRuns;
-use crate::state::owners::Owners;
 
 /// An executable's share of the owners of its graph.
 ///
@@ -21,7 +20,7 @@ pub(crate) struct ExecResources {
     owners: Option<UserObject>,
     /// The value of the user object, which alone keeps it.
     share: Weak<ExecShare>,
-    /// Whether owners were retired since a batch was last handed over.
+    /// Whether retired owners may be left in the share.
     has_retired: bool,
     ran: RecentStreams,
     /// Whether other code, or a kernel, may launch the executable.
@@ -60,22 +59,33 @@ impl ExecResources {
         }
     }
 
-    /// Keeps what an update of a node has brought; retires what the one before has brought, or
-    /// returns it if there was no run.
-    pub(crate) fn bring(&mut self, context: &Context, id: NodeId, owners: Owners) -> Option<Owners> {
-        let share = self.share.upgrade()?;
-        let before = share.bring(id, owners)?;
-        if self.ran.last == 0 {
-            return Some(before);
-        }
-        share.retire(context, before, self.ran.last_stream().as_ref());
+    /// Keeps what an update of a node has brought; retires what earlier ones have brought to the
+    /// node and to nodes inside of it. Returns what is to be dropped without locks.
+    pub(crate) fn bring(
+        &mut self,
+        context: &Context,
+        id: NodeId,
+        brought: Brought,
+        inside: &[NodeId],
+    ) -> Replaced {
+        let Some(share) = self.share.upgrade() else {
+            // The share goes with this value. Launches may use the owners, so they stay.
+            core::mem::forget(brought);
+            return Replaced::default();
+        };
+        let Some(before) = share.bring(id, brought, inside) else { return Replaced::default() };
+        let stream = match self.ran.last_run() {
+            LastRun::None => return Replaced { unused: Some(before), stream: None },
+            LastRun::On(stream) => Some(stream),
+            LastRun::Unknown => None,
+        };
         self.has_retired = true;
-        None
+        Replaced { unused: None, stream: share.retire(context, before, stream.as_ref()) }
     }
 
-    /// Hands everything to the reaper that node updates have retired.
-    pub(crate) fn hand_over_retired(&mut self) {
-        if core::mem::take(&mut self.has_retired)
+    /// Lets the reaper take everything that node updates have retired.
+    pub(crate) fn hand_over_retired(&self) {
+        if self.has_retired
             && let Some(share) = self.share.upgrade()
         {
             share.hand_over();
@@ -101,14 +111,14 @@ impl ExecResources {
         self.has_other_launchers.load(Ordering::Relaxed)
     }
 
-    /// The stream of the last run.
-    pub(crate) fn last_run(&self) -> LastRun {
+    /// The stream of the last run, for a choice among executables.
+    pub(crate) fn ran_on(&self) -> RanOn {
         match self.ran.last {
-            _ if self.is_lent() => LastRun::Unknown,
-            0 => LastRun::None,
+            _ if self.is_lent() => RanOn::Unknown,
+            0 => RanOn::None,
             last => {
                 let known = self.ran.streams.iter().find(|(id, _)| *id == last);
-                known.map_or(LastRun::Unknown, |(_, stream)| LastRun::On(last, stream.clone()))
+                known.map_or(RanOn::Unknown, |(_, stream)| RanOn::Stream(last, stream.clone()))
             }
         }
     }
@@ -119,8 +129,36 @@ impl ExecResources {
         if self.has_other_launchers.load(Ordering::Relaxed) && !self.is_deferred {
             return None;
         }
-        self.last.as_ref().map_or_else(|| self.ran.last_run(), |last| Some(last.streams()))
+        match (&self.last, self.ran.last_run()) {
+            (Some(last), _) => Some(last.streams()),
+            (None, LastRun::None) => Some(Vec::new()),
+            (None, LastRun::On(stream)) => Some(vec![stream]),
+            (None, LastRun::Unknown) => None,
+        }
     }
+}
+
+/// What an update has replaced and no run uses, to be dropped without locks.
+#[derive(Debug, Default)]
+#[must_use]
+pub(crate) struct Replaced {
+    unused: Option<Brought>,
+    stream: Option<FormerStream>,
+}
+
+impl Replaced {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.unused.is_none() && self.stream.is_none()
+    }
+}
+
+/// Where an executable ran last.
+enum LastRun {
+    /// It never ran.
+    None,
+    On(Stream),
+    /// No handle of the stream is left.
+    Unknown,
 }
 
 impl Drop for ExecResources {
@@ -133,13 +171,13 @@ impl Drop for ExecResources {
     }
 }
 
-/// The stream of an executable's last run.
-#[derive(Clone, Debug)]
-pub(crate) enum LastRun {
+/// The stream of an executable's last run, which may be gone.
+#[derive(Debug)]
+pub(crate) enum RanOn {
     /// There was no run, or it has ended.
     None,
     /// The stream with this number.
-    On(u64, WeakStream),
+    Stream(u64, WeakStream),
     /// Other code or kernels may launch the executable.
     Unknown,
 }
@@ -172,13 +210,11 @@ impl RecentStreams {
         self.streams.push((stream.id(), stream.downgrade()));
     }
 
-    /// The stream of the last run, or no stream if there was no run; `None` if the stream is gone.
-    fn last_run(&self) -> Option<Vec<Stream>> {
-        if self.last == 0 { Some(Vec::new()) } else { self.last_stream().map(|stream| vec![stream]) }
-    }
-
-    /// The stream of the last run, if there was one and the stream is not gone.
-    fn last_stream(&self) -> Option<Stream> {
-        self.streams.iter().find(|(id, _)| *id == self.last)?.1.upgrade()
+    fn last_run(&self) -> LastRun {
+        if self.last == 0 {
+            return LastRun::None;
+        }
+        let found = self.streams.iter().find(|(id, _)| *id == self.last);
+        found.and_then(|(_, stream)| stream.upgrade()).map_or(LastRun::Unknown, LastRun::On)
     }
 }

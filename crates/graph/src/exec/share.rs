@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
-use cuda_handles::internal::{Lock, Rank, Retired};
+use cuda_handles::internal::{FormerStream, Lock, Rank, Retired};
 use cuda_handles::{Context, Owner, Stream};
 
 use crate::state::ids::NodeId;
@@ -18,8 +18,26 @@ use crate::state::owners::Owners;
 #[derive(Debug)]
 pub(crate) struct ExecShare {
     _base: Vec<Owner>,
-    brought: Lock<HashMap<NodeId, Owners>>,
+    brought: Lock<HashMap<NodeId, Brought>>,
     retired: OnceLock<Retired>,
+}
+
+/// The owners that an update of a node has brought.
+#[derive(Debug, Default)]
+pub(crate) struct Brought {
+    pub(crate) owners: Owners,
+    /// The owner in the parameters themselves, such as the kernel. Apart, so that a kernel with
+    /// five buffers needs no heap.
+    pub(crate) of_params: Option<Owner>,
+}
+
+impl IntoIterator for Brought {
+    type Item = Owner;
+    type IntoIter = core::iter::Chain<smallvec::IntoIter<[Owner; 5]>, core::option::IntoIter<Owner>>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.owners.into_iter().chain(self.of_params)
+    }
 }
 
 impl ExecShare {
@@ -28,14 +46,25 @@ impl ExecShare {
         Arc::new(Self { _base: base, brought, retired: OnceLock::new() })
     }
 
-    /// Keeps what an update of a node has brought. Returns what the one before has brought.
-    pub(crate) fn bring(&self, id: NodeId, owners: Owners) -> Option<Owners> {
-        self.brought.lock().insert(id, owners)
+    /// Keeps what an update of a node has brought. Returns what earlier ones have brought to it and
+    /// to nodes inside of it.
+    pub(crate) fn bring(&self, id: NodeId, brought: Brought, inside: &[NodeId]) -> Option<Brought> {
+        let mut known = self.brought.lock();
+        let mut before = known.insert(id, brought);
+        for inner in inside.iter().filter_map(|id| known.remove(id)) {
+            before.get_or_insert_default().owners.extend(inner);
+        }
+        before
     }
 
     /// Keeps owners until the runs up to now, the last of which is on `behind`, are over.
-    pub(crate) fn retire(&self, context: &Context, owners: Owners, behind: Option<&Stream>) {
-        self.retired.get_or_init(|| Retired::new(context)).push(owners, behind);
+    pub(crate) fn retire(
+        &self,
+        context: &Context,
+        brought: Brought,
+        behind: Option<&Stream>,
+    ) -> Option<FormerStream> {
+        self.retired.get_or_init(|| Retired::new(context)).push(brought, behind)
     }
 
     /// Notes a launch. Returns whether retired owners are left here.
@@ -43,7 +72,7 @@ impl ExecShare {
         self.retired.get().is_some_and(|retired| retired.launched(stream))
     }
 
-    /// Hands all retired owners to the reaper.
+    /// Lets the reaper take all retired owners.
     pub(crate) fn hand_over(&self) {
         if let Some(retired) = self.retired.get() {
             retired.hand_over();

@@ -148,7 +148,7 @@ impl Graph {
     }
 }
 
-fn ensure_child(graph: &Graph, child: &Graph) -> Result<()> {
+pub(crate) fn ensure_child(graph: &Graph, child: &Graph) -> Result<()> {
     let (context, of) = (graph.context(), child.context());
     ensure(context, of, || WrongContext::new("the graph to embed", of, "the graph that embeds it", context))
 }
@@ -366,14 +366,14 @@ impl NewNode for NewClone {
     }
 }
 
-const CLONED: CUgraphChildGraphNodeOwnership =
+pub(crate) const CLONED: CUgraphChildGraphNodeOwnership =
     CUgraphChildGraphNodeOwnership::CU_GRAPH_CHILD_GRAPH_OWNERSHIP_CLONE;
 const MOVED: CUgraphChildGraphNodeOwnership =
     CUgraphChildGraphNodeOwnership::CU_GRAPH_CHILD_GRAPH_OWNERSHIP_MOVE;
 
 /// Takes a snapshot of the second graph, if the graph `into` can embed a clone of it in place of
 /// the graph `instead`.
-fn copy_for(
+pub(crate) fn copy_for(
     guards: &mut GuardPair<'_>,
     into: SubgraphId,
     instead: Option<SubgraphId>,
@@ -417,7 +417,7 @@ fn enter(
 }
 
 /// The driver's parameters of a child graph node.
-fn params(graph: CUgraph, ownership: CUgraphChildGraphNodeOwnership) -> CUgraphNodeParams {
+pub(crate) fn params(graph: CUgraph, ownership: CUgraphChildGraphNodeOwnership) -> CUgraphNodeParams {
     let mut params = blank(CUgraphNodeType::CU_GRAPH_NODE_TYPE_GRAPH);
     params.__bindgen_anon_1.graph.graph = graph;
     params.__bindgen_anon_1.graph.ownership = ownership;

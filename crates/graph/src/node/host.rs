@@ -387,7 +387,7 @@ fn prepared(Callable { data, name, owner }: Callable) -> Prepared {
 ///
 /// # Safety
 /// As for [`Frontier::host_function`].
-unsafe fn with_data<T: Send + Sync + 'static>(
+pub(crate) unsafe fn with_data<T: Send + Sync + 'static>(
     graph: &Graph,
     function: HostFunction,
     data: T,

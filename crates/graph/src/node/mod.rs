@@ -1,7 +1,7 @@
 //! Node types: reference-counted handles of nodes, each with the parameters of its type.
 
 pub(crate) mod batch;
-mod child;
+pub(crate) mod child;
 mod conditional;
 mod empty;
 pub(crate) mod event;

@@ -171,6 +171,11 @@ impl ConditionTable {
         self.by_kernel.is_empty()
     }
 
+    /// The kernels that have handles.
+    pub(crate) fn kernels(&self) -> impl Iterator<Item = Index> {
+        self.by_kernel.keys().copied()
+    }
+
     /// The conditions whose handles a kernel has.
     pub(crate) fn of_kernel(&self, kernel: Index) -> &[u64] {
         self.by_kernel.get(&kernel).map_or(&[], SmallVec::as_slice)

@@ -89,6 +89,19 @@ impl GraphState {
         owners
     }
 
+    /// The nodes of a graph and of the graphs embedded in it.
+    pub(crate) fn ids_within(&self, subgraph: SubgraphId) -> Vec<NodeId> {
+        let (mut ids, mut waiting) = (Vec::new(), vec![subgraph]);
+        while let Some(subgraph) = waiting.pop() {
+            let Some(graph) = self.embedded(subgraph) else { continue };
+            for &index in &graph.nodes {
+                ids.extend(self.id(index));
+                waiting.extend(self.at(index).into_iter().flat_map(|record| record.node_params.subgraphs()));
+            }
+        }
+        ids
+    }
+
     /// All allocations that the nodes and graphs of the hierarchy keep alive.
     pub(crate) fn allocations(&self) -> impl Iterator<Item = &Arc<Allocation>> {
         self.kept().filter_map(|owner| match owner {

@@ -289,6 +289,11 @@ impl GraphState {
         self.nodes.next
     }
 
+    /// The number of indices of nodes that are or were in use.
+    pub(crate) fn indices(&self) -> usize {
+        self.nodes.records.len()
+    }
+
     /// The label of the next new node.
     pub(crate) fn next_label(&self) -> u64 {
         self.nodes.next_label()

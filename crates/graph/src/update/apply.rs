@@ -11,6 +11,8 @@ use smallvec::SmallVec;
 use crate::error::{Error, NodeError, ParamError, Result};
 use crate::exec::GraphExec;
 use crate::exec::exec_params::{ExecBound, ExecParams};
+use crate::exec::node_updates::NodeUpdates;
+use crate::exec::resources::Replaced;
 use crate::graph::Graph;
 use crate::node::{memcpy, memset};
 use crate::node_name::NodeName;
@@ -19,10 +21,9 @@ use crate::state::guard::GraphGuard;
 use crate::state::ids::NodeId;
 use crate::state::owners::Owners;
 use crate::state::raw_params::kernel_params;
-use crate::update::enable::decides;
 
 /// Everything that updates have replaced, to be dropped after the lock.
-type Replaced = SmallVec<[Owners; 1]>;
+type AllReplaced = SmallVec<[Replaced; 1]>;
 
 impl GraphExec {
     /// Updates the nodes whose parameters have changed. After an error, those that were not updated
@@ -51,9 +52,9 @@ impl GraphExec {
             }
         }
         // Dropped after the guard.
-        let mut replaced = Replaced::new();
+        let mut replaced = AllReplaced::new();
         let mut guard = graph.enter()?;
-        ensure_may_be_off(&guard, params, pending)?;
+        ensure_may_be_off(&self.updates, &guard, params, pending)?;
         self.update_all(&mut guard, params, pending, &mut replaced)
     }
 
@@ -62,14 +63,17 @@ impl GraphExec {
         guard: &mut GraphGuard<'_>,
         params: &mut ExecParams,
         pending: &[u32],
-        replaced: &mut Replaced,
+        replaced: &mut AllReplaced,
     ) -> Result<()> {
         for &place in pending {
             let Some((bound, values)) = params.node_mut(place) else { continue };
             let enabled = bound.is_on(values);
             // A disabled node gets its parameters once it is enabled again.
             if enabled && bound.is_stale {
-                replaced.extend(self.update_bound(guard, bound)?);
+                let one = self.update_bound(guard, bound)?;
+                if !one.is_empty() {
+                    replaced.push(one);
+                }
                 bound.is_stale = false;
             }
             if bound.is_enabled != enabled {
@@ -80,7 +84,7 @@ impl GraphExec {
         Ok(())
     }
 
-    fn update_bound(&mut self, guard: &GraphGuard<'_>, bound: &ExecBound) -> Result<Option<Owners>> {
+    fn update_bound(&mut self, guard: &GraphGuard<'_>, bound: &ExecBound) -> Result<Replaced> {
         let (context, id) = (guard.context(), bound.id);
         match &bound.binding.node {
             BoundNode::Kernel { kernel, arguments, config } => arguments.with_pointers(|pointers| {
@@ -92,16 +96,16 @@ impl GraphExec {
                     let mut raw = memset::params(context, &layout);
                     self.set_params(guard, id, owners([&fill.memory]), &mut raw)
                 }
-                None => Ok(None),
+                None => Ok(Replaced::default()),
             },
             BoundNode::Copy(copy) => match copy_layout(copy)? {
                 Some(layout) => {
                     let mut raw = memcpy::params(context, &layout);
                     self.set_params(guard, id, owners([&copy.source, &copy.destination]), &mut raw)
                 }
-                None => Ok(None),
+                None => Ok(Replaced::default()),
             },
-            BoundNode::Plain => Ok(None),
+            BoundNode::Plain => Ok(Replaced::default()),
         }
     }
 
@@ -118,13 +122,18 @@ impl GraphExec {
 }
 
 /// Refuses nodes that were removed, and nodes that would be off and decide about a condition.
-fn ensure_may_be_off(guard: &GraphGuard<'_>, params: &mut ExecParams, pending: &[u32]) -> Result<()> {
+fn ensure_may_be_off(
+    updates: &NodeUpdates,
+    guard: &GraphGuard<'_>,
+    params: &mut ExecParams,
+    pending: &[u32],
+) -> Result<()> {
     for &place in pending {
         let Some((bound, values)) = params.node_mut(place) else { continue };
         if guard.record(bound.id).is_none() {
             return Err(guard.removed(bound.id));
         }
-        if !bound.is_on(values) && decides(guard, bound.id) {
+        if !bound.is_on(values) && updates.is_deciding(bound.id) {
             return Err(ParamError::NotDisabled { node: guard.name(bound.id) }.into());
         }
     }

@@ -5,12 +5,12 @@ use core::ops::Deref;
 use cuda_sys::Call;
 
 use crate::error::{ParamError, Result};
+use crate::exec::GraphExec;
 use crate::graph::node::Node;
 use crate::node::{KernelNode, MemcpyNode, MemsetNode};
 use crate::param::graph_param::GraphParam;
 use crate::state::bindings::{Binding, BoundNode, Place, Use, Uses};
 use crate::state::guard::GraphGuard;
-use crate::state::ids::NodeId;
 use crate::update::exec_node::{ExecNode, not_possible};
 
 mod sealed {
@@ -80,7 +80,7 @@ impl<N: CanBeDisabled> ExecNode<'_, N> {
             return Ok(());
         }
         if !enabled {
-            ensure_decides_nothing(&guard, node, "be disabled")?;
+            ensure_decides_nothing(self.exec, &guard, node, "be disabled")?;
         }
         let Some(record) = guard.record(node.id()) else { return Err(node.removed()) };
         // SAFETY: the executable is live, and the exclusive reference keeps other calls on it away.
@@ -107,14 +107,15 @@ impl<N: CanBeDisabled> ExecNode<'_, N> {
     }
 }
 
-/// Whether a node decides about a condition, a loop or a branch.
-pub(super) fn decides(guard: &GraphGuard<'_>, id: NodeId) -> bool {
-    guard.is_deciding(id) || guard.record(id).is_some_and(|record| record.owners.decision().is_some())
-}
-
-/// Refuses a node that decides about a condition, a loop or a branch.
-pub(super) fn ensure_decides_nothing(guard: &GraphGuard<'_>, node: &Node, what: &str) -> Result<()> {
-    if decides(guard, node.id()) {
+/// Refuses a node that decides about a condition, a loop or a branch, also if the graph's node has
+/// been changed since.
+pub(super) fn ensure_decides_nothing(
+    exec: &GraphExec,
+    guard: &GraphGuard<'_>,
+    node: &Node,
+    what: &str,
+) -> Result<()> {
+    if exec.updates.is_deciding(node.id()) {
         let why = format!("it decides about a condition, and cannot {what}: a loop might never end");
         return Err(not_possible(guard, node.id(), why));
     }

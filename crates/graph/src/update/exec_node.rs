@@ -9,6 +9,8 @@ use cuda_handles::{Error as HandleError, MemoryKind, Owner};
 use cuda_sys::{CUgraphNodeParams, CUresult, Call};
 
 use crate::error::{Error, ParamError, Result, UpdateError};
+use crate::exec::resources::Replaced;
+use crate::exec::share::Brought;
 use crate::exec::{GraphExec, Source};
 use crate::graph::node::Node;
 use crate::state::guard::GraphGuard;
@@ -32,18 +34,19 @@ pub struct ExecNode<'e, N> {
     pub(super) node: &'e N,
 }
 
-/// The new parameters of a node, with all that they use.
+/// The new parameters of a node, with all that they use. An update leaves in it what it has
+/// replaced. Declared before the guard, so that it is dropped after the lock on every path.
 pub(super) struct NewParams<'p> {
     pub(super) node_params: NodeParams,
     pub(super) owners: Owners,
     pub(super) raw: &'p mut CUgraphNodeParams,
+    replaced: Replaced,
 }
 
-/// Everything that an update has replaced, to be dropped after the lock.
-#[must_use]
-pub(super) struct Replaced {
-    _owners: Option<Owners>,
-    _params: Option<NodeParams>,
+impl<'p> NewParams<'p> {
+    pub(super) fn new(node_params: NodeParams, owners: Owners, raw: &'p mut CUgraphNodeParams) -> Self {
+        Self { node_params, owners, raw, replaced: Replaced::default() }
+    }
 }
 
 impl GraphExec {
@@ -70,6 +73,9 @@ impl GraphExec {
     /// Hands everything that updates have replaced to the [reaper](cuda_handles::reaper), which
     /// drops it once the runs up to now are over. Without this call that happens every 64 launches,
     /// or earlier if it holds 1 MiB of memory or an allocation finds none.
+    ///
+    /// If no handle of the stream of the last launch is left, the end of that launch is unknown.
+    /// Then it happens after the next launch.
     pub fn release(&mut self) {
         self.owners.hand_over_retired();
     }
@@ -89,17 +95,26 @@ impl GraphExec {
 
     /// The guard of the hierarchy of a node that can be updated.
     pub(super) fn enter<'n>(&self, node: &'n Node) -> Result<GraphGuard<'n>> {
-        self.ensure_not_lent()?;
         let guard = node.graph().enter()?;
+        match self.ensure_updatable(&guard, node) {
+            Ok(true) => Ok(guard),
+            Ok(false) => {
+                drop(guard);
+                Err(node.removed())
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Refuses a node that cannot be updated. False if it was removed.
+    pub(super) fn ensure_updatable(&self, guard: &GraphGuard<'_>, node: &Node) -> Result<bool> {
+        self.ensure_not_lent()?;
         if guard.record(node.id()).is_none() {
-            drop(guard);
-            return Err(node.removed());
+            return Ok(false);
         }
-        self.ensure_has(&guard, node)?;
-        if self.params.as_ref().is_some_and(|params| params.has(node.id())) {
-            return Err(ParamError::Bound { node: guard.name(node.id()) }.into());
-        }
-        Ok(guard)
+        self.ensure_has(guard, node)?;
+        self.ensure_unbound(guard, node.id())?;
+        Ok(true)
     }
 
     /// Refuses an executable that other code or kernels may launch at any time.
@@ -107,41 +122,74 @@ impl GraphExec {
         if self.owners.is_lent() { Err(UpdateError::Lent.into()) } else { Ok(()) }
     }
 
+    /// Refuses a node that gets values from graph parameters.
+    pub(super) fn ensure_unbound(&self, guard: &GraphGuard<'_>, id: NodeId) -> Result<()> {
+        match &self.params {
+            Some(params) if params.has(id) => Err(ParamError::Bound { node: guard.name(id) }.into()),
+            _ => Ok(()),
+        }
+    }
+
     /// Gives a node new parameters, for a caller that holds the lock and has checked them for the
     /// kind of node.
     pub(super) fn replace_params(
         &mut self,
-        guard: &mut GraphGuard<'_>,
+        guard: &GraphGuard<'_>,
         node: &Node,
-        NewParams { node_params, mut owners, raw }: NewParams<'_>,
-    ) -> Result<Replaced> {
-        let id = node.id();
-        let within = guard.record(id).ok_or_else(|| node.removed())?.within;
-        guard.ensure_may_hold(within, &node_params)?;
-        ensure_no_graph_memory(guard, id, &owners)?;
-        owners.extend(node_params.owner());
-        let owners = self.set_params(guard, id, owners, raw)?;
-        Ok(Replaced { _owners: owners, _params: self.updates.set(id, node_params) })
+        new: &mut NewParams<'_>,
+    ) -> Result<()> {
+        let within = guard.record(node.id()).ok_or_else(|| node.removed())?.within;
+        guard.ensure_may_hold(within, &new.node_params)?;
+        self.call(guard, node.id(), &new.owners, new.raw)?;
+        self.commit(node, new, &[]);
+        Ok(())
     }
 
-    /// The driver call for new parameters, and the exchange of what the node uses. Returns owners
-    /// to be dropped after the lock.
+    /// Gives a node values of graph parameters, for a caller that holds the lock and has checked
+    /// them. Returns what is to be dropped after the lock. The caller has the owners as well.
     pub(super) fn set_params(
         &mut self,
         guard: &GraphGuard<'_>,
         id: NodeId,
         owners: Owners,
         raw: &mut CUgraphNodeParams,
-    ) -> Result<Option<Owners>> {
-        let record = guard.record(id).ok_or_else(|| guard.removed(id))?;
-        let exec = self.handle.as_raw();
-        // SAFETY: the executable is live, and the exclusive reference keeps other calls on it away.
-        // The node is live and of the graph that it was made of, whose lock is held. The parameters
-        // are complete for its type, and everything that they point to outlives the call.
-        let code = unsafe { guard.driver().cuGraphExecNodeSetParams(exec, record.raw.0, raw) };
-        guard.answer(Call::cuGraphExecNodeSetParams, code).map_err(|error| refused(guard, id, error))?;
+    ) -> Result<Replaced> {
+        self.call(guard, id, &owners, raw)?;
         self.wait_for_homes(&owners);
-        Ok(self.owners.bring(guard.context(), id, owners))
+        let brought = Brought { owners, of_params: None };
+        Ok(self.owners.bring(self.handle.context(), id, brought, &[]))
+    }
+
+    /// Makes the driver's call.
+    pub(super) fn call(
+        &self,
+        guard: &GraphGuard<'_>,
+        id: NodeId,
+        owners: &[Owner],
+        raw: &mut CUgraphNodeParams,
+    ) -> Result<()> {
+        let record = guard.record(id).ok_or_else(|| guard.removed(id))?;
+        ensure_no_graph_memory(guard, id, owners)?;
+        let exec = self.handle.as_raw();
+        // SAFETY: the executable is live, and the exclusive reference of the caller keeps other
+        // calls on it away. The node is live and of the graph that it was made of, whose lock is
+        // held. The parameters are complete for its type, and everything that they point to
+        // outlives the call.
+        let code = unsafe { guard.driver().cuGraphExecNodeSetParams(exec, record.raw.0, raw) };
+        guard.answer(Call::cuGraphExecNodeSetParams, code).map_err(|error| refused(guard, id, error))
+    }
+
+    /// Notes the parameters that the driver has taken, in place of those of the node and of the
+    /// nodes in it.
+    pub(super) fn commit(&mut self, node: &Node, new: &mut NewParams<'_>, inside: &[NodeId]) {
+        self.wait_for_homes(&new.owners);
+        let of_params = new.node_params.owner();
+        let brought = Brought { owners: core::mem::take(&mut new.owners), of_params };
+        new.replaced = self.owners.bring(self.handle.context(), node.id(), brought, inside);
+        let node_params = core::mem::replace(&mut new.node_params, NodeParams::Empty);
+        if let Some(before) = self.updates.set(node.id(), node_params) {
+            new.node_params = before;
+        }
     }
 
     /// Lets the next launch wait for the homes of memory that may not be allocated yet.
@@ -183,6 +231,9 @@ fn refused(guard: &GraphGuard<'_>, id: NodeId, error: Error) -> Error {
     let hint = match guard.record(id).map(|record| &record.node_params) {
         Some(NodeParams::Memcpy(_)) => {
             "; a copy of an executable keeps its direction and the kinds of its memory"
+        }
+        Some(NodeParams::Child { .. }) => {
+            "; a child graph of an executable keeps the number and the kinds of its nodes, and the edges"
         }
         _ => "",
     };

@@ -84,7 +84,9 @@ impl ExecNode<'_, MemsetNode> {
 
     fn replace_by(&mut self, (layout, owners): Prepared) -> Result<()> {
         let node: &Node = self.node;
-        let mut guard = self.exec.enter(node)?;
+        let mut raw = params(node.graph().context(), &layout);
+        let mut new = NewParams::new(NodeParams::Memset(layout), owners, &mut raw);
+        let guard = self.exec.enter(node)?;
         let before = match self.exec.updates.params(&guard, node.id()) {
             Some(NodeParams::Memset(before)) => Some(before),
             _ => None,
@@ -92,13 +94,7 @@ impl ExecNode<'_, MemsetNode> {
         if let Some(why) = refusal(before, &layout) {
             return Err(not_possible(&guard, node.id(), why));
         }
-        let mut raw = params(node.graph().context(), &layout);
-        let node_params = NodeParams::Memset(layout);
-        let before =
-            self.exec.replace_params(&mut guard, node, NewParams { node_params, owners, raw: &mut raw })?;
-        drop(guard);
-        drop(before);
-        Ok(())
+        self.exec.replace_params(&guard, node, &mut new)
     }
 }
 

@@ -4,6 +4,7 @@ use cuda_handles::Kernel;
 use cuda_launch::{Arguments, ArgumentsOf, LaunchConfig, SafeKernel, TypedKernel};
 
 use crate::error::Result;
+use crate::exec::GraphExec;
 use crate::graph::node::Node;
 use crate::node::KernelNode;
 use crate::node::kernel::launch::{PreparedLaunch, check, prepare};
@@ -88,16 +89,15 @@ impl ExecNode<'_, KernelNode> {
         let PreparedLaunch { node_params, owners, .. } =
             prepare(kernel, config, &arguments, arguments.accesses())?;
         let handles = arguments.handles();
-        // Dropped after the lock.
-        let _before = arguments.with_pointers(|pointers| {
+        arguments.with_pointers(|pointers| {
             let mut raw = kernel_params(kernel, config, pointers);
-            let mut guard = self.exec.enter(node)?;
+            let mut new = NewParams::new(node_params, owners, &mut raw);
+            let guard = self.exec.enter(node)?;
             ensure_same_attributes(self.exec.updates.params(&guard, node.id()), config)
                 .map_err(|why| not_possible(&guard, node.id(), why))?;
-            ensure_no_handles(&guard, node, &handles)?;
-            self.exec.replace_params(&mut guard, node, NewParams { node_params, owners, raw: &mut raw })
-        })?;
-        Ok(())
+            ensure_no_handles(self.exec, &guard, node, &handles)?;
+            self.exec.replace_params(&guard, node, &mut new)
+        })
     }
 }
 
@@ -124,11 +124,16 @@ fn ensure_same_attributes(before: Option<&NodeParams>, new: LaunchConfig) -> Res
 }
 
 /// Refuses launches with handles of conditions, and other launches of nodes that have some.
-fn ensure_no_handles(guard: &GraphGuard<'_>, node: &Node, handles: &KernelHandles) -> Result<()> {
+fn ensure_no_handles(
+    exec: &GraphExec,
+    guard: &GraphGuard<'_>,
+    node: &Node,
+    handles: &KernelHandles,
+) -> Result<()> {
     if !handles.is_empty() {
         let why = "the launch has the handle of a condition; set the graph's node, and update the executable \
                    from the graph";
         return Err(not_possible(guard, node.id(), why));
     }
-    ensure_decides_nothing(guard, node, "be set alone")
+    ensure_decides_nothing(exec, guard, node, "be set alone")
 }

@@ -6,7 +6,7 @@
 //! | File | Contents |
 //! | --- | --- |
 //! | [`exec_node`] | `ExecNode`, a node of an executable: the common steps of its updates |
-//! | [`kernel`], [`copy`], [`fill`], [`other`] | updates of the kinds of nodes |
+//! | [`kernel`], [`copy`], [`fill`], [`child`], [`other`] | updates of the kinds of nodes |
 //! | [`params`], [`apply`] | graph parameters: setting them, and the updates before a launch |
 //! | [`enable`] | enabling and disabling nodes |
 //!
@@ -27,6 +27,7 @@
 //!    updated.
 
 mod apply;
+mod child;
 mod copy;
 pub(crate) mod enable;
 pub(crate) mod exec_node;

@@ -24,11 +24,9 @@ impl<N: core::ops::Deref<Target = Node>> ExecNode<'_, N> {
         raw: &mut CUgraphNodeParams,
     ) -> Result<()> {
         let node: &Node = self.node;
-        let mut guard = self.exec.enter(node)?;
-        let before = self.exec.replace_params(&mut guard, node, NewParams { node_params, owners, raw })?;
-        drop(guard);
-        drop(before);
-        Ok(())
+        let mut new = NewParams::new(node_params, owners, raw);
+        let guard = self.exec.enter(node)?;
+        self.exec.replace_params(&guard, node, &mut new)
     }
 }
 
@@ -66,6 +64,24 @@ impl ExecNode<'_, HostCallbackNode> {
         self.replace_call(host::looking(self.node.graph(), memory, call)?)
     }
 
+    /// Calls a C function; see [`set`](Self::set) and [`HostCallbackNode::set_function`].
+    ///
+    /// # Safety
+    /// As for [`Frontier::host_function`](crate::Frontier::host_function).
+    ///
+    /// # Errors
+    /// The errors of [`set`](Self::set).
+    #[doc(alias = "cuGraphExecHostNodeSetParams")]
+    #[doc(alias = "cuGraphExecNodeSetParams")]
+    pub unsafe fn set_function<T: Send + Sync + 'static>(
+        &mut self,
+        function: HostFunction,
+        data: T,
+    ) -> Result<()> {
+        // SAFETY: the caller promises this.
+        self.replace_call(unsafe { host::with_data(self.node.graph(), function, data) }?)
+    }
+
     /// Calls another C function; see [`set`](Self::set) and [`HostCallbackNode::set_raw`].
     ///
     /// # Safety
@@ -98,6 +114,8 @@ impl ExecNode<'_, EventRecordNode> {
     ///
     /// # Errors
     /// The event is of another context ([`WrongContext`](cuda_handles::Error::WrongContext)).
+    /// [`UpdateError::NotPossible`](crate::UpdateError::NotPossible): the node is in a child graph
+    /// that [`set_graph`](ExecNode::set_graph) has replaced.
     /// [`UpdateError::NotInExecutable`](crate::UpdateError::NotInExecutable),
     /// [`UpdateError::Lent`](crate::UpdateError::Lent),
     /// [`NodeError::Removed`](crate::NodeError::Removed): the node cannot be updated. Or the
@@ -109,6 +127,11 @@ impl ExecNode<'_, EventRecordNode> {
     pub fn set_event(&mut self, event: &Event) -> Result<()> {
         let node: &Node = self.node;
         node.getting(event::ensure_own(node.graph(), event))?;
+        if self.exec.updates.is_replaced(node.id()) {
+            let why = "the child graph around it was replaced, and it is not known which node of that it is now; \
+                       set the child graph node to a graph that records this event";
+            return Err(not_possible(&self.exec.enter(node)?, node.id(), why));
+        }
         self.replace(NodeParams::EventRecord(event.clone()), Owners::new(), &mut event::record(event))?;
         // The executable has kept the one before with what its launches may use.
         drop(self.exec.launches.events.set(node.id(), event.clone()));
@@ -159,9 +182,8 @@ impl ExecNode<'_, BatchNode> {
         batch::check(node.graph(), batch)?;
         let mut list = batch.params();
         let mut raw = batch::params(node.graph(), &mut list);
-        let new =
-            NewParams { node_params: batch::node_params(batch), owners: batch::owners(batch), raw: &mut raw };
-        let mut guard = self.exec.enter(node)?;
+        let mut new = NewParams::new(batch::node_params(batch), batch::owners(batch), &mut raw);
+        let guard = self.exec.enter(node)?;
         if let Some(NodeParams::Batch(before)) = self.exec.updates.params(&guard, node.id())
             && !before
                 .iter()
@@ -172,10 +194,7 @@ impl ExecNode<'_, BatchNode> {
                        graph's node, and instantiate again";
             return Err(not_possible(&guard, node.id(), why));
         }
-        let before = self.exec.replace_params(&mut guard, node, new)?;
-        drop(guard);
-        drop(before);
-        Ok(())
+        self.exec.replace_params(&guard, node, &mut new)
     }
 }
 

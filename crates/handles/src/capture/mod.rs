@@ -33,6 +33,10 @@
 //! - nodes are ordered otherwise than by the stream, if other code has changed which nodes the
 //!   stream's next one depends on (`cuStreamUpdateCaptureDependencies`). Hold the buffers then.
 //!
+//! **The memory is one for everything made of the graph.** Executables, clones and embedded copies
+//! of a captured graph all use it, as they use any buffer of its nodes. Order their launches, by
+//! one stream or by events, or capture once for each that runs at the same time.
+//!
 //! [`Scratch`] is for several captures that take their memory from one place.
 //!
 //! In a capture that other code began, allocations are refused.

@@ -15,9 +15,9 @@ use std::time::Instant;
 use cuda_sys::{CUevent_st, CUresult, CUstream, Call};
 
 use super::fence::{ACROSS, CLOSINGS, FREES, FreeKind, PendingFree, close_late, leave};
-use super::host_cache;
 use super::lane::Lane;
 use super::pools::Pools;
+use super::{host_cache, retired};
 use crate::context::{Context, capture_mode};
 use crate::destroy::{self, Kept, Object};
 use crate::error::{Error, Result};
@@ -106,6 +106,7 @@ impl Fences {
         let mut done = close_late() + self.release_reached();
         let mut frees = core::mem::take(&mut self.postponed);
         frees.extend(FREES.take());
+        frees.extend(retired::take_due());
         let members = members();
         // Read before any fence is built: work enqueued up to a stream's closing is in front of it.
         let closed: Vec<_> = members.iter().filter(|member| member.gate().closed).cloned().collect();
@@ -145,11 +146,12 @@ impl Fences {
         if !destroy::may_call(context) {
             return self.release(frees) + leave(closed);
         }
-        let before: &[_] = if frees.is_empty() { &closed } else { members };
+        let spans_all = frees.iter().any(PendingFree::is_used_anywhere);
+        let before: &[_] = if spans_all { members } else { &closed };
         let homes = frees.iter().filter_map(|free| free.home.as_ref());
         let ordered = self.lane(context).and_then(|lane| {
             order(before.iter().chain(homes), context, lane)?;
-            if !frees.is_empty() {
+            if spans_all {
                 self.order_across(context, lane)?;
             }
             Ok(lane)
@@ -255,7 +257,7 @@ impl Fences {
         for free in frees {
             match free.what {
                 FreeKind::Host(block) => host_cache::give(block),
-                FreeKind::Owned(owner) => {
+                FreeKind::Owned(owner) | FreeKind::Behind(owner) => {
                     self.owners.push(owner);
                     continue;
                 }

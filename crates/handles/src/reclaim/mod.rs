@@ -16,7 +16,7 @@
 //! | executables to be destroyed when idle | `UNTIL_IDLE` | drops | reaper, drain |
 //! | libraries, registered memory | `LIBRARIES`, `REGISTERED` | drops | drain |
 //! | cached host memory | `CACHE` | drops, reaper | allocations, drain |
-//! | owners that executables have given up | batches ([`Retired`]) | node updates | full batches: reaper; all: drain, and callers that want memory back |
+//! | owners that executables have given up | batches ([`Retired`]) | node updates | due batches: reaper, drain, and callers that want memory back |
 //! | references that the driver has yet to give back | `OWED` | drops of executables | every pass over destructors |
 //! | fences and lanes | [`Fences`](fences::Fences), one lock | | reaper, drain, allocations that find no memory |
 //!
@@ -81,7 +81,7 @@ pub(crate) use host_cache::{HostBlock, HostKind, HostOwner};
 pub(crate) use idle::destroy_when_idle;
 pub(crate) use owed::{Runs, expect as expect_back, release_here};
 pub(crate) use pools::{UnusedPool, push_pool};
-pub use retired::Retired;
+pub use retired::{FormerStream, Retired};
 pub(crate) use staging::{MOST as STAGED_MOST, Staging};
 pub(crate) use worker::{
     catch_up, catch_up_frees, destroy_all_deferred, destroy_keeping, free_now, free_pending,

@@ -1,28 +1,40 @@
 //! Owners that an executable graph has given up, until the runs that may use them are over.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 
-use super::{FreeKind, PendingFree, push_free};
+use super::{FreeKind, PendingFree};
 use crate::context::Context;
-use crate::destroy::{Kept, Node};
+use crate::destroy::{self, Kept};
 use crate::graph::Owner;
 use crate::raw_stream::RawStream;
 use crate::stream::Stream;
-use crate::sync::{Lock, Rank};
+use crate::sync::{Lock, Rank, process};
 
-/// The launches after which a batch goes to the reaper.
+/// The launches after which a batch is due.
 const LAUNCHES: u32 = 64;
-/// The bytes of device memory that nothing else holds after which a batch goes to the reaper.
+/// The bytes of memory that nothing else holds after which a batch is due.
 const BYTES: u64 = 1 << 20;
 
 /// Owners that an executable graph has given up, but that runs of it may still use.
 ///
-/// The reaper gets them in batches, with the stream of a run that comes after all that may use
-/// them: an executable does not overlap itself. It drops a batch once that stream has got so far.
-/// A batch is full after 64 launches, or once it holds 1 MiB that nothing else holds. Callers that
-/// want memory back hand over all batches ([`hand_over_all`]).
+/// The reaper takes them in batches, with the stream of the last run that may use them: an
+/// executable does not overlap itself. It drops a batch once that stream has got so far.
+///
+/// A batch is due after 64 launches, or once it holds 1 MiB that nothing else holds. Callers that
+/// want memory back make all batches due ([`hand_over_all`]). The launching thread only says so:
+/// the thread that works takes the batch out, so launches allocate nothing and make no driver call
+/// for it.
 #[derive(Debug)]
 pub struct Retired(Arc<Lock<Batch>>);
+
+/// A stream that a batch no longer waits for. To be dropped without locks: it may be the last
+/// reference to the stream.
+#[derive(Debug)]
+#[must_use]
+pub struct FormerStream {
+    _stream: Arc<RawStream>,
+}
 
 #[derive(Debug)]
 struct Batch {
@@ -30,18 +42,26 @@ struct Batch {
     owners: Vec<Owner>,
     bytes: u64,
     launches: u32,
-    /// The stream of the last run; `None` if no handle of it was left.
+    /// The stream of the last run that may use the owners; `None` if no handle of it was left.
     behind: Option<Arc<RawStream>>,
+    /// Whether the thread that works is to take it, which counts as pending.
+    is_due: bool,
 }
 
 static ALL: Lock<Vec<Weak<Lock<Batch>>>> = Lock::new(Rank::AllRetired, Vec::new());
+
+/// Whether a batch is due.
+static ANY_DUE: AtomicBool = AtomicBool::new(false);
 
 impl Retired {
     /// Of an executable in a context.
     #[must_use]
     pub fn new(context: &Context) -> Self {
+        // Now rather than in a launch: something will wait for the reaper.
+        destroy::start();
         let owners = Vec::with_capacity(LAUNCHES as usize);
-        let batch = Batch { context: context.clone(), owners, bytes: 0, launches: 0, behind: None };
+        let batch =
+            Batch { context: context.clone(), owners, bytes: 0, launches: 0, behind: None, is_due: false };
         let batch = Arc::new(Lock::new(Rank::Retired, batch));
         let mut all = ALL.lock();
         all.retain(|known| known.strong_count() > 0);
@@ -52,13 +72,24 @@ impl Retired {
 
     /// Takes owners that runs up to now may use, the last of which is on this stream. `None` if no
     /// handle of the stream is left: then they stay until the next launch.
-    pub fn push(&self, owners: impl IntoIterator<Item = Owner>, behind: Option<&Stream>) {
+    pub fn push(
+        &self,
+        owners: impl IntoIterator<Item = Owner>,
+        behind: Option<&Stream>,
+    ) -> Option<FormerStream> {
+        let behind = behind.map(raw);
         let mut batch = self.0.lock();
-        batch.behind = behind.map(raw);
         for owner in owners {
             batch.bytes += own_bytes(&owner);
             batch.owners.push(owner);
         }
+        if behind.is_none() && core::mem::take(&mut batch.is_due) {
+            destroy::one_done();
+        }
+        let before = core::mem::replace(&mut batch.behind, behind)?;
+        // Of the same stream, this is not the last reference.
+        let is_same = batch.behind.as_ref().is_some_and(|behind| Arc::ptr_eq(behind, &before));
+        (!is_same).then_some(FormerStream { _stream: before })
     }
 
     /// Notes a launch, to be called once it is enqueued. Returns whether owners are left here.
@@ -67,40 +98,89 @@ impl Retired {
         if batch.owners.is_empty() {
             return false;
         }
-        batch.launches += 1;
-        batch.behind = Some(raw(stream));
-        let is_full = batch.launches >= LAUNCHES || batch.bytes >= BYTES;
-        drop(batch);
-        if is_full {
-            self.hand_over();
+        if batch.behind.is_none() {
+            batch.behind = Some(raw(stream));
         }
-        !is_full
+        batch.launches += 1;
+        if batch.launches >= LAUNCHES || batch.bytes >= BYTES {
+            batch.become_due();
+        }
+        true
     }
 
-    /// Hands the batch to the reaper.
+    /// Lets the reaper take the batch.
     pub fn hand_over(&self) {
-        hand_over(&self.0);
+        self.0.lock().become_due();
     }
 }
 
-/// Hands all batches to the reaper.
-pub(crate) fn hand_over_all() {
-    let all: Vec<_> = ALL.lock().iter().filter_map(Weak::upgrade).collect();
-    all.iter().for_each(|batch| hand_over(batch));
+impl Drop for Retired {
+    /// Nobody runs the executable any more. Another thread that looks at the batch now must not be
+    /// the one that drops the owners.
+    fn drop(&mut self) {
+        // In a forked child the lock may be held for ever, and nothing is dropped.
+        if !process::is_running() {
+            return;
+        }
+        let mut batch = self.0.lock();
+        let (owners, behind) = (core::mem::take(&mut batch.owners), batch.behind.take());
+        let was_due = core::mem::take(&mut batch.is_due);
+        drop(batch);
+        drop((owners, behind));
+        if was_due {
+            destroy::one_done();
+        }
+    }
 }
 
-fn hand_over(batch: &Lock<Batch>) {
-    let mut batch = batch.lock();
-    if batch.owners.is_empty() || batch.behind.is_none() {
-        return;
+impl Batch {
+    /// Lets the thread that works take the batch, unless it is empty, or the end of its last run is
+    /// unknown.
+    fn become_due(&mut self) {
+        if self.is_due || self.owners.is_empty() || self.behind.is_none() {
+            return;
+        }
+        self.is_due = true;
+        destroy::expect_one();
+        ANY_DUE.store(true, Ordering::Release);
+        destroy::wake();
     }
-    let room = Vec::with_capacity(batch.owners.len());
-    let owners = core::mem::replace(&mut batch.owners, room);
-    (batch.bytes, batch.launches) = (0, 0);
-    let (context, home) = (batch.context.clone(), batch.behind.take());
-    drop(batch);
-    let what = FreeKind::Owned(Kept::new(owners));
-    push_free(Node::new(PendingFree { context, home, what }));
+
+    /// Takes the owners out, if they are due.
+    fn take(&mut self) -> Option<PendingFree> {
+        if !self.is_due || self.behind.is_none() {
+            return None;
+        }
+        // Room for as many: retiring allocates nothing from then on.
+        let room = Vec::with_capacity(self.owners.capacity());
+        let owners = core::mem::replace(&mut self.owners, room);
+        (self.bytes, self.launches, self.is_due) = (0, 0, false);
+        let what = FreeKind::Behind(Kept::new(owners));
+        Some(PendingFree { context: self.context.clone(), home: self.behind.take(), what })
+    }
+}
+
+/// Makes all batches due. Returns whether there are any.
+pub(crate) fn hand_over_all() -> bool {
+    let mut any = false;
+    for batch in all() {
+        let mut batch = batch.lock();
+        batch.become_due();
+        any |= batch.is_due;
+    }
+    any
+}
+
+/// Takes the batches that are due; each counts as pending already.
+pub(super) fn take_due() -> Vec<PendingFree> {
+    if !ANY_DUE.swap(false, Ordering::AcqRel) {
+        return Vec::new();
+    }
+    all().iter().filter_map(|batch| batch.lock().take()).collect()
+}
+
+fn all() -> Vec<Arc<Lock<Batch>>> {
+    ALL.lock().iter().filter_map(Weak::upgrade).collect()
 }
 
 fn raw(stream: &Stream) -> Arc<RawStream> {

@@ -78,13 +78,19 @@ pub fn drain() -> usize {
 /// The part of [`drain`] that frees memory in stream order and runs no destructors of other code;
 /// for an allocation that failed. Does nothing inside a host function, where the allocation is
 /// refused: a thread that drains may have the lock and wait for that function.
+///
+/// What executables have given up is dropped by the dropping thread, once the runs that may use it
+/// are over. If they are, that is waited for, for some milliseconds at most.
 pub(crate) fn free_pending() {
     if !may_work() {
         return;
     }
-    retired::hand_over_all();
+    let has_retired = retired::hand_over_all();
     if let Ok(mut fences) = fences_patiently() {
         as_worker(|| destroy_objects() + fences.work());
+    }
+    if has_retired {
+        for_at_most(CATCH_UP_LIMIT, || (!as_worker(look_again)).then_some(()));
     }
 }
 

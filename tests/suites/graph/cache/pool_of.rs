@@ -5,7 +5,7 @@ use cuda_handles::{Buffer, Stream};
 use cuda_launch::{kernel, params, per};
 use cuda_tests::{kernel, needs, no_leaks, setup};
 
-use crate::update::SCALE;
+use crate::common::scale::SCALE;
 
 kernel! {
     // SAFETY: the kernel has these parameters, and touches the elements below `n`.

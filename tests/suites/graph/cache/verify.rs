@@ -8,7 +8,7 @@ use cuda_launch::{kernel, params, per};
 use cuda_tests::{kernel, no_leaks, setup};
 
 use super::{Cache, filling};
-use crate::update::SCALE;
+use crate::common::scale::SCALE;
 
 kernel! {
     // SAFETY: the kernel has these parameters, and touches the elements below `n`.

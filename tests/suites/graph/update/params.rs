@@ -5,7 +5,7 @@ use cuda_handles::Image;
 use cuda_launch::{kernel, per};
 use cuda_tests::{Kind, SOON, live, no_leaks, setup, until};
 
-use super::SCALE;
+use crate::common::scale::SCALE;
 
 kernel! {
     // SAFETY: the kernel has these parameters, and touches the elements below `n`.
