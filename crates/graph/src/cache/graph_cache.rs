@@ -133,14 +133,14 @@ impl<K, P, S, E> GraphCache<K, P, S, E> {
 
     /// Sets whether each hit is verified: the graph is built as well, compared with the graph of
     /// the executable, and dropped. A constant that differs and is no parameter is an error
-    /// ([`CacheError::Stale`]), and nothing is launched. This is for tests: it finds what a stamp or
-    /// key forgets.
+    /// ([`CacheError::Stale`]), and nothing is launched. This is for tests: it finds what a stamp
+    /// or key forgets.
     ///
-    /// Compared are the nodes in the order in which they were added: kernels, their arguments and
-    /// configurations; addresses, sizes and values of fills, copies and batches; events. The closures
-    /// of host functions cannot be compared, nor the arguments of kernels whose layout the driver
-    /// does not report (before CUDA 12.4). Memory that `build` allocates differs in each build, and
-    /// is no constant; memory that somebody else holds as well is one.
+    /// Nodes are compared in the order in which they were added: kernels by name, their arguments
+    /// and configurations; addresses, sizes and values of fills, copies and batches. Edges, events
+    /// and the closures of host functions are not compared, nor the arguments of kernels whose
+    /// layout the driver does not report (before CUDA 12.4). Memory that `build` allocates differs
+    /// in each build, and is no constant; memory that somebody else holds as well is one.
     pub fn verify(&self, verifies: bool) {
         self.verifies.store(verifies, Ordering::Relaxed);
     }
@@ -168,8 +168,8 @@ impl<K, P, S, E> GraphCache<K, P, S, E> {
 
 impl<K: Hash + Eq, P, S: PartialEq, E: Executable> GraphCache<K, P, S, E> {
     /// The executable of a key with a stamp, for a launch on `stream`. If there is none, it is made
-    /// of the graph that `build` returns; if it has another stamp, it is updated from that graph, or
-    /// made again. It goes back to the cache when the result is dropped.
+    /// of the graph that `build` returns; if it has another stamp, it is updated from that graph,
+    /// or made again. It goes back to the cache when the result is dropped.
     ///
     /// With `build`'s graph goes what the program needs to use the executable: its parameters.
     ///
@@ -181,8 +181,8 @@ impl<K: Hash + Eq, P, S: PartialEq, E: Executable> GraphCache<K, P, S, E> {
     /// - The graph is of another context than `stream`, or the context is lost.
     /// - [`CacheError::InUse`]: this thread has taken all executables of the key.
     /// - [`CacheError::Full`]: this thread has taken all executables of the cache, and it is full.
-    /// - [`StillRunning`](cuda_handles::Error::StillRunning): the cache is full of executables whose
-    ///   destruction is deferred, and a stream, which the error names, still has work after a
+    /// - [`StillRunning`](cuda_handles::Error::StillRunning): the cache is full of executables
+    ///   whose destruction is deferred, and a stream, which the error names, still has work after a
     ///   second. Synchronise the stream, or [drain](cuda_handles::reaper::drain).
     /// - [`Busy`](cuda_handles::Error::Busy): other threads have the executables all the time.
     /// - [`CacheError::Stale`] if hits are [verified](Self::verify).

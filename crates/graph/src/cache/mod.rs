@@ -13,11 +13,11 @@
 //!
 //! # Rules
 //!
-//! 1. A pool and a cache have one lock each. It is held for moments: over no driver call, no closure
-//!    of users and no drop. Keys and stamps are hashed and compared under it.
-//! 2. A call **takes** an executable out of the state and puts it back when its guard is dropped, so
-//!    an executable is with one call at a time. Who finds none free waits for another thread, but
-//!    not for itself: that is an error.
+//! 1. A pool and a cache have one lock each. It is held for moments: over no driver call, no
+//!    closure of users and no drop. Keys and stamps are hashed and compared under it.
+//! 2. A call **takes** an executable out of the state and puts it back when its guard is dropped,
+//!    so an executable is with one call at a time. A call that finds none free waits for another
+//!    thread, but not for its own: that is an error.
 //! 3. No call waits for the device, except that a full cache whose executables' destruction is
 //!    deferred waits for that, for a second.
 //! 4. A call proceeds in [steps](entries::Step). Each is decided under the lock and taken without

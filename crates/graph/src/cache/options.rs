@@ -7,7 +7,8 @@ use crate::loops::host::Fallback;
 /// ```
 /// use cuda_graph::{CacheOptions, GraphCache};
 ///
-/// let cache: GraphCache<usize, ()> = GraphCache::new(CacheOptions::new().most(16).most_per_key(2));
+/// let options = CacheOptions::new().most(16).most_per_key(2);
+/// let cache: GraphCache<usize, ()> = GraphCache::new(options);
 /// ```
 #[derive(Clone, Copy, Debug)]
 #[must_use = "options do nothing by themselves"]

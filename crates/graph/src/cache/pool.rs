@@ -136,7 +136,9 @@ impl<P> ExecPool<P> {
     /// ```no_run
     /// # use cuda_graph::{ExecPool, GraphParam, Result};
     /// # use cuda_handles::{Buffer, Stream};
-    /// # fn example(pool: &ExecPool<GraphParam<[f32]>>, stream: &Stream, x: &Buffer<f32>) -> Result<()> {
+    /// # fn example(
+    /// #     pool: &ExecPool<GraphParam<[f32]>>, stream: &Stream, x: &Buffer<f32>
+    /// # ) -> Result<()> {
     /// pool.launch(stream, |exec, input| exec.launch_with(stream, ((input, x),)))?;
     /// # Ok(())
     /// # }
@@ -202,14 +204,15 @@ impl<P> ExecPool<P> {
 
 impl ExecPool {
     /// Makes a pool of `count` executables of one graph. All have the same memory, apart from what
-    /// [graph parameters](crate::GraphParam) stand for, so this is for graphs all of whose output is
-    /// a parameter. Give runs that may overlap different memory for it.
+    /// [graph parameters](crate::GraphParam) stand for, so this is for graphs that write parameters
+    /// alone. Give runs that may overlap different memory for them.
     ///
     /// ```no_run
     /// # use cuda_graph::{ContextExt, ExecPool, Result};
     /// # use cuda_handles::{Buffer, Context, Stream};
     /// # fn example(
-    /// #     context: &Context, streams: &[Stream; 2], first: &Buffer<f32>, buffers: &[Buffer<f32>; 2]
+    /// #     context: &Context, streams: &[Stream; 2], first: &Buffer<f32>,
+    /// #     buffers: &[Buffer<f32>; 2]
     /// # ) -> Result<()> {
     /// let graph = context.graph()?;
     /// let output = graph.param(first)?;

@@ -22,6 +22,7 @@ mod hierarchy;
 mod lost_and_forked;
 mod memory;
 mod options;
+mod pools;
 #[cfg(unix)]
 mod semaphores;
 
@@ -86,6 +87,7 @@ fn rows() -> Vec<Row> {
         adopted::rows(),
         hierarchy::rows(),
         options::rows(),
+        pools::rows(),
         conditionals::rows(),
         crate::loops::by_host::states::rows(),
         #[cfg(unix)]
