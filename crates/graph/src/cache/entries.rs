@@ -240,9 +240,9 @@ impl<K: Hash + Eq, P, S: PartialEq, E> State<K, P, S, E> {
         if self.live + deferred >= request.most {
             return Some(self.step_to_room(key.as_ref()?, request, deferred > 0));
         }
-        let sought = key.take()?;
-        let known = self.entries.get_key_value(&sought).map(|(known, _)| Arc::clone(known));
-        let known = known.unwrap_or_else(|| Arc::new(sought));
+        let known = self.entries.get_key_value(key.as_ref()?).map(|(known, _)| Arc::clone(known));
+        // A key that is there already is dropped by the caller, without the lock.
+        let known = known.or_else(|| key.take().map(Arc::new))?;
         self.entries.entry(Arc::clone(&known)).or_insert_with(Entry::new).reserved += 1;
         self.live += 1;
         Some(Step::Make(known))

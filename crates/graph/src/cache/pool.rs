@@ -48,7 +48,7 @@ use crate::graph::Graph;
 ///    not wait.
 ///
 /// The streams of last runs are asked only if there is none of the first kind and a choice
-/// (`cuStreamQuery`, CUDA 2.0, one call for each stream at most).
+/// (`cuStreamQuery`, CUDA 2.0, once for each stream at most).
 ///
 /// # Waiting
 ///
@@ -205,7 +205,8 @@ impl<P> ExecPool<P> {
 impl ExecPool {
     /// Makes a pool of `count` executables of one graph. All have the same memory, apart from what
     /// [graph parameters](crate::GraphParam) stand for, so this is for graphs that write parameters
-    /// alone. Give runs that may overlap different memory for them.
+    /// alone. Give runs that may overlap different memory for them. Events that nodes record are the
+    /// same for all executables.
     ///
     /// ```no_run
     /// # use cuda_graph::{ContextExt, ExecPool, Result};

@@ -8,6 +8,7 @@ mod losses;
 mod pool;
 mod pool_of;
 mod streams;
+mod sweep;
 mod threads;
 mod verify;
 
