@@ -235,7 +235,7 @@ impl ExecPool {
     ///   host functions.
     /// - [`CacheError::NoExecutables`] if `count` is 0.
     /// - The errors of [`Graph::instantiate`], as for graphs that can have
-    ///   [one executable](Graph::instantiate#one-executable-at-a-time).
+    ///   [one executable](Graph::instantiate).
     pub fn of(graph: &Graph, count: usize) -> Result<Self> {
         if count > 1 {
             ensure_shareable(graph)?;
