@@ -218,8 +218,9 @@ impl<K: Kind> GraphBuilder<K, Capturing> {
     /// Calls `cuLaunchHostFunc` (CUDA 10.0).
     ///
     /// # Errors
-    /// [`ConditionError::NotInBody`]: the captured work is for a body, which holds no host
-    /// functions; [`CaptureError::Over`]: the capture has ended; or the driver's error.
+    /// [`ConditionError::NotInBody`](crate::ConditionError::NotInBody): the captured work is for a
+    /// body, which holds no host functions; [`CaptureError::Over`]: the capture has ended; or the
+    /// driver's error.
     #[doc(alias = "cuLaunchHostFunc")]
     #[doc(alias = "cudaLaunchHostFunc")]
     pub fn callback<F: Fn() + Send + Sync + 'static>(&self, call: F) -> Result<()> {
@@ -251,8 +252,9 @@ impl<K: Kind> GraphBuilder<K, Capturing> {
     /// thread.
     ///
     /// # Errors
-    /// [`ConditionError::NotInBody`]: the captured work is for a body, which holds no host
-    /// functions; [`CaptureError::Over`]: the capture has ended; or the driver's error.
+    /// [`ConditionError::NotInBody`](crate::ConditionError::NotInBody): the captured work is for a
+    /// body, which holds no host functions; [`CaptureError::Over`]: the capture has ended; or the
+    /// driver's error.
     #[doc(alias = "cuLaunchHostFunc")]
     #[doc(alias = "cudaLaunchHostFunc")]
     pub unsafe fn callback_raw(

@@ -149,7 +149,15 @@ fn update_errors(name: &str) -> Vec<Error> {
 
 fn param_errors(name: &str) -> Vec<Error> {
     let node = || NodeName::from(name);
-    let mut all = vec![ParamError::Foreign, ParamError::WrongType];
+    let mut all = vec![
+        ParamError::Foreign,
+        ParamError::WrongType,
+        ParamError::MadeLater,
+        ParamError::Attributes,
+        ParamError::GraphMemory { address: 512 },
+        ParamError::OwnOutput { address: 512 },
+        ParamError::NotTaken { call: "Frontier::fill_2d" },
+    ];
     all.extend([
         ParamError::NotStorable { kernel: node() },
         ParamError::TooLong { node: node(), len: 1 << 40, longest: 1 << 31 },

@@ -14,12 +14,22 @@ pub(crate) struct ExecParams {
     /// The number of the hierarchy whose parameters these are.
     graph: u64,
     values: Vec<ParamValue>,
-    /// The nodes that use each parameter, by their places in `nodes`.
-    users: Vec<SmallVec<[u32; 4]>>,
+    /// The nodes that use each parameter.
+    users: Vec<SmallVec<[User; 4]>>,
     pub(crate) nodes: Vec<ExecBound>,
     places: HashMap<NodeId, u32>,
     /// The nodes that the next launch updates. It has room for all of them.
     pending: Vec<u32>,
+}
+
+/// A node that uses a parameter.
+#[derive(Clone, Copy, Debug)]
+struct User {
+    /// Its place in the list of nodes.
+    node: u32,
+    /// Whether the parameter is in the driver's parameters of the node, and does not enable it
+    /// alone.
+    is_within: bool,
 }
 
 /// A node of an executable that uses parameters.
@@ -61,10 +71,11 @@ impl ExecParams {
         // Memory runs out before the number does.
         let node = self.nodes.len() as u32;
         for one in &binding.uses {
-            if let Some(users) = self.users.get_mut(one.param as usize)
-                && !users.contains(&node)
-            {
-                users.push(node);
+            let is_within = one.place != Place::Enabled;
+            let Some(users) = self.users.get_mut(one.param as usize) else { continue };
+            match users.last_mut() {
+                Some(known) if known.node == node => known.is_within |= is_within,
+                _ => users.push(User { node, is_within }),
             }
         }
         self.places.insert(id, node);
@@ -117,12 +128,12 @@ impl ExecParams {
 
     /// Lets the next launch update the nodes that use a parameter.
     fn touch(&mut self, param: usize) {
-        for &node in self.users.get(param).into_iter().flatten() {
-            if let Some(bound) = self.nodes.get_mut(node as usize)
-                && !bound.is_pending
-            {
+        for &User { node, is_within } in self.users.get(param).into_iter().flatten() {
+            let Some(bound) = self.nodes.get_mut(node as usize) else { continue };
+            // Also of a node that is pending, and that a launch which failed has updated.
+            bound.is_stale |= is_within;
+            if !bound.is_pending {
                 bound.is_pending = true;
-                bound.is_stale = true;
                 self.pending.push(node);
             }
         }

@@ -2,13 +2,13 @@
 
 use core::any::TypeId;
 
-use cuda_handles::{FillLayout, Kernel, Placeholder};
+use cuda_handles::{FillLayout, Kernel, NodeMemory, Placeholder, Slice};
 use cuda_launch::internal::{Placeholders, StoredArguments, StoredMemory};
-use cuda_launch::{LaunchConfig, Prepared, Signature, TypedKernel};
+use cuda_launch::{ArgumentsOf, LaunchConfig, Prepared, Signature, TypedKernel};
 
 use crate::error::{Error, ParamError, Result};
 use crate::param::config::ConfigSource;
-use crate::state::bindings::{Binding, BoundCopy, BoundFill, BoundNode, Place, Use, Uses};
+use crate::state::bindings::{Binding, BoundCopy, BoundFill, BoundNode, ParamValue, Place, Use, Uses};
 use crate::state::guard::GraphGuard;
 use crate::state::ids::NodeId;
 
@@ -100,6 +100,23 @@ pub(crate) fn of_copy<T: 'static>(
     Ok(found.into_binding(BoundNode::Copy(BoundCopy { source, destination, follows })))
 }
 
+/// Memory for a call that takes no parameters.
+#[inline]
+pub(crate) fn fixed<'a, T>(memory: impl NodeMemory<'a, T>, call: &'static str) -> Result<Slice<'a, T>> {
+    match memory.placeholder() {
+        None => Ok(memory.operand()),
+        Some(_) => Err(ParamError::NotTaken { call }.into()),
+    }
+}
+
+/// Refuses parameters among the arguments of a call that takes none.
+pub(crate) fn ensure_no_params<'a, S: Signature>(
+    arguments: &impl ArgumentsOf<'a, S>,
+    call: &'static str,
+) -> Result<()> {
+    if arguments.placeholders().is_empty() { Ok(()) } else { Err(ParamError::NotTaken { call }.into()) }
+}
+
 impl GraphGuard<'_> {
     /// Refuses to set a node by hand that takes parameters, apart from being enabled.
     pub(crate) fn ensure_not_bound(&self, id: NodeId) -> Result<()> {
@@ -109,9 +126,29 @@ impl GraphGuard<'_> {
         }
     }
 
-    /// Refuses parameters of another hierarchy.
-    pub(crate) fn ensure_own_params(&self, binding: &NewBinding) -> Result<()> {
-        if binding.graph == self.number() { Ok(()) } else { Err(ParamError::Foreign.into()) }
+    /// Refuses parameters of another hierarchy, and lengths that an argument cannot express.
+    pub(crate) fn ensure_own_params(&self, NewBinding { graph, binding }: &NewBinding) -> Result<()> {
+        if *graph != self.number() {
+            return Err(ParamError::Foreign.into());
+        }
+        binding.uses.iter().try_for_each(|one| {
+            let value = self.bindings.values().get(one.param as usize);
+            let (Some(ParamValue::Memory(memory)), Place::Length { longest, element, .. }) =
+                (value, one.place)
+            else {
+                return Ok(());
+            };
+            let len = memory.count(element);
+            let node = || match &binding.node {
+                BoundNode::Kernel { kernel, .. } => kernel.name().into(),
+                BoundNode::Fill(_) | BoundNode::Copy(_) | BoundNode::Plain => "node".into(),
+            };
+            if len > longest {
+                Err(ParamError::TooLong { node: node(), len, longest }.into())
+            } else {
+                Ok(())
+            }
+        })
     }
 }
 

@@ -10,13 +10,15 @@ use cuda_handles::{
 use cuda_launch::internal::StoredMemory;
 use cuda_launch::{LaunchConfig, Scalar};
 
-use crate::error::Result;
 use crate::error::wrong_context::ensure_memory;
+use crate::error::{ParamError, Result};
 use crate::graph::Graph;
 use crate::state::bindings::{ParamValue, ValueBytes};
 
+// What a node does with a value follows from the parameter's type, so all values are made here.
 mod sealed {
     pub trait Sealed {}
+    pub trait Value<T: ?Sized> {}
 }
 
 /// A parameter of a graph: one value in any number of its nodes, which each executable can change
@@ -32,6 +34,10 @@ mod sealed {
 /// | [`Event`] | an event | `&Event` |
 /// | [`LaunchConfig`] | grid, block and shared memory | a configuration |
 /// | `bool` | whether nodes are enabled | `true` or `false` |
+///
+/// It belongs to the graph, and to all graphs in its nodes. A clone, a graph that is embedded as a
+/// copy, and a graph that is [moved](crate::Frontier::child_moved) into a node keep the values of
+/// that time in their nodes, and have no parameters.
 ///
 /// It is given where nodes take the value itself: as an argument of
 /// [`Frontier::launch`](crate::Frontier::launch), as memory or value of a fill or copy. The length
@@ -61,6 +67,55 @@ mod sealed {
 /// # Ok(())
 /// # }
 /// ```
+/// Another type of value does not compile:
+///
+/// ```compile_fail,E0277
+/// # fn example(
+/// #     exec: &mut cuda_graph::GraphExec, factor: &cuda_graph::GraphParam<f32>
+/// # ) -> cuda_graph::Result<()> {
+/// exec.set(factor, 2_u32)
+/// # }
+/// ```
+/// ```compile_fail,E0277
+/// # fn example(
+/// #     exec: &mut cuda_graph::GraphExec, input: &cuda_graph::GraphParam<[f32]>,
+/// #     stream: &cuda_handles::Stream, words: &cuda_handles::Buffer<u32>
+/// # ) -> cuda_graph::Result<()> {
+/// exec.launch_with(stream, ((input, words),))
+/// # }
+/// ```
+///
+/// Neither does a parameter in the place of an argument of another type, or in a launch on a
+/// stream:
+///
+/// ```compile_fail,E0277
+/// # use cuda_launch::per;
+/// # cuda_launch::kernel! {
+/// #     unsafe in cuda_handles::Image::Ptx("");
+/// #     fn scale(by: f32, x: InOut<f32>) where x.len() >= 1;
+/// # }
+/// # fn main() {}
+/// # fn example(
+/// #     graph: &cuda_graph::Graph, scale: &scale, by: &cuda_graph::GraphParam<u32>,
+/// #     x: &cuda_graph::GraphParam<[f32]>
+/// # ) {
+/// graph.root().launch(scale, per(1, 1), (by, x)).unwrap();
+/// # }
+/// ```
+/// ```compile_fail,E0277
+/// # use cuda_launch::per;
+/// # cuda_launch::kernel! {
+/// #     unsafe in cuda_handles::Image::Ptx("");
+/// #     fn scale(by: f32, x: InOut<f32>) where x.len() >= 1;
+/// # }
+/// # fn main() {}
+/// # fn example(
+/// #     scale: &scale, stream: &cuda_handles::Stream, by: &cuda_graph::GraphParam<f32>,
+/// #     x: &cuda_graph::GraphParam<[f32]>
+/// # ) {
+/// scale.launch(stream, per(1, 1), (by, x)).unwrap();
+/// # }
+/// ```
 #[doc(alias = "cudaGraphExecUpdate")]
 #[doc(alias = "graph parameter")]
 pub struct GraphParam<T: ParamType + ?Sized> {
@@ -87,7 +142,7 @@ pub trait ParamType: sealed::Sealed + 'static {
 
     /// The value in the form that graphs and executables keep.
     #[doc(hidden)]
-    fn stored(initial: &Self::Initial) -> Stored;
+    fn stored(initial: Self::Initial) -> Stored;
 }
 
 /// A value for a [`GraphParam`] of the type `T`.
@@ -96,7 +151,19 @@ pub trait ParamType: sealed::Sealed + 'static {
     label = "not a value of `{T}`",
     note = "`[T]` takes `&Buffer<T>`, `Slice<T>` and `&SharedHostBuffer<T>`; a number takes the same type; `ByValue<T>` takes a struct"
 )]
-pub trait ParamArg<T: ParamType + ?Sized> {
+///
+/// Only this crate implements it:
+///
+/// ```compile_fail,E0277
+/// struct Mine;
+///
+/// impl cuda_graph::ParamArg<u32> for Mine {
+///     fn into_initial(self) -> u32 {
+///         1
+///     }
+/// }
+/// ```
+pub trait ParamArg<T: ParamType + ?Sized>: sealed::Value<T> {
     /// The value as the parameter has it.
     #[doc(hidden)]
     fn into_initial(self) -> T::Initial;
@@ -122,12 +189,16 @@ impl Graph {
     /// executables have at first. Makes no driver call.
     ///
     /// # Errors
-    /// The memory or the event is of another context; the graph is gone.
+    /// - The memory is of another context
+    ///   ([`WrongContext`](cuda_handles::Error::WrongContext)), or of an allocation node, or an
+    ///   output of this graph ([`ParamError::GraphMemory`], [`ParamError::OwnOutput`]).
+    /// - The graph was removed or moved.
     pub fn param<V: IntoParam>(&self, value: V) -> Result<GraphParam<V::Param>> {
         let initial = value.into_initial();
-        let Stored(value) = V::Param::stored(&initial);
+        let Stored(value) = V::Param::stored(initial.clone());
         ensure_of(self.context(), &value)?;
         let mut guard = self.enter()?;
+        ensure_no_output(guard.memory_number(), &value)?;
         let (graph, number) = (guard.number(), guard.bindings.add(value));
         drop(guard);
         // SAFETY: only values of this type are set (`ParamArg`).
@@ -137,16 +208,31 @@ impl Graph {
     }
 }
 
-/// Refuses a value of another context.
+/// Refuses a value of another context, and memory that only nodes between its allocation and its
+/// free can use.
 pub(crate) fn ensure_of(context: &Context, value: &ParamValue) -> Result<()> {
     match value {
         ParamValue::Memory(memory) => {
             let of = memory.allocation.context();
+            if memory.allocation.graph().is_some() {
+                return Err(ParamError::GraphMemory { address: memory.start }.into());
+            }
             ensure_memory(context, of, "the memory of a graph parameter", WrongContext::MEMORY)
         }
         ParamValue::Event(_) | ParamValue::Bytes(_) | ParamValue::Config(_) | ParamValue::Enabled(_) => {
             Ok(())
         }
+    }
+}
+
+/// Refuses memory that a launch of the graph itself has left: the graph could not be launched as
+/// long as a parameter keeps it.
+pub(crate) fn ensure_no_output(of: u64, value: &ParamValue) -> Result<()> {
+    match value {
+        ParamValue::Memory(memory) if memory.allocation.output_of() == Some(of) => {
+            Err(ParamError::OwnOutput { address: memory.start }.into())
+        }
+        _ => Ok(()),
     }
 }
 
@@ -185,13 +271,15 @@ impl<T: Element> ParamType for [T] {
 
     const ELEMENT: usize = size_of::<T>();
 
-    fn stored(initial: &StoredMemory) -> Stored {
-        Stored(ParamValue::Memory(initial.clone()))
+    fn stored(initial: StoredMemory) -> Stored {
+        Stored(ParamValue::Memory(initial))
     }
 }
 
 macro_rules! memory_values {
     ($($memory:ty),*) => { $(
+        impl<'a, T: Element> sealed::Value<[T]> for $memory {}
+
         impl<'a, T: Element> ParamArg<[T]> for $memory {
             fn into_initial(self) -> StoredMemory {
                 stored(Slice::<T>::from(self))
@@ -218,10 +306,12 @@ macro_rules! values {
                 TypeId::of::<$of>()
             }
 
-            fn stored($self: &Self) -> Stored {
+            fn stored($self: Self) -> Stored {
                 Stored($stored)
             }
         }
+
+        impl<$($generic)*> sealed::Value<Self> for $value {}
 
         impl<$($generic)*> ParamArg<Self> for $value {
             fn into_initial(self) -> Self {
@@ -236,16 +326,16 @@ macro_rules! values {
 }
 
 macro_rules! numbers {
-    ($($number:ty)*) => { values! { $([] $number, $number: number => ParamValue::Bytes(ValueBytes::of(number, true));)* } };
+    ($($number:ty)*) => { values! { $([] $number, $number: number => ParamValue::Bytes(ValueBytes::of(&number, true));)* } };
 }
 
 numbers! { u8 u16 u32 u64 i8 i16 i32 i64 f32 f64 }
 
 values! {
-    [T: Scalar + Send + Sync + 'static, const N: usize] [T; N], [T; N]: array => ParamValue::Bytes(ValueBytes::of(array, true));
+    [T: Scalar + Send + Sync + 'static, const N: usize] [T; N], [T; N]: array => ParamValue::Bytes(ValueBytes::of(&array, true));
     [T: Copy + Send + Sync + 'static] ByValue<T>, T: value => ParamValue::Bytes(ValueBytes::of(&value.0, false));
-    [] LaunchConfig, LaunchConfig: config => ParamValue::Config(*config);
-    [] bool, bool: enabled => ParamValue::Enabled(*enabled);
+    [] LaunchConfig, LaunchConfig: config => ParamValue::Config(config);
+    [] bool, bool: enabled => ParamValue::Enabled(enabled);
 }
 
 impl sealed::Sealed for Event {}
@@ -253,10 +343,12 @@ impl sealed::Sealed for Event {}
 impl ParamType for Event {
     type Initial = Self;
 
-    fn stored(event: &Self) -> Stored {
-        Stored(ParamValue::Event(event.clone()))
+    fn stored(event: Self) -> Stored {
+        Stored(ParamValue::Event(event))
     }
 }
+
+impl sealed::Value<Event> for &Event {}
 
 impl ParamArg<Event> for &Event {
     fn into_initial(self) -> Event {

@@ -2,7 +2,6 @@
 
 use core::mem::MaybeUninit;
 use std::collections::HashMap;
-use std::sync::Arc;
 
 use cuda_handles::{Event, FillLayout, Kernel};
 use cuda_launch::LaunchConfig;
@@ -162,10 +161,7 @@ impl ParamValue {
     /// Whether two values are the same: the same owner, or the same bytes.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         match (self, other) {
-            (Self::Memory(one), Self::Memory(other)) => {
-                Arc::ptr_eq(&one.allocation, &other.allocation)
-                    && (one.start, one.bytes) == (other.start, other.bytes)
-            }
+            (Self::Memory(one), Self::Memory(other)) => one.is_same(other),
             (Self::Bytes(one), Self::Bytes(other)) => one.is_same(other),
             (Self::Event(one), Self::Event(other)) => one == other,
             (Self::Config(one), Self::Config(other)) => one == other,
@@ -197,13 +193,13 @@ impl ValueBytes {
             .all(|(one, other)| unsafe { one.assume_init() == other.assume_init() })
     }
 
-    /// The lowest bytes, as a number.
-    pub(crate) fn bits(&self) -> u32 {
+    /// The lowest bytes, as a number; `None` if there may be padding.
+    pub(crate) fn bits(&self) -> Option<u32> {
         let mut bits = [0; 4];
-        for (to, from) in bits.iter_mut().zip(self.bytes.iter().filter(|_| self.is_plain)) {
+        for (to, from) in bits.iter_mut().zip(&self.bytes) {
             // SAFETY: plain values have no padding.
-            *to = unsafe { from.assume_init() };
+            *to = if self.is_plain { unsafe { from.assume_init() } } else { return None };
         }
-        u32::from_le_bytes(bits)
+        Some(u32::from_le_bytes(bits))
     }
 }

@@ -16,7 +16,7 @@ use crate::exec::resources::Replaced;
 use crate::graph::Graph;
 use crate::node::{memcpy, memset};
 use crate::node_name::NodeName;
-use crate::state::bindings::{BoundCopy, BoundFill, BoundNode, ParamValue, Place};
+use crate::state::bindings::{BoundCopy, BoundFill, BoundNode, ParamValue, Place, Use};
 use crate::state::guard::GraphGuard;
 use crate::state::ids::NodeId;
 use crate::state::owners::Owners;
@@ -86,22 +86,23 @@ impl GraphExec {
 
     fn update_bound(&mut self, guard: &GraphGuard<'_>, bound: &ExecBound) -> Result<Replaced> {
         let (context, id) = (guard.context(), bound.id);
+        let owners = bound.owners();
         match &bound.binding.node {
             BoundNode::Kernel { kernel, arguments, config } => arguments.with_pointers(|pointers| {
                 let mut raw = kernel_params(kernel, *config, pointers);
-                self.set_params(guard, id, arguments.owners().collect(), &mut raw)
+                self.set_params(guard, id, owners, &mut raw)
             }),
             BoundNode::Fill(fill) => match fill_layout(fill)? {
                 Some(layout) => {
                     let mut raw = memset::params(context, &layout);
-                    self.set_params(guard, id, owners([&fill.memory]), &mut raw)
+                    self.set_params(guard, id, owners, &mut raw)
                 }
                 None => Ok(Replaced::default()),
             },
             BoundNode::Copy(copy) => match copy_layout(copy)? {
                 Some(layout) => {
                     let mut raw = memcpy::params(context, &layout);
-                    self.set_params(guard, id, owners([&copy.source, &copy.destination]), &mut raw)
+                    self.set_params(guard, id, owners, &mut raw)
                 }
                 None => Ok(Replaced::default()),
             },
@@ -138,10 +139,6 @@ fn ensure_may_be_off(
         }
     }
     Ok(())
-}
-
-fn owners<const N: usize>(memory: [&StoredMemory; N]) -> Owners {
-    memory.into_iter().map(|memory| Owner::from(&memory.allocation)).collect()
 }
 
 /// Why values do not fit into a node.
@@ -190,6 +187,19 @@ impl ExecBound {
         if self.is_on(values) { self.check() } else { Ok(()) }
     }
 
+    /// The owners of the memory of parameters. Everything else that the node uses is the graph's,
+    /// and kept by the executable as long as it has this graph's nodes.
+    fn owners(&self) -> Owners {
+        let memory = |one: &Use| match (&self.binding.node, one.place) {
+            (BoundNode::Kernel { arguments, .. }, Place::Argument(position)) => arguments.memory(position),
+            (BoundNode::Fill(fill), Place::Target) => Some(&fill.memory),
+            (BoundNode::Copy(copy), Place::Source) => Some(&copy.source),
+            (BoundNode::Copy(copy), Place::Destination) => Some(&copy.destination),
+            _ => None,
+        };
+        self.binding.uses.iter().filter_map(memory).map(|memory| Owner::from(&memory.allocation)).collect()
+    }
+
     /// Whether it is enabled and has something to do.
     fn is_on(&self, values: &[ParamValue]) -> bool {
         let is_empty = match &self.binding.node {
@@ -234,7 +244,7 @@ fn put(node: &mut BoundNode, place: Place, value: &ParamValue) -> Result<(), Pro
             Place::Length { position, longest, element },
             ParamValue::Memory(memory),
         ) => {
-            let len = len_of(memory, element);
+            let len = memory.count(element);
             if len > longest {
                 return Err(Problem::TooLong { len, longest });
             }
@@ -245,24 +255,25 @@ fn put(node: &mut BoundNode, place: Place, value: &ParamValue) -> Result<(), Pro
             true
         }
         (BoundNode::Kernel { config, .. }, Place::Grid(block, element), ParamValue::Memory(memory)) => {
-            let len = usize::try_from(len_of(memory, element)).unwrap_or(usize::MAX);
+            let len = usize::try_from(memory.count(element)).unwrap_or(usize::MAX);
             *config = resized(config, per(len, block).grid(), config.block(), config.shared());
             true
         }
         (BoundNode::Fill(fill), Place::Target, ParamValue::Memory(memory)) => {
-            fill.memory = memory.clone();
+            fill.memory.replace_by(memory);
             true
         }
         (BoundNode::Fill(fill), Place::Value, ParamValue::Bytes(value)) => {
-            fill.layout.value = value.bits();
-            true
+            let bits = value.bits();
+            fill.layout.value = bits.unwrap_or(fill.layout.value);
+            bits.is_some()
         }
         (BoundNode::Copy(copy), Place::Source, ParamValue::Memory(memory)) => {
-            copy.source = memory.clone();
+            copy.source.replace_by(memory);
             true
         }
         (BoundNode::Copy(copy), Place::Destination, ParamValue::Memory(memory)) => {
-            copy.destination = memory.clone();
+            copy.destination.replace_by(memory);
             true
         }
         (_, Place::Enabled, ParamValue::Enabled(_)) => true,
@@ -276,7 +287,10 @@ fn put_argument(arguments: &mut StoredArguments, position: usize, value: &ParamV
         // SAFETY: the type of the parameter is the declared one: it was given for that argument.
         ParamValue::Bytes(value) => unsafe { arguments.set_value(position, &value.bytes) },
         // SAFETY: as above.
-        ParamValue::Memory(memory) => unsafe { arguments.set_memory(position, memory.clone()).is_some() },
+        ParamValue::Memory(memory) => unsafe {
+            arguments.memory(position).is_some_and(|known| known.is_same(memory))
+                || arguments.set_memory(position, memory.clone()).is_some()
+        },
         ParamValue::Event(_) | ParamValue::Config(_) | ParamValue::Enabled(_) => false,
     }
 }
@@ -289,10 +303,6 @@ fn put_length(arguments: &mut StoredArguments, position: usize, len: u64, longes
         bytes.iter().map(|byte| core::mem::MaybeUninit::new(*byte)).collect();
     // SAFETY: lengths are given for integer arguments alone, and these have this size.
     unsafe { arguments.set_value(position, &bytes) }
-}
-
-fn len_of(memory: &StoredMemory, element: usize) -> u64 {
-    memory.bytes / (element as u64).max(1)
 }
 
 /// Another grid, block and size of shared memory; the attributes stay.

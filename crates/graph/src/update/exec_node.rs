@@ -154,13 +154,17 @@ impl GraphExec {
         owners: Owners,
         raw: &mut CUgraphNodeParams,
     ) -> Result<Replaced> {
-        self.call(guard, id, &owners, raw)?;
+        self.call_driver(guard, id, raw)?;
+        // Earlier updates of the node have brought nothing, either.
+        if owners.is_empty() {
+            return Ok(Replaced::default());
+        }
         self.wait_for_homes(&owners);
         let brought = Brought { owners, of_params: None };
         Ok(self.owners.bring(self.handle.context(), id, brought, &[]))
     }
 
-    /// Makes the driver's call.
+    /// Makes the driver's call, with parameters that use these owners.
     pub(super) fn call(
         &self,
         guard: &GraphGuard<'_>,
@@ -168,8 +172,12 @@ impl GraphExec {
         owners: &[Owner],
         raw: &mut CUgraphNodeParams,
     ) -> Result<()> {
-        let record = guard.record(id).ok_or_else(|| guard.removed(id))?;
         ensure_no_graph_memory(guard, id, owners)?;
+        self.call_driver(guard, id, raw)
+    }
+
+    fn call_driver(&self, guard: &GraphGuard<'_>, id: NodeId, raw: &mut CUgraphNodeParams) -> Result<()> {
+        let record = guard.record(id).ok_or_else(|| guard.removed(id))?;
         let exec = self.handle.as_raw();
         // SAFETY: the executable is live, and the exclusive reference of the caller keeps other
         // calls on it away. The node is live and of the graph that it was made of, whose lock is

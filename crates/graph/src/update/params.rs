@@ -1,10 +1,11 @@
 //! Setting the graph parameters of an executable.
 
 use cuda_handles::AsStream;
+use cuda_launch::LaunchConfig;
 
-use crate::error::{ParamError, Result};
+use crate::error::{Error, ParamError, Result};
 use crate::exec::GraphExec;
-use crate::param::graph_param::{GraphParam, ParamArg, ParamType, Stored, ensure_of};
+use crate::param::graph_param::{GraphParam, ParamArg, ParamType, Stored, ensure_no_output, ensure_of};
 use crate::state::bindings::ParamValue;
 
 impl GraphExec {
@@ -31,15 +32,21 @@ impl GraphExec {
     /// ```
     ///
     /// # Errors
-    /// [`ParamError::Foreign`]: the parameter is of another graph.
-    /// [`WrongContext`](cuda_handles::Error::WrongContext): the memory is of another context.
+    /// - [`ParamError::Foreign`]: the parameter is of another graph.
+    /// - [`ParamError::MadeLater`]: it was made after this executable.
+    /// - [`ParamError::GraphMemory`]: the memory is that of an allocation node, or an output of this
+    ///   graph. [`WrongContext`](cuda_handles::Error::WrongContext): it is of another context.
+    /// - [`ParamError::Attributes`]: a configuration has other attributes than the parameter was
+    ///   made with.
+    /// - [`UpdateError::Lent`](crate::UpdateError::Lent): the executable cannot be updated.
+    ///
     /// Nothing has changed then.
     pub fn set<T: ParamType + ?Sized>(
         &mut self,
         param: &GraphParam<T>,
         value: impl ParamArg<T>,
     ) -> Result<()> {
-        let Stored(value) = T::stored(&value.into_initial());
+        let Stored(value) = T::stored(value.into_initial());
         let value = self.checked(param, value)?;
         self.put(param.placeholder.number(), value);
         Ok(())
@@ -89,13 +96,27 @@ impl GraphExec {
 
     /// A value that the parameter can have in this executable.
     fn checked<T: ParamType + ?Sized>(&self, param: &GraphParam<T>, value: ParamValue) -> Result<ParamValue> {
-        let known = self.params.as_ref().filter(|params| params.graph() == param.placeholder.graph());
-        // A parameter that was made after the executable has no uses here.
-        if known.and_then(|params| params.value(param.placeholder.number())).is_none() {
-            return Err(ParamError::Foreign.into());
-        }
+        let number = param.placeholder.number();
+        let known = match &self.params {
+            Some(params) if params.graph() == param.placeholder.graph() => params.value(number),
+            _ if self.is_of(param.placeholder.graph()) => None,
+            _ => return Err(ParamError::Foreign.into()),
+        };
+        let known = known.ok_or(Error::Param(ParamError::MadeLater))?;
+        self.ensure_not_lent()?;
         ensure_of(self.context(), &value)?;
-        Ok(value)
+        ensure_no_output(param.placeholder.graph(), &value)?;
+        match (known, value) {
+            (ParamValue::Config(known), ParamValue::Config(new)) => {
+                Ok(ParamValue::Config(sized(known, new)?))
+            }
+            (_, value) => Ok(value),
+        }
+    }
+
+    /// Whether it was made of the hierarchy with this number.
+    fn is_of(&self, graph: u64) -> bool {
+        self.source.graph().is_some_and(|source| source.hierarchy().number() == graph)
     }
 
     fn put(&mut self, param: u32, value: ParamValue) {
@@ -105,6 +126,12 @@ impl GraphExec {
     }
 }
 
+/// A configuration with the attributes of the one before it. An executable's nodes take no others.
+fn sized(known: &LaunchConfig, new: LaunchConfig) -> Result<LaunchConfig> {
+    let with = new.attributes_of(known);
+    if new.has_attributes() && with != new { Err(ParamError::Attributes.into()) } else { Ok(with) }
+}
+
 /// Values of parameters that were checked.
 #[doc(hidden)]
 #[derive(Debug, Default)]
@@ -112,7 +139,7 @@ pub struct ValueList(smallvec::SmallVec<[(u32, ParamValue); 4]>);
 
 /// Parameters with their values: a tuple of up to twelve pairs, as in `((&a, 1), (&b, &buffer))`.
 /// One pair alone is written `((&a, 1),)`.
-pub trait ParamValues {
+pub trait ParamValues: sealed::Sealed {
     /// Adds all values to a list, checked.
     ///
     /// # Errors
@@ -121,15 +148,25 @@ pub trait ParamValues {
     fn list(self, exec: &GraphExec, list: &mut ValueList) -> Result<()>;
 }
 
+// The values of a list are of the executable that it is for.
+mod sealed {
+    pub trait Sealed {}
+}
+
 macro_rules! param_values {
     ($($($type:ident $value:ident $index:tt)+;)*) => { $(
+        impl<$($type: ParamType + ?Sized, $value: ParamArg<$type>,)+> sealed::Sealed
+            for ($((&GraphParam<$type>, $value),)+)
+        {
+        }
+
         impl<'p, $($type: ParamType + ?Sized, $value: ParamArg<$type>,)+> ParamValues
             for ($((&'p GraphParam<$type>, $value),)+)
         {
             fn list(self, exec: &GraphExec, list: &mut ValueList) -> Result<()> {
                 $(
                     let (param, value) = self.$index;
-                    let Stored(value) = $type::stored(&value.into_initial());
+                    let Stored(value) = $type::stored(value.into_initial());
                     list.0.push((param.placeholder.number(), exec.checked(param, value)?));
                 )+
                 Ok(())

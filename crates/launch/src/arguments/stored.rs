@@ -4,7 +4,7 @@ use core::ffi::c_void;
 use core::mem::MaybeUninit;
 use std::sync::Arc;
 
-use cuda_handles::{Allocation, Kernel, Owner};
+use cuda_handles::{Allocation, Kernel};
 use smallvec::SmallVec;
 
 use crate::arguments::access::{AccessRanges, Accesses, Declaration, Memory};
@@ -163,11 +163,6 @@ impl StoredArguments {
         call(pointers.as_mut_ptr())
     }
 
-    /// The owners of the memory of all arguments.
-    pub fn owners(&self) -> impl Iterator<Item = Owner> {
-        self.memory.iter().map(|(_, memory)| Owner::Allocation(Arc::clone(&memory.allocation)))
-    }
-
     /// The memory accesses of a launch with these arguments.
     #[must_use]
     pub fn accesses(&self) -> Accesses {
@@ -192,6 +187,26 @@ impl StoredArguments {
 }
 
 impl StoredMemory {
+    /// Whether it is the same part of the same allocation.
+    #[must_use]
+    pub fn is_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.allocation, &other.allocation)
+            && (self.start, self.bytes) == (other.start, other.bytes)
+    }
+
+    /// Becomes the same memory. Counts no reference if it is already.
+    pub fn replace_by(&mut self, other: &Self) {
+        if !self.is_same(other) {
+            *self = other.clone();
+        }
+    }
+
+    /// The number of elements of a size in bytes.
+    #[must_use]
+    pub fn count(&self, element: usize) -> u64 {
+        self.bytes / (element as u64).max(1)
+    }
+
     fn borrowed(&self, written: bool) -> Memory<'_> {
         Memory { allocation: &self.allocation, start: self.start, bytes: self.bytes, written }
     }

@@ -3,4 +3,5 @@
 mod all_or_nothing;
 pub(crate) mod broken;
 mod fault_sweep;
+mod params;
 mod refusals;

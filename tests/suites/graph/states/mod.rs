@@ -22,9 +22,11 @@ mod hierarchy;
 mod lost_and_forked;
 mod memory;
 mod options;
+mod params;
 mod pools;
 #[cfg(unix)]
 mod semaphores;
+mod updates;
 
 cuda_tests::six_states!(rows);
 
@@ -88,10 +90,12 @@ fn rows() -> Vec<Row> {
         hierarchy::rows(),
         options::rows(),
         pools::rows(),
+        params::rows(),
         conditionals::rows(),
         crate::loops::by_host::states::rows(),
         #[cfg(unix)]
         semaphores::rows(),
+        updates::rows(),
         reading(),
         running(),
     ]

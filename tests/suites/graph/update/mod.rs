@@ -9,6 +9,10 @@ mod kinds;
 mod model;
 mod nodes;
 mod params;
+mod params_hostile;
+mod params_lifetimes;
+mod params_model;
+mod params_rules;
 mod refused;
 mod sweep;
 

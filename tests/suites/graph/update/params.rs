@@ -11,7 +11,7 @@ kernel! {
     // SAFETY: the kernel has these parameters, and touches the elements below `n`.
     unsafe in Image::Ptx(SCALE);
 
-    fn scale(n: u32, factor: u32, from: In<u32>, to: Out<u32>)
+    pub(crate) fn scale(n: u32, factor: u32, from: In<u32>, to: Out<u32>)
     where from.len() >= n, to.len() >= n, grid.x * block.x >= n;
 }
 
