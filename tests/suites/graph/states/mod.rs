@@ -23,6 +23,7 @@ mod lost_and_forked;
 mod memory;
 mod options;
 mod params;
+mod pools;
 #[cfg(unix)]
 mod semaphores;
 mod updates;
@@ -88,6 +89,7 @@ fn rows() -> Vec<Row> {
         adopted::rows(),
         hierarchy::rows(),
         options::rows(),
+        pools::rows(),
         params::rows(),
         conditionals::rows(),
         crate::loops::by_host::states::rows(),
