@@ -147,6 +147,7 @@ fn update_errors(name: &str) -> Vec<Error> {
     let node = || NodeName::from(name);
     vec![
         UpdateError::NotInExecutable { node: node() }.into(),
+        UpdateError::Unpaired { why: "nodes were changed" }.into(),
         UpdateError::Lent.into(),
         UpdateError::NotPossible { node: node(), why: "it copies in two dimensions".into() }.into(),
     ]
@@ -237,6 +238,7 @@ fn exec_errors(name: &str) -> Vec<Error> {
         Error::Exec(ExecError::Instantiate(Box::new(instantiate))),
         Error::Exec(ExecError::OneExecutable { of: "conditional nodes" }),
         Error::Exec(ExecError::Captured),
+        Error::Exec(ExecError::NotRebuilt { cause: "a stream has work".into() }),
     ]
 }
 

@@ -216,6 +216,7 @@ impl GraphState {
         uses: Uses,
     ) -> NodeId {
         let id = self.nodes.insert(within, added, node_params, uses);
+        self.changes.note_structure();
         if let Some(graph) = self.embedded_mut(within) {
             graph.nodes.insert(id.index);
         }

@@ -78,7 +78,7 @@ impl ParamTarget for GraphExec {
 
     fn set_enabled(&mut self, guard: &GraphGuard<'_>, id: NodeId, enabled: bool) -> Result<()> {
         let record = guard.record(id).ok_or_else(|| guard.removed(id))?;
-        let exec = self.handle.as_raw();
+        let exec = self.live()?.as_raw();
         // SAFETY: the executable is live, and the exclusive reference keeps other calls on it away.
         // The node is live and of the graph that it was made of, whose lock is held.
         let code = unsafe { guard.driver().cuGraphNodeSetEnabled(exec, record.raw.0, enabled.into()) };
@@ -193,7 +193,7 @@ fn update(target: &mut impl ParamTarget, guard: &GraphGuard<'_>, bound: &ExecBou
         BoundNode::Record(event) => {
             let replaced = target.set_params(guard, id, owners, &mut event::record(event))?;
             // Not the last reference: what the executable has retired, or `replaced`, has one.
-            drop(target.set_event(id, event.clone()));
+            drop(target.set_event(bound.counterpart, event.clone()));
             Ok(replaced)
         }
         BoundNode::Wait(event) => target.set_params(guard, id, owners, &mut event::wait(event.as_raw())),

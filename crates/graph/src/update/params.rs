@@ -6,8 +6,9 @@ use cuda_handles::{AsStream, Context};
 use cuda_launch::LaunchConfig;
 
 use crate::error::{Error, ParamError, Result, UpdateError};
+use crate::exec::GraphExec;
 use crate::exec::exec_params::ExecParams;
-use crate::exec::{GraphExec, Source};
+use crate::exec::source::Source;
 use crate::param::graph_param::{GraphParam, ParamArg, ParamType, Stored, ensure_no_output, ensure_of};
 use crate::state::bindings::ParamValue;
 

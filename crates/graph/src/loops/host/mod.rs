@@ -28,7 +28,8 @@ use cuda_handles::capture_mode::relaxed;
 use cuda_handles::{AsStream, Context, Stream, UserObject, WrongContext};
 
 use crate::error::wrong_context::ensure;
-use crate::error::{Error, ExecError, Result};
+use crate::error::{Error, ExecError, Refusal, RefusalReason, Result};
+use crate::exec::GraphExec;
 use crate::exec::destroy::after_deferred;
 use crate::exec::exec_params::ExecParams;
 use crate::exec::instantiate::awaited_streams;
@@ -36,9 +37,10 @@ use crate::exec::launch::turns;
 use crate::exec::options::InstantiateOptions;
 use crate::exec::resources::ExecResources;
 use crate::exec::share::ExecShare;
-use crate::exec::{GraphExec, Source};
+use crate::exec::source::Source;
 use crate::graph::Graph;
 use crate::state::last_runs::LastRuns;
+use crate::update::whole::Update;
 use plan::Program;
 use run::{ConditionalState, Run};
 use segment::SegmentOptions;
@@ -250,6 +252,26 @@ impl HostLoopExec {
             Executor::Host(host) => {
                 host.apply_params(self.source.graph())?;
                 host.run_blocking(stream)
+            }
+        }
+    }
+
+    /// Updates the executable from a graph, as [`GraphExec::update`] does. If the
+    /// [host decides](Self::is_on_host), it is refused ([`RefusalReason::HostDecides`]).
+    ///
+    /// Calls `cuGraphExecUpdate` (CUDA 12.0) and the user object calls (CUDA 11.3).
+    ///
+    /// # Errors
+    /// The errors of [`GraphExec::update`].
+    #[doc(alias = "cuGraphExecUpdate")]
+    #[doc(alias = "cudaGraphExecUpdate")]
+    pub fn update(&mut self, graph: &Graph) -> Result<Update> {
+        match &mut self.form {
+            Executor::Device(exec) => exec.update(graph),
+            Executor::Host(host) => {
+                host.context.ensure_usable()?;
+                let why = "the host decides in the executable, which consists of several";
+                Ok(Update::Refused(Refusal::new(RefusalReason::HostDecides, why)))
             }
         }
     }
