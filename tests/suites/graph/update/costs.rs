@@ -142,8 +142,8 @@ fn a_batch_costs_the_reaper_a_few_calls_of_its_own() {
             assert!(until(SOON, || cuda_handles::reaper::pending() == 0), "{waits}");
         });
         let elsewhere = |name: &str| cost.calls_anywhere(name) - cost.calls(name);
-        // Whether the stream of the last launch is idle; if not, an event in it, and questions until
-        // it was reached.
+        // Whether the stream of the last launch is idle; if not, an event in it, and questions
+        // until it was reached.
         assert_eq!(elsewhere("cuStreamQuery"), 1, "{cost}");
         let event = ["cuEventCreate", "cuEventRecord", "cuEventDestroy"].map(elsewhere);
         let asked = elsewhere("cuEventQuery");
