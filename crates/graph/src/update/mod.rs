@@ -34,7 +34,8 @@
 //! 5. What is retired goes in [batches](cuda_handles::internal::Retired), after 64 launches, with
 //!    1 MiB that nothing else holds, or when somebody asks for memory. The launching thread marks a
 //!    batch and wakes the reaper, without a driver call or an allocation. A batch costs the reaper
-//!    one event: it is created, recorded in the stream of the last run, asked for and destroyed.
+//!    one question whether the stream of the last run is idle. If not, it costs one event as well,
+//!    which is created, recorded there, asked for and destroyed.
 //! 6. New parameters are declared before the guard, and an update leaves in them what it has
 //!    replaced. So all of it is dropped after the lock, on every path.
 //! 7. After a whole update from another graph, its nodes are **counterparts** of the keys. They are
