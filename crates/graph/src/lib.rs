@@ -5,6 +5,7 @@ extern crate self as cuda_graph;
 
 mod alloc_options;
 mod build;
+mod cache;
 pub mod capture;
 mod check;
 mod clone;
@@ -38,6 +39,12 @@ pub use cuda_handles::{CallbackPanic, HostView, set_panic_hook};
 
 pub use alloc_options::{AllocOptions, AllocPlace};
 pub use build::frontier::Frontier;
+pub use cache::cached_exec::CachedExec;
+pub use cache::executable::Executable;
+pub use cache::graph_cache::GraphCache;
+pub use cache::options::CacheOptions;
+pub use cache::pool::{ExecPool, PooledExec};
+pub use cache::statistics::{CachePath, CacheStatistics, EntryStatistics, LastCall};
 pub use capture::{GraphBuilder, StreamExt};
 pub use check::{
     CheckOptions, Finding, FoundNode, NotCompared, OpaqueNode, Opaqueness, Race, RacingAccess, RacingMemory,
@@ -50,9 +57,9 @@ pub use edge_kind::EdgeKind;
 pub use error::instantiate::InstantiateError;
 pub use error::memory_order::{Disorder, MemoryOrder};
 pub use error::{
-    Broken, CaptureError, ConditionError, DrawError, EdgeError, EmbedError, Error, ExecError, HostLoopError,
-    HostRound, InteropError, LoopError, MemoryError, NodeError, ParamError, Refusal, RefusalReason, Result,
-    UpdateError,
+    Broken, CacheError, CaptureError, ConditionError, DrawError, EdgeError, EmbedError, Error, ExecError,
+    HostLoopError, HostRound, InteropError, LoopError, MemoryError, NodeError, ParamError, Refusal,
+    RefusalReason, Result, StaleConstant, UpdateError,
 };
 pub use exec::GraphExec;
 pub use exec::options::InstantiateOptions;
@@ -72,6 +79,7 @@ pub use node_name::NodeName;
 pub use param::config::{NodeConfig, ParamConfig};
 pub use param::fill_value::FillValue;
 pub use param::graph_param::{ByValue, GraphParam, IntoParam, ParamArg, ParamLen, ParamType};
+pub use param::node_event::NodeEvent;
 pub use update::enable::CanBeDisabled;
 pub use update::exec_node::ExecNode;
 pub use update::params::ParamValues;

@@ -1,6 +1,7 @@
 //! cuda-graph: building graphs, running them, and what they keep alive.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // This is how a test fails.
 
+mod cache;
 mod capture;
 mod check;
 mod common;

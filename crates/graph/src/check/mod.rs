@@ -68,6 +68,7 @@
 //! | [`race_search`], [`history`] | which pairs are compared, and which are reported |
 //! | [`namer`], [`assemble`] | from numbers in the model to named findings; the report |
 //! | [`report`] | the public types, their texts and JSON |
+//! | [`shared_writes`] | writes of memory that all executables of a graph share, for pools |
 
 mod accesses;
 mod assemble;
@@ -82,6 +83,7 @@ mod race_search;
 mod reachability;
 mod region;
 mod report;
+mod shared_writes;
 mod structure;
 
 #[cfg(test)]

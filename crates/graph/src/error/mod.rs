@@ -14,6 +14,7 @@ macro_rules! shown {
     };
 }
 
+pub(crate) mod cache;
 pub(crate) mod capture;
 pub(crate) mod condition;
 pub(crate) mod draw;
@@ -31,6 +32,7 @@ pub(crate) mod refusal;
 pub(crate) mod update;
 pub(crate) mod wrong_context;
 
+pub use cache::{CacheError, StaleConstant};
 pub use capture::CaptureError;
 pub use condition::ConditionError;
 pub use draw::DrawError;
@@ -117,6 +119,9 @@ pub enum Error {
     /// A graph parameter cannot be used or set as asked.
     #[error(transparent)]
     Param(#[from] ParamError),
+    /// A pool or cache of executables cannot be made or used as asked.
+    #[error(transparent)]
+    Cache(#[from] CacheError),
     /// A loop or branch cannot be built or run as asked.
     #[error(transparent)]
     Loop(#[from] LoopError),

@@ -12,6 +12,43 @@ pub enum ParamError {
          (Graph::param)"
     )]
     Foreign,
+    /// The parameter was made after the executable, whose nodes do not use it.
+    #[error("the parameter was made after the executable, which has no node with it; instantiate again")]
+    MadeLater,
+    /// The memory of a parameter is that of an allocation node.
+    #[error(
+        "the memory at {address:#x} is of an allocation node, and no value of a parameter: whether nodes use it \
+         between its allocation and its free is checked when an executable is made; give it to the nodes \
+         themselves"
+    )]
+    GraphMemory {
+        /// The address.
+        address: u64,
+    },
+    /// The memory of a parameter is one that a launch of the same graph has left.
+    #[error(
+        "the memory at {address:#x} was left by a launch of this graph, which cannot be launched again as long as \
+         its parameter keeps the memory; copy it to a buffer first"
+    )]
+    OwnOutput {
+        /// The address.
+        address: u64,
+    },
+    /// A launch configuration has other attributes than the parameter.
+    #[error(
+        "the configuration has other attributes than the one that the parameter was made with; an executable takes \
+         another grid, block and size of shared memory alone; make the parameter with these attributes"
+    )]
+    Attributes,
+    /// A parameter was given where none can be.
+    #[error(
+        "a graph parameter cannot be given to {call}; nodes take parameters as they are added, by `launch`, `fill`, \
+         `clear` and `copy`"
+    )]
+    NotTaken {
+        /// The call.
+        call: &'static str,
+    },
     /// A parameter stands for a value of another type than the node takes.
     #[error("a parameter stands for a value of another type than the node takes")]
     WrongType,
@@ -47,10 +84,10 @@ pub enum ParamError {
         /// The bytes of the other side.
         room: u64,
     },
-    /// The memory of a parameter is empty, and a node that uses it cannot be disabled.
+    /// A node would have to be disabled, and cannot be.
     #[error(
-        "the memory of a parameter is empty, and node `{node}` cannot be disabled: it decides about a condition, \
-         and a loop might never end"
+        "node `{node}` would be disabled, as the memory of its parameter is empty or its flag is false; it decides \
+         about a condition, and a loop might never end"
     )]
     NotDisabled {
         /// The node's name.

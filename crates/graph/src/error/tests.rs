@@ -41,6 +41,7 @@ fn kind(error: &Error) -> String {
         Error::Exec(error) => format!("exec {:?}", discriminant(error)),
         Error::Update(error) => format!("update {:?}", discriminant(error)),
         Error::Param(error) => format!("param {:?}", discriminant(error)),
+        Error::Cache(error) => format!("cache {:?}", discriminant(error)),
         Error::Loop(error) => format!("loop {:?}", discriminant(error)),
         Error::Draw(error) => format!("draw {:?}", discriminant(error)),
         Error::Handles(_)
@@ -57,7 +58,8 @@ fn kind(error: &Error) -> String {
 /// Every error, those with numbers or words in several forms.
 fn every_error(name: &str) -> Vec<Error> {
     let node = || NodeName::from(name);
-    let groups: [fn(&str) -> Vec<Error>; 13] = [
+    let groups: [fn(&str) -> Vec<Error>; 14] = [
+        cache_errors,
         capture_errors,
         update_errors,
         param_errors,
@@ -125,6 +127,11 @@ fn capture_errors(name: &str) -> Vec<Error> {
     let same_scratch = CaptureError::SameScratch { node: NodeName::from(name) };
     let mut all = vec![CaptureError::NotABody, CaptureError::GivenUp, not_copied];
     all.extend([changed, not_new, same_scratch]);
+    for (call, place) in [(name, name), ("launch of `scale`", "argument `n`"), ("fill", "its memory")] {
+        let (call, place) = (NodeName::from(call), NodeName::from(place));
+        all.push(CaptureError::ParamCallChanged { call: call.clone(), place: place.clone() });
+        all.push(CaptureError::ParamCallTwice { call, place });
+    }
     for kind in kinds {
         all.extend([CaptureError::Over { kind }, CaptureError::OtherCapture { kind }]);
         for count in [1, 2] {
@@ -148,7 +155,15 @@ fn update_errors(name: &str) -> Vec<Error> {
 
 fn param_errors(name: &str) -> Vec<Error> {
     let node = || NodeName::from(name);
-    let mut all = vec![ParamError::Foreign, ParamError::WrongType];
+    let mut all = vec![
+        ParamError::Foreign,
+        ParamError::WrongType,
+        ParamError::MadeLater,
+        ParamError::Attributes,
+        ParamError::GraphMemory { address: 512 },
+        ParamError::OwnOutput { address: 512 },
+        ParamError::NotTaken { call: "Frontier::fill_2d" },
+    ];
     all.extend([
         ParamError::NotStorable { kernel: node() },
         ParamError::TooLong { node: node(), len: 1 << 40, longest: 1 << 31 },
@@ -158,6 +173,21 @@ fn param_errors(name: &str) -> Vec<Error> {
         ParamError::NotAllNamed { missing: 1, all: 2 },
         ParamError::WrongValue { node: node() },
     ]);
+    all.into_iter().map(Error::from).collect()
+}
+
+fn cache_errors(name: &str) -> Vec<Error> {
+    let node = || NodeName::from(name);
+    let (what, cached, now) = ("argument `n`".to_owned(), "1".to_owned(), "2".to_owned());
+    let constant = StaleConstant { node: node(), what, cached, now };
+    let all = [
+        CacheError::NoExecutables,
+        CacheError::SharedWrite { node: node(), what: "target" },
+        CacheError::MayWrite { node: node(), why: "it is a host function" },
+        CacheError::InUse,
+        CacheError::Full { bound: 1 },
+        CacheError::Stale { found: vec![constant; 8] },
+    ];
     all.into_iter().map(Error::from).collect()
 }
 
@@ -333,6 +363,7 @@ fn every_error_is_one_line_of_correct_language() {
         assert_eq!(fault(&text), None, "{text}");
     }
     let groups = [
+        include_str!("cache.rs"),
         include_str!("capture.rs"),
         include_str!("condition.rs"),
         include_str!("draw.rs"),

@@ -14,18 +14,31 @@ pub(crate) struct ExecParams {
     /// The number of the hierarchy whose parameters these are.
     graph: u64,
     values: Vec<ParamValue>,
-    /// The nodes that use each parameter, by their places in `nodes`.
-    users: Vec<SmallVec<[u32; 4]>>,
+    /// The nodes that use each parameter.
+    users: Vec<SmallVec<[User; 4]>>,
     pub(crate) nodes: Vec<ExecBound>,
     places: HashMap<NodeId, u32>,
     /// The nodes that the next launch updates. It has room for all of them.
     pending: Vec<u32>,
 }
 
+/// A node that uses a parameter.
+#[derive(Clone, Copy, Debug)]
+struct User {
+    /// Its place in the list of nodes.
+    node: u32,
+    /// Whether the parameter is in the driver's parameters of the node, and does not enable it
+    /// alone.
+    is_within: bool,
+}
+
 /// A node of an executable that uses parameters.
 #[derive(Debug)]
 pub(crate) struct ExecBound {
+    /// The node by which the driver knows it.
     pub(crate) id: NodeId,
+    /// The node of the graph that the parameters are of.
+    pub(crate) counterpart: NodeId,
     pub(crate) binding: Binding,
     /// Whether the driver's node is enabled.
     pub(crate) is_enabled: bool,
@@ -49,7 +62,10 @@ impl ExecParams {
             places: HashMap::new(),
             pending: Vec::new(),
         };
-        for (id, binding) in guard.bindings.nodes() {
+        // In the order of their additions, so that the same error comes first each time.
+        let mut nodes: Vec<_> = guard.bindings.nodes().collect();
+        nodes.sort_unstable_by_key(|(id, _)| id.number);
+        for (id, binding) in nodes {
             params.add(id, binding.clone());
         }
         params.pending.reserve(params.nodes.len());
@@ -61,14 +77,22 @@ impl ExecParams {
         // Memory runs out before the number does.
         let node = self.nodes.len() as u32;
         for one in &binding.uses {
-            if let Some(users) = self.users.get_mut(one.param as usize)
-                && !users.contains(&node)
-            {
-                users.push(node);
+            let is_within = one.place != Place::Enabled;
+            let Some(users) = self.users.get_mut(one.param as usize) else { continue };
+            match users.last_mut() {
+                Some(known) if known.node == node => known.is_within |= is_within,
+                _ => users.push(User { node, is_within }),
             }
         }
         self.places.insert(id, node);
-        self.nodes.push(ExecBound { id, binding, is_enabled: true, is_stale: false, is_pending: false });
+        self.nodes.push(ExecBound {
+            id,
+            counterpart: id,
+            binding,
+            is_enabled: true,
+            is_stale: false,
+            is_pending: false,
+        });
     }
 
     /// Nodes of a new executable are enabled, whatever the parameters say.
@@ -116,6 +140,11 @@ impl ExecParams {
         self.places.contains_key(&id)
     }
 
+    /// The values of all parameters.
+    pub(crate) fn values(&self) -> &[ParamValue] {
+        &self.values
+    }
+
     /// The value of a parameter.
     pub(crate) fn value(&self, param: u32) -> Option<&ParamValue> {
         self.values.get(param as usize)
@@ -138,12 +167,12 @@ impl ExecParams {
 
     /// Lets the next launch update the nodes that use a parameter.
     fn touch(&mut self, param: usize) {
-        for &node in self.users.get(param).into_iter().flatten() {
-            if let Some(bound) = self.nodes.get_mut(node as usize)
-                && !bound.is_pending
-            {
+        for &User { node, is_within } in self.users.get(param).into_iter().flatten() {
+            let Some(bound) = self.nodes.get_mut(node as usize) else { continue };
+            // Also of a node that is pending, and that a launch which failed has updated.
+            bound.is_stale |= is_within;
+            if !bound.is_pending {
                 bound.is_pending = true;
-                bound.is_stale = true;
                 self.pending.push(node);
             }
         }

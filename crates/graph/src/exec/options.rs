@@ -110,6 +110,11 @@ impl InstantiateOptions {
         self.upload.as_ref()
     }
 
+    /// The driver's flags that matter for runs: those without the upload.
+    pub(crate) fn flags_of_runs(&self) -> u64 {
+        self.flags() & !u64::from(Flags::CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD.0)
+    }
+
     /// The driver's flags.
     pub(crate) fn flags(&self) -> u64 {
         let flag = |set: bool, flag: Flags| if set { u64::from(flag.0) } else { 0 };

@@ -138,6 +138,18 @@ impl ExecResources {
         self.has_other_launchers.load(Ordering::Relaxed)
     }
 
+    /// The stream of the last run, for a choice among executables.
+    pub(crate) fn ran_on(&self) -> RanOn {
+        match self.ran.last {
+            _ if self.is_lent() => RanOn::Unknown,
+            0 => RanOn::None,
+            last => {
+                let known = self.ran.streams.iter().find(|(id, _)| *id == last);
+                known.map_or(RanOn::Unknown, |(_, stream)| RanOn::Stream(last, stream.clone()))
+            }
+        }
+    }
+
     /// The streams whose work may be runs of the executable; `None` if that is unknown.
     fn runs_unless(&self, is_unknown: bool) -> Option<Vec<Stream>> {
         if is_unknown {
@@ -198,6 +210,17 @@ impl Drop for FormerShare {
             unsafe { owners.end(self.runs.as_deref(), self.is_deferred) };
         }
     }
+}
+
+/// The stream of an executable's last run, which may be gone.
+#[derive(Debug)]
+pub(crate) enum RanOn {
+    /// There was no run, or it has ended.
+    None,
+    /// The stream with this number.
+    Stream(u64, WeakStream),
+    /// Other code or kernels may launch the executable.
+    Unknown,
 }
 
 /// The streams on which an executable ran recently.

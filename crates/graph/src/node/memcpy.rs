@@ -13,7 +13,7 @@ use crate::build::frontier::Frontier;
 use crate::error::wrong_context::ensure_memory;
 use crate::error::{Error, MemoryError, NodeError, Result};
 use crate::graph::node::typed;
-use crate::param::bind::{NewBinding, of_copy};
+use crate::param::bind::{NewBinding, fixed, of_copy};
 use crate::param::graph_param::stored;
 use crate::state::owners::Owners;
 use crate::state::params::NodeParams;
@@ -98,8 +98,8 @@ impl MemcpyNode {
     ) -> Result<()> {
         self.replace_by(self.getting(linear(
             self.graph().context(),
-            source.operand(),
-            destination.operand(),
+            fixed(source, "MemcpyNode::set")?,
+            fixed(destination, "MemcpyNode::set")?,
         ))?)
     }
 
@@ -144,7 +144,9 @@ impl MemcpyNode {
         destination: impl NodeMemory<'b, T>,
     ) -> Result<()> {
         let context = self.graph().context();
-        self.getting(between(context, source.operand(), destination.operand(), |copy| self.replace_by(copy)))
+        let (source, destination) =
+            (fixed(source, "MemcpyNode::set_peer")?, fixed(destination, "MemcpyNode::set_peer")?);
+        self.getting(between(context, source, destination, |copy| self.replace_by(copy)))
     }
 
     /// Replaces the node's copy with a copy between addresses; see [`set`](Self::set).
@@ -330,7 +332,9 @@ impl Frontier<'_> {
         destination: impl NodeMemory<'b, T>,
     ) -> Result<MemcpyNode> {
         let context = self.graph().context();
-        between(context, source.operand(), destination.operand(), |copy| self.add_copy(copy))
+        let (source, destination) =
+            (fixed(source, "Frontier::copy_peer")?, fixed(destination, "Frontier::copy_peer")?);
+        between(context, source, destination, |copy| self.add_copy(copy))
     }
 
     /// Adds a node that copies between addresses.

@@ -9,7 +9,7 @@ use crate::build::frontier::Frontier;
 use crate::error::wrong_context::ensure_memory;
 use crate::error::{Error, NodeError, Result};
 use crate::graph::node::typed;
-use crate::param::bind::{NewBinding, of_fill};
+use crate::param::bind::{NewBinding, fixed, of_fill};
 use crate::param::fill_value::FillValue;
 use crate::param::graph_param::stored;
 use crate::state::owners::Owners;
@@ -93,7 +93,8 @@ impl MemsetNode {
     #[doc(alias = "cudaGraphNodeSetParams")]
     pub fn set<'a, T: Element>(&self, target: impl NodeMemory<'a, T>, value: T) -> Result<()> {
         const { assert_value::<T>() };
-        self.replace_by(self.getting(linear(self.graph().context(), target.operand(), value))?)
+        let target = fixed(target, "MemsetNode::set")?;
+        self.replace_by(self.getting(linear(self.graph().context(), target, value))?)
     }
 
     /// Replaces the node's fill with the fill of a rectangle; see [`set`](Self::set).
@@ -115,7 +116,7 @@ impl MemsetNode {
         const { assert_value::<T>() };
         self.replace_by(self.getting(rectangle(
             self.graph().context(),
-            target.operand(),
+            fixed(target, "MemsetNode::set_2d")?,
             pitch,
             extent,
             value,
@@ -148,7 +149,8 @@ impl MemsetNode {
     #[doc(alias = "cudaGraphMemsetNodeSetParams")]
     #[doc(alias = "cudaGraphNodeSetParams")]
     pub fn set_clear<'a, T: Element>(&self, target: impl NodeMemory<'a, T>) -> Result<()> {
-        self.replace_by(self.getting(cleared(self.graph().context(), target.operand()))?)
+        let target = fixed(target, "MemsetNode::set_clear")?;
+        self.replace_by(self.getting(cleared(self.graph().context(), target))?)
     }
 
     fn replace_by(&self, (layout, owners): Prepared) -> Result<()> {
@@ -245,7 +247,8 @@ impl Frontier<'_> {
         value: T,
     ) -> Result<MemsetNode> {
         const { assert_value::<T>() };
-        self.add_fill(rectangle(self.graph().context(), target.operand(), pitch, [width, height], value)?)
+        let target = fixed(target, "Frontier::fill_2d")?;
+        self.add_fill(rectangle(self.graph().context(), target, pitch, [width, height], value)?)
     }
 
     /// Adds a node that fills memory at an address.

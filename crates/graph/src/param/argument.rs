@@ -78,7 +78,7 @@ macro_rules! length_arguments {
             }
 
             fn placeholder(&self) -> Option<Placeholder> {
-                Some(self.placeholder.length::<$number>(<$number>::MAX as u64))
+                Some(self.placeholder.length::<$number>())
             }
         }
     )* };

@@ -10,13 +10,15 @@ use cuda_handles::{
 use cuda_launch::internal::StoredMemory;
 use cuda_launch::{LaunchConfig, Scalar};
 
-use crate::error::Result;
 use crate::error::wrong_context::ensure_memory;
+use crate::error::{ParamError, Result};
 use crate::graph::Graph;
 use crate::state::bindings::{ParamValue, ValueBytes};
 
+// What a node does with a value follows from the parameter's type, so all values are made here.
 mod sealed {
     pub trait Sealed {}
+    pub trait Value<T: ?Sized> {}
 }
 
 /// A parameter of a graph: one value in any number of its nodes, which each executable can change
@@ -33,9 +35,14 @@ mod sealed {
 /// | [`LaunchConfig`] | grid, block and shared memory | a configuration |
 /// | `bool` | whether nodes are enabled | `true` or `false` |
 ///
+/// It belongs to the graph, and to all graphs in its nodes. A clone, a graph that is embedded as a
+/// copy, and a graph that is [moved](crate::Frontier::child_moved) into a node keep the values of
+/// that time in their nodes, and have no parameters.
+///
 /// It is given where nodes take the value itself: as an argument of
-/// [`Frontier::launch`](crate::Frontier::launch), as memory or value of a fill or copy. The length
-/// of memory is a parameter, too ([`len`](Self::len)): as an argument, and for the grid by
+/// [`Frontier::launch`](crate::Frontier::launch), as memory or value of a fill or copy, and in the
+/// same places of calls that are captured ([`GraphBuilder::param`](crate::GraphBuilder::param)).
+/// The length of memory is a parameter, too ([`len`](Self::len)): as an argument, and for the grid by
 /// [`per`](cuda_launch::per).
 ///
 /// ```no_run
@@ -59,6 +66,55 @@ mod sealed {
 /// exec.set(&input, other)?;
 /// exec.launch(stream)?;
 /// # Ok(())
+/// # }
+/// ```
+/// Another type of value does not compile:
+///
+/// ```compile_fail,E0277
+/// # fn example(
+/// #     exec: &mut cuda_graph::GraphExec, factor: &cuda_graph::GraphParam<f32>
+/// # ) -> cuda_graph::Result<()> {
+/// exec.set(factor, 2_u32)
+/// # }
+/// ```
+/// ```compile_fail,E0277
+/// # fn example(
+/// #     exec: &mut cuda_graph::GraphExec, input: &cuda_graph::GraphParam<[f32]>,
+/// #     stream: &cuda_handles::Stream, words: &cuda_handles::Buffer<u32>
+/// # ) -> cuda_graph::Result<()> {
+/// exec.launch_with(stream, ((input, words),))
+/// # }
+/// ```
+///
+/// Neither does a parameter in the place of an argument of another type, or in a launch on a
+/// stream:
+///
+/// ```compile_fail,E0277
+/// # use cuda_launch::per;
+/// # cuda_launch::kernel! {
+/// #     unsafe in cuda_handles::Image::Ptx("");
+/// #     fn scale(by: f32, x: InOut<f32>) where x.len() >= 1;
+/// # }
+/// # fn main() {}
+/// # fn example(
+/// #     graph: &cuda_graph::Graph, scale: &scale, by: &cuda_graph::GraphParam<u32>,
+/// #     x: &cuda_graph::GraphParam<[f32]>
+/// # ) {
+/// graph.root().launch(scale, per(1, 1), (by, x)).unwrap();
+/// # }
+/// ```
+/// ```compile_fail,E0277
+/// # use cuda_launch::per;
+/// # cuda_launch::kernel! {
+/// #     unsafe in cuda_handles::Image::Ptx("");
+/// #     fn scale(by: f32, x: InOut<f32>) where x.len() >= 1;
+/// # }
+/// # fn main() {}
+/// # fn example(
+/// #     scale: &scale, stream: &cuda_handles::Stream, by: &cuda_graph::GraphParam<f32>,
+/// #     x: &cuda_graph::GraphParam<[f32]>
+/// # ) {
+/// scale.launch(stream, per(1, 1), (by, x)).unwrap();
 /// # }
 /// ```
 #[doc(alias = "cudaGraphExecUpdate")]
@@ -87,7 +143,7 @@ pub trait ParamType: sealed::Sealed + 'static {
 
     /// The value in the form that graphs and executables keep.
     #[doc(hidden)]
-    fn stored(initial: &Self::Initial) -> Stored;
+    fn stored(initial: Self::Initial) -> Stored;
 }
 
 /// A value for a [`GraphParam`] of the type `T`.
@@ -96,7 +152,19 @@ pub trait ParamType: sealed::Sealed + 'static {
     label = "not a value of `{T}`",
     note = "`[T]` takes `&Buffer<T>`, `Slice<T>` and `&SharedHostBuffer<T>`; a number takes the same type; `ByValue<T>` takes a struct"
 )]
-pub trait ParamArg<T: ParamType + ?Sized> {
+///
+/// Only this crate implements it:
+///
+/// ```compile_fail,E0277
+/// struct Mine;
+///
+/// impl cuda_graph::ParamArg<u32> for Mine {
+///     fn into_initial(self) -> u32 {
+///         1
+///     }
+/// }
+/// ```
+pub trait ParamArg<T: ParamType + ?Sized>: sealed::Value<T> {
     /// The value as the parameter has it.
     #[doc(hidden)]
     fn into_initial(self) -> T::Initial;
@@ -122,26 +190,48 @@ impl Graph {
     /// executables have at first. Makes no driver call.
     ///
     /// # Errors
-    /// The memory or the event is of another context; the graph is gone.
+    /// - The memory is of another context
+    ///   ([`WrongContext`](cuda_handles::Error::WrongContext)), or of an allocation node, or an
+    ///   output of this graph ([`ParamError::GraphMemory`], [`ParamError::OwnOutput`]).
+    /// - The graph was removed or moved.
     pub fn param<V: IntoParam>(&self, value: V) -> Result<GraphParam<V::Param>> {
-        let initial = value.into_initial();
-        let Stored(value) = V::Param::stored(&initial);
-        ensure_of(self.context(), &value)?;
+        GraphParam::make(self.context(), value, |value| self.add_param(value))
+    }
+
+    /// Adds a parameter with a value; returns the numbers of its hierarchy and of the parameter.
+    pub(crate) fn add_param(&self, value: ParamValue) -> Result<(u64, u32)> {
         let mut guard = self.enter()?;
-        let (graph, number) = (guard.number(), guard.bindings.add(value));
-        drop(guard);
-        // SAFETY: only values of this type are set (`ParamArg`).
-        let placeholder =
-            unsafe { Placeholder::new(graph, number, V::Param::value_type(), V::Param::ELEMENT) };
-        Ok(GraphParam { placeholder, initial })
+        ensure_no_output(guard.memory_number(), &value)?;
+        Ok((guard.number(), guard.bindings.add(value)))
     }
 }
 
-/// Refuses a value of another context.
+impl<T: ParamType + ?Sized> GraphParam<T> {
+    /// A parameter with the numbers of hierarchy and parameter that `add` returns for its value.
+    pub(crate) fn make<V: IntoParam<Param = T>>(
+        context: &Context,
+        value: V,
+        add: impl FnOnce(ParamValue) -> Result<(u64, u32)>,
+    ) -> Result<Self> {
+        let initial = value.into_initial();
+        let Stored(value) = T::stored(initial.clone());
+        ensure_of(context, &value)?;
+        let (graph, number) = add(value)?;
+        // SAFETY: only values of this type are set (`ParamArg`).
+        let placeholder = unsafe { Placeholder::new(graph, number, T::value_type(), T::ELEMENT) };
+        Ok(Self { placeholder, initial })
+    }
+}
+
+/// Refuses a value of another context, and memory that only nodes between its allocation and its
+/// free can use.
 pub(crate) fn ensure_of(context: &Context, value: &ParamValue) -> Result<()> {
     match value {
         ParamValue::Memory(memory) => {
             let of = memory.allocation.context();
+            if memory.allocation.graph().is_some() {
+                return Err(ParamError::GraphMemory { address: memory.start }.into());
+            }
             ensure_memory(context, of, "the memory of a graph parameter", WrongContext::MEMORY)
         }
         ParamValue::Event(_) | ParamValue::Bytes(_) | ParamValue::Config(_) | ParamValue::Enabled(_) => {
@@ -150,11 +240,29 @@ pub(crate) fn ensure_of(context: &Context, value: &ParamValue) -> Result<()> {
     }
 }
 
+/// Refuses memory that a launch of the graph itself has left: the graph could not be launched as
+/// long as a parameter keeps it.
+pub(crate) fn ensure_no_output(of: u64, value: &ParamValue) -> Result<()> {
+    match value {
+        ParamValue::Memory(memory) if memory.allocation.output_of() == Some(of) => {
+            Err(ParamError::OwnOutput { address: memory.start }.into())
+        }
+        _ => Ok(()),
+    }
+}
+
 impl<T: Element> GraphParam<[T]> {
     /// The number of elements, which follows the memory: an argument for integer parameters of
     /// kernels, and a length for [`per`](cuda_launch::per).
     pub fn len(&self) -> ParamLen {
         ParamLen { placeholder: self.placeholder, len: len_of::<T>(&self.initial) }
+    }
+
+    /// The memory that it was made with.
+    pub(crate) fn memory(&self) -> Slice<'_, T> {
+        let StoredMemory { allocation, start, .. } = &self.initial;
+        // SAFETY: the memory was a slice of such elements.
+        unsafe { Slice::within(allocation, *start, len_of::<T>(&self.initial)) }
     }
 }
 
@@ -185,13 +293,15 @@ impl<T: Element> ParamType for [T] {
 
     const ELEMENT: usize = size_of::<T>();
 
-    fn stored(initial: &StoredMemory) -> Stored {
-        Stored(ParamValue::Memory(initial.clone()))
+    fn stored(initial: StoredMemory) -> Stored {
+        Stored(ParamValue::Memory(initial))
     }
 }
 
 macro_rules! memory_values {
     ($($memory:ty),*) => { $(
+        impl<'a, T: Element> sealed::Value<[T]> for $memory {}
+
         impl<'a, T: Element> ParamArg<[T]> for $memory {
             fn into_initial(self) -> StoredMemory {
                 stored(Slice::<T>::from(self))
@@ -218,10 +328,12 @@ macro_rules! values {
                 TypeId::of::<$of>()
             }
 
-            fn stored($self: &Self) -> Stored {
+            fn stored($self: Self) -> Stored {
                 Stored($stored)
             }
         }
+
+        impl<$($generic)*> sealed::Value<Self> for $value {}
 
         impl<$($generic)*> ParamArg<Self> for $value {
             fn into_initial(self) -> Self {
@@ -236,16 +348,16 @@ macro_rules! values {
 }
 
 macro_rules! numbers {
-    ($($number:ty)*) => { values! { $([] $number, $number: number => ParamValue::Bytes(ValueBytes::of(number, true));)* } };
+    ($($number:ty)*) => { values! { $([] $number, $number: number => ParamValue::Bytes(ValueBytes::of(&number, true));)* } };
 }
 
 numbers! { u8 u16 u32 u64 i8 i16 i32 i64 f32 f64 }
 
 values! {
-    [T: Scalar + Send + Sync + 'static, const N: usize] [T; N], [T; N]: array => ParamValue::Bytes(ValueBytes::of(array, true));
+    [T: Scalar + Send + Sync + 'static, const N: usize] [T; N], [T; N]: array => ParamValue::Bytes(ValueBytes::of(&array, true));
     [T: Copy + Send + Sync + 'static] ByValue<T>, T: value => ParamValue::Bytes(ValueBytes::of(&value.0, false));
-    [] LaunchConfig, LaunchConfig: config => ParamValue::Config(*config);
-    [] bool, bool: enabled => ParamValue::Enabled(*enabled);
+    [] LaunchConfig, LaunchConfig: config => ParamValue::Config(config);
+    [] bool, bool: enabled => ParamValue::Enabled(enabled);
 }
 
 impl sealed::Sealed for Event {}
@@ -253,10 +365,12 @@ impl sealed::Sealed for Event {}
 impl ParamType for Event {
     type Initial = Self;
 
-    fn stored(event: &Self) -> Stored {
-        Stored(ParamValue::Event(event.clone()))
+    fn stored(event: Self) -> Stored {
+        Stored(ParamValue::Event(event))
     }
 }
+
+impl sealed::Value<Event> for &Event {}
 
 impl ParamArg<Event> for &Event {
     fn into_initial(self) -> Event {
@@ -270,9 +384,7 @@ impl IntoParam for &Event {
 
 impl<'a, T: Element> NodeMemory<'a, T> for &'a GraphParam<[T]> {
     fn operand(self) -> Slice<'a, T> {
-        let StoredMemory { allocation, start, .. } = &self.initial;
-        // SAFETY: the memory was a slice of such elements.
-        unsafe { Slice::within(allocation, *start, len_of::<T>(&self.initial)) }
+        self.memory()
     }
 
     fn placeholder(&self) -> Option<Placeholder> {

@@ -2,7 +2,6 @@
 
 use core::mem::MaybeUninit;
 use std::collections::HashMap;
-use std::sync::Arc;
 
 use cuda_handles::{Event, FillLayout, Kernel};
 use cuda_launch::LaunchConfig;
@@ -78,6 +77,10 @@ pub(crate) enum Place {
     Source,
     /// The memory that a copy writes.
     Destination,
+    /// The memory that the kernel of a ready-made loop or branch tests.
+    Tested,
+    /// The event that a node records or waits for.
+    Event,
     /// Whether the node is enabled.
     Enabled,
 }
@@ -90,10 +93,37 @@ pub(crate) enum BoundNode {
         arguments: Box<StoredArguments>,
         config: LaunchConfig,
     },
+    /// A node that decides about a ready-made loop or branch.
+    Decider(BoundDecider),
     Fill(BoundFill),
     Copy(BoundCopy),
+    /// A node that records the event.
+    Record(Event),
+    /// A node that waits for the event.
+    Wait(Event),
     /// Any node, which a parameter enables and disables.
     Plain,
+}
+
+/// A node that decides about a loop or branch by a number in memory.
+#[derive(Clone, Debug)]
+pub(crate) struct BoundDecider {
+    /// The kernel of the library; `None` if the host decides.
+    pub(crate) launch: Option<Box<DeciderLaunch>>,
+    /// The size of the memory in bytes.
+    pub(crate) bytes: u64,
+    /// The size of the number in bytes.
+    pub(crate) element: u64,
+}
+
+/// A launch of a kernel of the library that decides.
+#[derive(Clone, Debug)]
+pub(crate) struct DeciderLaunch {
+    pub(crate) kernel: Kernel,
+    pub(crate) config: LaunchConfig,
+    pub(crate) arguments: StoredArguments,
+    /// The position of the address of the number.
+    pub(crate) tested: usize,
 }
 
 /// A copy in one dimension.
@@ -162,10 +192,7 @@ impl ParamValue {
     /// Whether two values are the same: the same owner, or the same bytes.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         match (self, other) {
-            (Self::Memory(one), Self::Memory(other)) => {
-                Arc::ptr_eq(&one.allocation, &other.allocation)
-                    && (one.start, one.bytes) == (other.start, other.bytes)
-            }
+            (Self::Memory(one), Self::Memory(other)) => one.is_same(other),
             (Self::Bytes(one), Self::Bytes(other)) => one.is_same(other),
             (Self::Event(one), Self::Event(other)) => one == other,
             (Self::Config(one), Self::Config(other)) => one == other,
@@ -197,13 +224,13 @@ impl ValueBytes {
             .all(|(one, other)| unsafe { one.assume_init() == other.assume_init() })
     }
 
-    /// The lowest bytes, as a number.
-    pub(crate) fn bits(&self) -> u32 {
+    /// The lowest bytes, as a number; `None` if there may be padding.
+    pub(crate) fn bits(&self) -> Option<u32> {
         let mut bits = [0; 4];
-        for (to, from) in bits.iter_mut().zip(self.bytes.iter().filter(|_| self.is_plain)) {
+        for (to, from) in bits.iter_mut().zip(&self.bytes) {
             // SAFETY: plain values have no padding.
-            *to = unsafe { from.assume_init() };
+            *to = if self.is_plain { unsafe { from.assume_init() } } else { return None };
         }
-        u32::from_le_bytes(bits)
+        Some(u32::from_le_bytes(bits))
     }
 }

@@ -29,6 +29,8 @@ impl Changes {
     /// The point between the changes up to now and later ones.
     pub(crate) fn now(&mut self) -> ChangePoint {
         self.is_watched = true;
+        // A change allocates nothing of its own, unless many nodes change.
+        self.last.reserve(8);
         ChangePoint(self.count)
     }
 

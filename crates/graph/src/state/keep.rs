@@ -110,6 +110,11 @@ impl GraphState {
         })
     }
 
+    /// All memory that the nodes and graphs of the hierarchy keep alive, also what captures share.
+    pub(crate) fn memory(&self) -> impl Iterator<Item = &Arc<Allocation>> {
+        self.kept().filter_map(Owner::memory)
+    }
+
     /// The scratch memory of captures that the graphs of the hierarchy use, in the order in which
     /// its turns are taken.
     pub(crate) fn scratch(&self) -> Vec<Scratch> {

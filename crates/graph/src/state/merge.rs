@@ -81,6 +81,8 @@ impl GraphState {
         // Executables of the moved graph are updated no more; those of this one are.
         moved.changes = core::mem::take(&mut self.changes);
         moved.changes.note_structure();
+        // Parameters of the moved graph are no parameters here, and go after the lock.
+        core::mem::swap(&mut moved.bindings, &mut self.bindings);
         moved.take_records_of(self);
         let left = core::mem::replace(self, moved);
         if let Some(record) = self.record_mut(into) {

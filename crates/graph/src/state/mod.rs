@@ -152,6 +152,11 @@ impl GraphState {
         Self { sharing, ..Self::default() }
     }
 
+    /// The same with these graph parameters.
+    pub(crate) fn with_params(self, bindings: Bindings) -> Self {
+        Self { bindings, ..self }
+    }
+
     /// Whether the nodes are still to be read from the driver.
     pub(crate) fn is_unread(&self) -> bool {
         self.sharing.unread

@@ -6,6 +6,7 @@ use crate::error::Result;
 use crate::graph::node::Node;
 use crate::node::memcpy::{Prepared, linear, params};
 use crate::node::{MemcpyNode, RawCopy};
+use crate::param::bind::fixed;
 use crate::state::params::NodeParams;
 use crate::update::exec_node::{ExecNode, NewParams, not_possible};
 
@@ -35,7 +36,8 @@ impl ExecNode<'_, MemcpyNode> {
         destination: impl NodeMemory<'b, T>,
     ) -> Result<()> {
         let node: &Node = self.node;
-        let copy = linear(node.graph().context(), source.operand(), destination.operand());
+        let (source, destination) = (fixed(source, "ExecNode::set")?, fixed(destination, "ExecNode::set")?);
+        let copy = linear(node.graph().context(), source, destination);
         self.replace_by(node.getting(copy)?)
     }
 

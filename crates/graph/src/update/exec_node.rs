@@ -115,14 +115,19 @@ impl GraphExec {
         owners: Owners,
         raw: &mut CUgraphNodeParams,
     ) -> Result<Replaced> {
-        self.call(guard, key, (guard, key), &owners, raw)?;
+        self.call_driver(guard, key, (guard, key), raw)?;
+        // Earlier updates of the node have brought nothing, either.
+        if owners.is_empty() {
+            return Ok(Replaced::default());
+        }
         self.wait_for_homes(&owners);
         let brought = Brought { owners, of_params: None };
         let context = self.context().clone();
         Ok(self.owners.bring(&context, key, brought, &[]))
     }
 
-    /// Makes the driver's call for a node, by its key. Errors name it as the node of a graph.
+    /// Makes the driver's call for a node, by its key, with parameters that use these owners. Errors
+    /// name it as the node of a graph.
     pub(super) fn call(
         &self,
         keys: &GraphGuard<'_>,
@@ -131,8 +136,18 @@ impl GraphExec {
         owners: &[Owner],
         raw: &mut CUgraphNodeParams,
     ) -> Result<()> {
-        let raw_key = keys.raw_of(key)?;
         ensure_no_graph_memory(guard, id, owners)?;
+        self.call_driver(keys, key, (guard, id), raw)
+    }
+
+    fn call_driver(
+        &self,
+        keys: &GraphGuard<'_>,
+        key: NodeId,
+        (guard, id): (&GraphGuard<'_>, NodeId),
+        raw: &mut CUgraphNodeParams,
+    ) -> Result<()> {
+        let raw_key = keys.raw_of(key)?;
         let exec = self.live()?.as_raw();
         // SAFETY: the executable is live, and the exclusive reference of the caller keeps other
         // calls on it away. The node is live and of the graph that it was made of, whose lock is

@@ -7,6 +7,7 @@ use crate::error::Result;
 use crate::graph::node::Node;
 use crate::node::memset::{Prepared, cleared, linear, params, rectangle};
 use crate::node::{MemsetNode, RawFill};
+use crate::param::bind::fixed;
 use crate::state::params::NodeParams;
 use crate::update::exec_node::{ExecNode, NewParams, not_possible};
 
@@ -33,7 +34,11 @@ impl ExecNode<'_, MemsetNode> {
     pub fn set<'a, T: Element>(&mut self, target: impl NodeMemory<'a, T>, value: T) -> Result<()> {
         const { assert_value::<T>() };
         let node: &Node = self.node;
-        self.replace_by(node.getting(linear(node.graph().context(), target.operand(), value))?)
+        self.replace_by(node.getting(linear(
+            node.graph().context(),
+            fixed(target, "ExecNode::set")?,
+            value,
+        ))?)
     }
 
     /// Replaces the fill with one of a rectangle of the same shape and place, with another value;
@@ -53,7 +58,13 @@ impl ExecNode<'_, MemsetNode> {
         const { assert_value::<T>() };
         let node: &Node = self.node;
         let context = node.graph().context();
-        self.replace_by(node.getting(rectangle(context, target.operand(), pitch, extent, value))?)
+        self.replace_by(node.getting(rectangle(
+            context,
+            fixed(target, "ExecNode::set_2d")?,
+            pitch,
+            extent,
+            value,
+        ))?)
     }
 
     /// Replaces the fill with zeros for all bytes of memory of any type; see [`set`](Self::set) and
@@ -65,7 +76,7 @@ impl ExecNode<'_, MemsetNode> {
     #[doc(alias = "cuGraphExecNodeSetParams")]
     pub fn set_clear<'a, T: Element>(&mut self, target: impl NodeMemory<'a, T>) -> Result<()> {
         let node: &Node = self.node;
-        self.replace_by(node.getting(cleared(node.graph().context(), target.operand()))?)
+        self.replace_by(node.getting(cleared(node.graph().context(), fixed(target, "ExecNode::set_clear")?))?)
     }
 
     /// Replaces the fill with one of an address; see [`set`](Self::set).

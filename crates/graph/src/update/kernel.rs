@@ -8,6 +8,7 @@ use crate::exec::GraphExec;
 use crate::graph::node::Node;
 use crate::node::KernelNode;
 use crate::node::kernel::launch::{PreparedLaunch, check, prepare};
+use crate::param::bind::ensure_no_params;
 use crate::state::params::{KernelHandles, NodeParams};
 use crate::state::raw_params::kernel_params;
 use crate::update::enable::ensure_decides_nothing;
@@ -62,6 +63,7 @@ impl ExecNode<'_, KernelNode> {
         config: LaunchConfig,
         arguments: impl ArgumentsOf<'a, K::Signature>,
     ) -> Result<()> {
+        ensure_no_params::<K::Signature>(&arguments, "ExecNode::set")?;
         let prepared = kernel.prepare(&config, arguments)?;
         // SAFETY: the caller promises this.
         unsafe { self.set_untyped(kernel.kernel(), config, prepared) }

@@ -31,14 +31,21 @@
 //! 4. An executable does not overlap itself, so what is retired goes once the last run has ended.
 //!    That run is not known for executables that other code or kernels launch; their nodes are not
 //!    updated one by one.
-//! 5. After a whole update from another graph, its nodes are **counterparts** of the keys. They are
+//! 5. What is retired goes in [batches](cuda_handles::internal::Retired), after 64 launches, with
+//!    1 MiB that nothing else holds, or when somebody asks for memory. The launching thread marks a
+//!    batch and wakes the reaper, without a driver call or an allocation. A batch costs the reaper
+//!    one question whether the stream of the last run is idle. If not, it costs one event as well,
+//!    which is created, recorded there, asked for and destroyed.
+//! 6. New parameters are declared before the guard, and an update leaves in them what it has
+//!    replaced. So all of it is dropped after the lock, on every path.
+//! 7. After a whole update from another graph, its nodes are **counterparts** of the keys. They are
 //!    paired as the driver pairs them, once something needs it, and only if neither graph has
 //!    changed its nodes and edges in the meantime. Otherwise nodes are not updated one by one.
 //!    Nothing that is kept alive depends on the pairs.
-//! 6. Everything that is noted by node goes by the key, but the events that launches record: these
+//! 8. Everything that is noted by node goes by the key, but the events that launches record: these
 //!    go by the node of the latest graph.
 
-mod apply;
+pub(crate) mod apply;
 mod child;
 pub(crate) mod compare;
 mod copy;

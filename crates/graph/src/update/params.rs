@@ -1,10 +1,15 @@
 //! Setting the graph parameters of an executable.
 
-use cuda_handles::AsStream;
+use core::fmt;
 
-use crate::error::{ParamError, Result};
+use cuda_handles::{AsStream, Context};
+use cuda_launch::LaunchConfig;
+
+use crate::error::{Error, ParamError, Result, UpdateError};
 use crate::exec::GraphExec;
-use crate::param::graph_param::{GraphParam, ParamArg, ParamType, Stored, ensure_of};
+use crate::exec::exec_params::ExecParams;
+use crate::exec::source::Source;
+use crate::param::graph_param::{GraphParam, ParamArg, ParamType, Stored, ensure_no_output, ensure_of};
 use crate::state::bindings::ParamValue;
 
 impl GraphExec {
@@ -31,16 +36,22 @@ impl GraphExec {
     /// ```
     ///
     /// # Errors
-    /// [`ParamError::Foreign`]: the parameter is of another graph.
-    /// [`WrongContext`](cuda_handles::Error::WrongContext): the memory is of another context.
+    /// - [`ParamError::Foreign`]: the parameter is of another graph.
+    /// - [`ParamError::MadeLater`]: it was made after this executable.
+    /// - [`ParamError::GraphMemory`]: the memory is that of an allocation node, or an output of this
+    ///   graph. [`WrongContext`](cuda_handles::Error::WrongContext): it is of another context.
+    /// - [`ParamError::Attributes`]: a configuration has other attributes than the parameter was
+    ///   made with.
+    /// - [`UpdateError::Lent`](crate::UpdateError::Lent): the executable cannot be updated.
+    ///
     /// Nothing has changed then.
     pub fn set<T: ParamType + ?Sized>(
         &mut self,
         param: &GraphParam<T>,
         value: impl ParamArg<T>,
     ) -> Result<()> {
-        let Stored(value) = T::stored(&value.into_initial());
-        let value = self.checked(param, value)?;
+        let Stored(value) = T::stored(value.into_initial());
+        let value = self.scope().checked(param, value)?;
         self.put(param.placeholder.number(), value);
         Ok(())
     }
@@ -64,10 +75,16 @@ impl GraphExec {
     /// The errors of [`set`](Self::set): then no parameter is set, and nothing launched. The errors
     /// of [`launch`](Self::launch): then the parameters stay set.
     pub fn launch_with(&mut self, stream: &impl AsStream, values: impl ParamValues) -> Result<()> {
-        let mut list = ValueList::default();
-        values.list(self, &mut list)?;
-        list.0.into_iter().for_each(|(param, value)| self.put(param, value));
+        self.set_all(values)?;
         self.launch(stream)
+    }
+
+    /// Sets parameters, all or none.
+    pub(crate) fn set_all(&mut self, values: impl ParamValues) -> Result<()> {
+        let mut list = ValueList::default();
+        values.list(&self.scope(), &mut list)?;
+        list.0.into_iter().for_each(|(param, value)| self.put(param, value));
+        Ok(())
     }
 
     /// As [`launch_with`](Self::launch_with), with all parameters of the graph.
@@ -77,7 +94,7 @@ impl GraphExec {
     /// is missing; nothing is set and launched.
     pub fn launch_bound(&mut self, stream: &impl AsStream, values: impl ParamValues) -> Result<()> {
         let mut list = ValueList::default();
-        values.list(self, &mut list)?;
+        values.list(&self.scope(), &mut list)?;
         let all = self.params.as_ref().map_or(0, |params| params.len());
         let missing = (0..all as u32).filter(|param| list.0.iter().all(|(named, _)| named != param)).count();
         if missing > 0 {
@@ -87,15 +104,13 @@ impl GraphExec {
         self.launch(stream)
     }
 
-    /// A value that the parameter can have in this executable.
-    fn checked<T: ParamType + ?Sized>(&self, param: &GraphParam<T>, value: ParamValue) -> Result<ParamValue> {
-        let known = self.params.as_ref().filter(|params| params.graph() == param.placeholder.graph());
-        // A parameter that was made after the executable has no uses here.
-        if known.and_then(|params| params.value(param.placeholder.number())).is_none() {
-            return Err(ParamError::Foreign.into());
+    fn scope(&self) -> ParamScope<'_> {
+        ParamScope {
+            params: self.params.as_deref(),
+            source: &self.source,
+            context: self.context(),
+            is_lent: self.owners.is_lent(),
         }
-        ensure_of(self.context(), &value)?;
-        Ok(value)
     }
 
     fn put(&mut self, param: u32, value: ParamValue) {
@@ -105,32 +120,97 @@ impl GraphExec {
     }
 }
 
+/// Everything that the values of an executable's parameters are checked against.
+#[doc(hidden)]
+#[derive(Clone, Copy)]
+pub struct ParamScope<'e> {
+    pub(crate) params: Option<&'e ExecParams>,
+    pub(crate) source: &'e Source,
+    pub(crate) context: &'e Context,
+    pub(crate) is_lent: bool,
+}
+
+impl ParamScope<'_> {
+    /// A value that the parameter can have in the executable.
+    pub(crate) fn checked<T: ParamType + ?Sized>(
+        &self,
+        param: &GraphParam<T>,
+        value: ParamValue,
+    ) -> Result<ParamValue> {
+        let (graph, number) = (param.placeholder.graph(), param.placeholder.number());
+        let known = match self.params {
+            Some(params) if params.graph() == graph => params.value(number),
+            _ if self.is_of(graph) => None,
+            _ => return Err(ParamError::Foreign.into()),
+        };
+        let known = known.ok_or(Error::Param(ParamError::MadeLater))?;
+        if self.is_lent {
+            return Err(UpdateError::Lent.into());
+        }
+        ensure_of(self.context, &value)?;
+        ensure_no_output(graph, &value)?;
+        match (known, value) {
+            (ParamValue::Config(known), ParamValue::Config(new)) => {
+                Ok(ParamValue::Config(sized(known, new)?))
+            }
+            (_, value) => Ok(value),
+        }
+    }
+
+    /// Whether the executable was made of the hierarchy with this number.
+    fn is_of(&self, graph: u64) -> bool {
+        self.source.graph().is_some_and(|source| source.hierarchy().number() == graph)
+    }
+}
+
+impl fmt::Debug for ParamScope<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("ParamScope").finish_non_exhaustive()
+    }
+}
+
+/// A configuration with the attributes of the one before it. An executable's nodes take no others.
+fn sized(known: &LaunchConfig, new: LaunchConfig) -> Result<LaunchConfig> {
+    let with = new.attributes_of(known);
+    if new.has_attributes() && with != new { Err(ParamError::Attributes.into()) } else { Ok(with) }
+}
+
 /// Values of parameters that were checked.
 #[doc(hidden)]
 #[derive(Debug, Default)]
-pub struct ValueList(smallvec::SmallVec<[(u32, ParamValue); 4]>);
+pub struct ValueList(pub(crate) smallvec::SmallVec<[(u32, ParamValue); 4]>);
 
 /// Parameters with their values: a tuple of up to twelve pairs, as in `((&a, 1), (&b, &buffer))`.
 /// One pair alone is written `((&a, 1),)`.
-pub trait ParamValues {
+pub trait ParamValues: sealed::Sealed {
     /// Adds all values to a list, checked.
     ///
     /// # Errors
     /// A value does not fit.
     #[doc(hidden)]
-    fn list(self, exec: &GraphExec, list: &mut ValueList) -> Result<()>;
+    fn list(self, scope: &ParamScope<'_>, list: &mut ValueList) -> Result<()>;
+}
+
+// The values of a list are of the executable that it is for.
+mod sealed {
+    pub trait Sealed {}
 }
 
 macro_rules! param_values {
     ($($($type:ident $value:ident $index:tt)+;)*) => { $(
+        impl<$($type: ParamType + ?Sized, $value: ParamArg<$type>,)+> sealed::Sealed
+            for ($((&GraphParam<$type>, $value),)+)
+        {
+        }
+
         impl<'p, $($type: ParamType + ?Sized, $value: ParamArg<$type>,)+> ParamValues
             for ($((&'p GraphParam<$type>, $value),)+)
         {
-            fn list(self, exec: &GraphExec, list: &mut ValueList) -> Result<()> {
+            fn list(self, scope: &ParamScope<'_>, list: &mut ValueList) -> Result<()> {
                 $(
                     let (param, value) = self.$index;
-                    let Stored(value) = $type::stored(&value.into_initial());
-                    list.0.push((param.placeholder.number(), exec.checked(param, value)?));
+                    let Stored(value) = $type::stored(value.into_initial());
+                    list.0.push((param.placeholder.number(), scope.checked(param, value)?));
                 )+
                 Ok(())
             }

@@ -68,7 +68,7 @@ struct Pairs {
 
 impl UpdateSource {
     /// The same under the lock of the graph, which others may have changed before.
-    fn under_lock(self, guard: &GraphGuard<'_>, updates: &NodeUpdates) -> Self {
+    fn taken_now(self, guard: &GraphGuard<'_>, updates: &NodeUpdates) -> Self {
         match self {
             Self::Own { .. } => Self::Own { is_as_it_was: updates.has_keys_as_they_were(guard) },
             Self::Other { pairs: Some(pairs) } if pairs.structure != guard.changes.structure() => {
@@ -258,7 +258,7 @@ impl GraphExec {
         let (shared, owners, params, awaited, events, scratch, replaced);
         let source = self.pair_with(graph)?;
         let mut guard = graph.enter()?;
-        let source = source.under_lock(&guard, &self.updates);
+        let source = source.taken_now(&guard, &self.updates);
         if let Some(refusal) = self.refusal(&guard, &source) {
             return Ok(Err(refusal));
         }

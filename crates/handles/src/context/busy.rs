@@ -42,6 +42,17 @@ pub(crate) fn unless_inside<R>(
     }
 }
 
+/// Repeats an attempt under the same terms; the error names `what` is held, and `by` whom.
+#[inline]
+pub fn wait_unless_inside<R>(
+    context: &Context,
+    what: &str,
+    by: &str,
+    attempt: impl FnMut() -> Option<R>,
+) -> Result<R> {
+    unless_inside(context, || Busy { what: what.into(), by: by.into() }, attempt)
+}
+
 /// Takes a lock under the same terms; the error names the lock as `what`.
 #[inline]
 pub fn lock_unless_inside<'l, T>(

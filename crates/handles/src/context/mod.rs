@@ -13,7 +13,7 @@ mod scheduling;
 
 pub(crate) use busy::lock_unranked_unless_inside;
 pub(crate) use busy::{Busy, unless_inside};
-pub use busy::{lock_second_unless_inside, lock_unless_inside};
+pub use busy::{lock_second_unless_inside, lock_unless_inside, wait_unless_inside};
 pub use device::Device;
 pub(crate) use device::{checked, initialised};
 pub use handle::Context;

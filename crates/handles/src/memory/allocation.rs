@@ -255,6 +255,22 @@ impl Allocation {
         }
     }
 
+    /// The hierarchy of graphs a launch of which has left it, by its number.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn output_of(&self) -> Option<u64> {
+        match &self.backing {
+            Backing::Output(memory) => Some(memory.graph()),
+            Backing::Graph(_)
+            | Backing::Pooled(_)
+            | Backing::Plain
+            | Backing::Host(_)
+            | Backing::Foreign(_)
+            | Backing::Variable { .. }
+            | Backing::Imported(_) => None,
+        }
+    }
+
     /// The pool it came from, unless it came from the device's default pool.
     #[must_use]
     pub fn pool(&self) -> Option<&MemPool> {

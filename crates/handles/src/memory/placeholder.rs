@@ -14,6 +14,30 @@ pub struct Placeholder {
     longest: Option<u64>,
 }
 
+/// An integer that can be the length of a parameter's memory. Its size follows from the longest
+/// length that it can express, so no other type is one.
+#[doc(hidden)]
+pub trait LengthNumber: sealed::Sealed + 'static {
+    /// The longest length.
+    const LONGEST: u64;
+}
+
+mod sealed {
+    pub trait Sealed {}
+}
+
+macro_rules! length_numbers {
+    ($($number:ty)*) => { $(
+        impl sealed::Sealed for $number {}
+
+        impl LengthNumber for $number {
+            const LONGEST: u64 = <$number>::MAX as u64;
+        }
+    )* };
+}
+
+length_numbers! { u32 i32 u64 i64 }
+
 impl Placeholder {
     /// A parameter of a hierarchy of graphs, by their numbers, whose values are of a type.
     /// `element` is the size of an element of its memory, or 0.
@@ -25,11 +49,10 @@ impl Placeholder {
         Self { graph, number, of, element, longest: None }
     }
 
-    /// The length of the parameter's memory, as an argument of an integer type that can express
-    /// this at most.
+    /// The length of the parameter's memory, as an argument of an integer type.
     #[must_use]
-    pub fn length<N: 'static>(self, longest: u64) -> Self {
-        Self { of: TypeId::of::<N>(), longest: Some(longest), ..self }
+    pub fn length<N: LengthNumber>(self) -> Self {
+        Self { of: TypeId::of::<N>(), longest: Some(N::LONGEST), ..self }
     }
 
     /// The number of the graph's hierarchy.

@@ -7,7 +7,9 @@ use cuda_sys::{CUevent_flags, CUevent_st, CUstream, Call};
 
 use super::event::create_event;
 use super::owner::RawStream;
+use super::point::record_new;
 use crate::context::Context;
+use crate::destroy::{self, Object};
 use crate::error::{Error, Result};
 use crate::registry::Raw;
 
@@ -76,6 +78,27 @@ impl RawStream {
         let marker = self.record_marker()?;
         self.refuse_capture(what)?;
         let_wait(context, waiter, marker)
+    }
+
+    /// A new event behind all work enqueued here now, for a caller that asks when that is over.
+    /// Refused while this stream is capturing. `None` if other code has the stream and no handle is
+    /// left: then only the marker is behind its work.
+    pub(crate) fn record_end(&self, what: &'static str) -> Result<Option<Raw<CUevent_st>>> {
+        let gate = self.gate_unless_inside()?;
+        if gate.closed && !self.owned {
+            return Ok(None);
+        }
+        let _access = self.enqueue()?;
+        // Twice, as in `order_if`.
+        self.refuse_capture(what)?;
+        let event = record_new(&self.context, self.raw())?;
+        match self.refuse_capture(what) {
+            Ok(()) => Ok(Some(event)),
+            Err(error) => {
+                destroy::destroy(&self.context, Object::Event(event));
+                Err(error)
+            }
+        }
     }
 
     pub(super) fn record_marker(&self) -> Result<Raw<CUevent_st>> {

@@ -32,19 +32,8 @@ pub(crate) enum FreeKind {
     Host(HostBlock),
     /// By dropping its owner.
     Owned(Kept),
-    /// By dropping an owner that only work on the home stream uses. The fence spans no other
-    /// stream.
+    /// By dropping an owner that only work on the home stream uses: the fence is an event there.
     Behind(Kept),
-}
-
-impl PendingFree {
-    /// Whether work on any stream may use it.
-    pub(super) fn is_used_anywhere(&self) -> bool {
-        match self.what {
-            FreeKind::Device { .. } | FreeKind::Host(_) | FreeKind::Owned(_) => true,
-            FreeKind::Behind(_) => false,
-        }
-    }
 }
 
 /// A value that goes with memory until the memory is freed in stream order.

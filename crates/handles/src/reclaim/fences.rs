@@ -146,12 +146,15 @@ impl Fences {
         if !destroy::may_call(context) {
             return self.release(frees) + leave(closed);
         }
-        let spans_all = frees.iter().any(PendingFree::is_used_anywhere);
-        let before: &[_] = if spans_all { members } else { &closed };
+        let frees = self.hold_behind_homes(context, frees);
+        if frees.is_empty() && closed.is_empty() {
+            return 0;
+        }
+        let before: &[_] = if frees.is_empty() { &closed } else { members };
         let homes = frees.iter().filter_map(|free| free.home.as_ref());
         let ordered = self.lane(context).and_then(|lane| {
             order(before.iter().chain(homes), context, lane)?;
-            if spans_all {
+            if !frees.is_empty() {
                 self.order_across(context, lane)?;
             }
             Ok(lane)
@@ -235,6 +238,37 @@ impl Fences {
                 self.postponed.extend(frees);
             }
         }
+    }
+
+    /// Lets go of everything that only its home stream uses, if that is idle. Otherwise holds it
+    /// behind an event in the stream itself, as the lane may be waiting for other streams. Returns
+    /// the rest.
+    fn hold_behind_homes(&mut self, context: &Context, frees: Vec<PendingFree>) -> Vec<PendingFree> {
+        const WHAT: &str = "releasing what an executable graph no longer uses";
+        let mut rest = Vec::new();
+        for free in frees {
+            let FreeKind::Behind(owner) = &free.what else {
+                rest.push(free);
+                continue;
+            };
+            if free.home.as_ref().is_some_and(|home| home.is_idle()) {
+                self.owners.push(owner.clone());
+                continue;
+            }
+            match free.home.as_ref().map_or(Ok(None), |home| home.record_end(WHAT)) {
+                Ok(Some(event)) => {
+                    let (context, since) = (context.clone(), Instant::now());
+                    self.held.push(Held { context, event, frees: vec![free], since });
+                }
+                Ok(None) => rest.push(free),
+                Err(error) => {
+                    self.postpone_error = Some(error.clone());
+                    report_unless_expected(WHAT, error);
+                    self.postponed.push(free);
+                }
+            }
+        }
+        rest
     }
 
     /// Releases memory behind fences that were reached meanwhile.

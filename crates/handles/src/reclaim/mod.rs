@@ -29,6 +29,7 @@
 //! | postponed | a stream that captures, or a driver that refuses; tried again after 5 ms, then up to 1 s | fenced |
 //! | fenced, device memory | nothing: the free is enqueued in the reaper's lane, behind every member | freed in stream order |
 //! | held, host memory and foreign owners | an event behind the fence, asked from time to time | cached, or the owner is dropped |
+//! | held, owners that an executable has given up | an event in the stream of its last run that used them | the owners are dropped |
 //!
 //! # Rules
 //!

@@ -29,6 +29,7 @@
 //! | executable with conditional nodes | deferred: see below | destroyed |
 //! | value of a user object | reaper | dropped, never on the driver's thread |
 //! | owners of an executable | its drop if its runs are over, else the reaper when they are | dropped, also if the destruction of the executable is deferred |
+//! | owners that an update of an executable has replaced | the update if there was no run, else the reaper when the last run is over | dropped; in batches, after 64 launches or with 1 MiB, or when a caller wants memory back |
 //! | closure of a host function | after its call, on the driver's thread; the reaper if it will not be called | dropped |
 //!
 //! # Deferred destruction

@@ -22,7 +22,7 @@ const BYTES: u64 = 1 << 20;
 /// executable does not overlap itself. It drops a batch once that stream has got so far.
 ///
 /// A batch is due after 64 launches, or once it holds 1 MiB that nothing else holds. Callers that
-/// want memory back make all batches due ([`hand_over_all`]). The launching thread only says so:
+/// want memory back make all batches due. The launching thread only says so:
 /// the thread that works takes the batch out, so launches allocate nothing and make no driver call
 /// for it.
 #[derive(Debug)]

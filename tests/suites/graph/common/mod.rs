@@ -5,3 +5,4 @@ pub(crate) mod driver_view;
 pub(crate) mod gone;
 pub(crate) mod other;
 pub(crate) mod same_as_stream;
+pub(crate) mod scale;

@@ -321,3 +321,30 @@ fn each_node_is_one_call_and_three_allocations() {
         assert_eq!((0..8).map(|_| wait()).min(), Some(3));
     });
 }
+
+#[test]
+fn nodes_of_an_executable_get_other_semaphores_and_values() {
+    let context = setup();
+    no_leaks(|| {
+        let (outside, inside) = semaphores!(context, Timeline, 3);
+        let stream = context.stream().unwrap();
+        let graph = context.graph().unwrap();
+        let wait = graph.root().wait_semaphores([(&inside[0], 3)]).unwrap();
+        let signal = wait.then().signal([(&inside[1], 5)]).unwrap();
+        let mut exec = graph.instantiate().unwrap();
+        let (set, cost) = count(|| {
+            exec.node(&wait).set([(&inside[2], 7)])?;
+            exec.node(&signal).set([(&inside[1], 9)])
+        });
+        set.unwrap();
+        cost.assert_calls(&[("cuGraphExecNodeSetParams", 2)]);
+        exec.node(&signal).set([]).unwrap_err();
+        let injected = fail(Call::cuGraphExecNodeSetParams, 1, CUresult::CUDA_ERROR_INVALID_VALUE);
+        exec.node(&signal).set([(&inside[1], 11)]).unwrap_err();
+        drop(injected);
+        outside[2].set_value(7);
+        exec.launch(&stream).unwrap();
+        stream.synchronize_blocking().unwrap();
+        assert_eq!(outside[1].value(), 9);
+    });
+}

@@ -3,5 +3,6 @@
 mod all_or_nothing;
 pub(crate) mod broken;
 mod fault_sweep;
+mod params;
 mod refusals;
 mod whole_updates;

@@ -22,8 +22,11 @@ mod hierarchy;
 mod lost_and_forked;
 mod memory;
 mod options;
+mod params;
+mod pools;
 #[cfg(unix)]
 mod semaphores;
+mod updates;
 mod whole_updates;
 
 cuda_tests::six_states!(rows);
@@ -87,10 +90,13 @@ fn rows() -> Vec<Row> {
         adopted::rows(),
         hierarchy::rows(),
         options::rows(),
+        pools::rows(),
+        params::rows(),
         conditionals::rows(),
         crate::loops::by_host::states::rows(),
         #[cfg(unix)]
         semaphores::rows(),
+        updates::rows(),
         reading(),
         running(),
         whole_updates::rows(),

@@ -101,7 +101,7 @@ fn the_other_kinds_are_one_call_and_allocate_nothing() {
         let wait = record.then().wait(&events[0]).unwrap();
         let mut exec = graph.instantiate().unwrap();
         let mut replay = |round: usize| {
-            let (from, to) = if round % 2 == 0 { (&x, &y) } else { (&y, &x) };
+            let (from, to) = if round.is_multiple_of(2) { (&x, &y) } else { (&y, &x) };
             exec.node(&fill).set(from, round as u32).unwrap();
             exec.node(&copy).set(from, to).unwrap();
             exec.node(&record).set_event(&events[round % 2]).unwrap();
@@ -142,16 +142,17 @@ fn a_batch_costs_the_reaper_a_few_calls_of_its_own() {
             assert!(until(SOON, || cuda_handles::reaper::pending() == 0), "{waits}");
         });
         let elsewhere = |name: &str| cost.calls_anywhere(name) - cost.calls(name);
-        // The lane waits for the stream of the last launch alone, and an event in the lane is asked
-        // for until it was reached.
-        assert_eq!(elsewhere("cuStreamWaitEvent"), 1, "{cost}");
-        assert_eq!(elsewhere("cuEventRecord"), 2, "{cost}");
-        assert_eq!((elsewhere("cuEventCreate"), elsewhere("cuEventDestroy")), (1, 1), "{cost}");
+        // Whether the stream of the last launch is idle; if not, an event in it, and questions
+        // until it was reached.
+        assert_eq!(elsewhere("cuStreamQuery"), 1, "{cost}");
+        let event = ["cuEventCreate", "cuEventRecord", "cuEventDestroy"].map(elsewhere);
         let asked = elsewhere("cuEventQuery");
-        let switched = elsewhere("cuThreadExchangeStreamCaptureMode");
-        let current = elsewhere("cuCtxPushCurrent") + elsewhere("cuCtxPopCurrent");
-        let total = cost.total_anywhere() - cost.total();
-        assert!(asked >= 1 && total == 5 + asked + switched + current, "{cost}");
+        assert!(event == [0; 3] && asked == 0 || event == [1; 3] && asked >= 1, "{cost}");
+        let around = ["cuThreadExchangeStreamCaptureMode", "cuCtxPushCurrent", "cuCtxPopCurrent"];
+        let around: u64 = around.map(elsewhere).iter().sum();
+        assert!(around <= 2 * asked + 4, "{cost}");
+        let sum = 1 + event.iter().sum::<u64>() + asked + around;
+        assert_eq!(cost.total_anywhere() - cost.total(), sum, "{cost}");
     });
 }
 

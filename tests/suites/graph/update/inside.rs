@@ -106,7 +106,7 @@ fn nodes_of_captured_graphs_are_set() {
             .capture(CaptureMode::ThreadLocal, |capture| {
                 add.launch(capture, per(1, 1), (1, &x))?;
                 capture.fill(x.slice(1..2)?, 8)?;
-                Ok::<_, Error>(capture.copy(&x, &y)?)
+                capture.copy(&x, &y)
             })
             .unwrap();
         let z = stream.zeros::<u32>(N).unwrap();

@@ -6,12 +6,13 @@ use std::sync::mpsc::channel;
 use std::time::Duration;
 
 use cuda_graph::{ContextExt, Error, Graph, GraphExec, HostCallbackNode, KernelNode};
+use cuda_handles::capture::CaptureMode;
 use cuda_handles::{Buffer, Context, SharedHostBuffer, Stream, reaper};
 use cuda_launch::{Launch, params, per};
 use cuda_sys::{CUresult, Call};
 use cuda_tests::{
-    Gate, Kind, SOON, alone, fail, in_callback, is_soft, kernel, live, no_leaks, settle, setup,
-    takes_all_memory, until,
+    Gate, Kind, SOON, alone, fail, in_callback, is_soft, kernel, live, no_leaks, settle, setup, until,
+    used_stream,
 };
 
 use crate::capture::{N, add_to};
@@ -28,7 +29,7 @@ struct Bench {
 
 impl Bench {
     fn new(context: &Context) -> Self {
-        let stream = context.stream().unwrap();
+        let stream = used_stream(context);
         let add = add_to::load(context).unwrap();
         let graph = context.graph().unwrap();
         let x = stream.zeros::<u32>(N).unwrap();
@@ -74,8 +75,6 @@ fn it_outlives_every_handle_of_it() {
     no_leaks(|| {
         let mut bench = Bench::new(&context);
         let result = bench.stream.zeros::<u32>(N).unwrap();
-        let copy = bench.node.then().copy(&result, &result.slice(..).unwrap());
-        drop(copy);
         let before = allocations();
         let offset_copy = kernel(&context, "offset_copy");
         let input = bench.stream.upload(&[30_u32; N]).unwrap();
@@ -326,6 +325,30 @@ fn the_stream_of_the_last_launch_may_be_gone() {
 }
 
 #[test]
+fn a_capture_on_the_stream_of_the_last_launch_goes_on_and_holds_it_back() {
+    let context = setup();
+    no_leaks(|| {
+        let mut bench = Bench::new(&context);
+        let last = bench.zeros();
+        bench.set(1, &last);
+        bench.launch();
+        let before = allocations();
+        let buffer = bench.zeros();
+        bench.set(1, &buffer);
+        bench.launch();
+        drop(buffer);
+        bench.set(1, &last);
+        bench.stream.synchronize_blocking().unwrap();
+        let capture = bench.stream.begin_capture(CaptureMode::ThreadLocal).unwrap();
+        bench.exec.release();
+        assert!(stays_above(before), "the end of the launch cannot be recorded now");
+        bench.stream.fill(&last, 1).unwrap();
+        drop(capture.end().unwrap());
+        assert!(soon(before), "{}", allocations() - before);
+    });
+}
+
+#[test]
 fn dropped_executables_take_what_waits_with_them_at_the_end_of_their_runs() {
     let context = setup();
     no_leaks(|| {
@@ -502,35 +525,31 @@ fn addresses_that_recur_with_another_owner_are_kept_for_that() {
         let last = bench.zeros();
         bench.set(1, &last);
         bench.launch();
-        let before = allocations();
-        let mut addresses = std::collections::HashSet::new();
-        let mut recurred = false;
-        for round in 0..30 {
-            let buffer = bench.zeros();
-            recurred |= !addresses.insert(buffer.address());
-            bench.set(round, &buffer);
+        bench.stream.synchronize_blocking().unwrap();
+        let memory = bench.zeros();
+        let address = memory.address();
+        bench.stream.synchronize_blocking().unwrap();
+        let gate = Gate::close(&bench.stream);
+        let mut gone = Vec::new();
+        for _ in 0..5 {
+            let (owner, is_gone) = flag();
+            // SAFETY: `memory` outlives the executable, which alone uses it.
+            let buffer = unsafe { Buffer::<u32>::from_foreign(&context, address, N, owner) }.unwrap();
+            bench.set(10, &buffer);
             bench.launch();
-            let address = buffer.address();
-            drop(buffer);
-            bench.set(1, &last);
-            bench.exec.release();
-            assert!(soon(before));
-            // The pool gives out the same memory again, and it is another allocation.
-            let again = bench.zeros();
-            if again.address() == address {
-                recurred = true;
-                bench.set(round + 100, &again);
-                bench.launch();
-                settle();
-                assert_eq!(allocations(), before + 1);
-                assert_eq!(again.read_blocking(&bench.stream).unwrap()[0], round + 100);
-                bench.set(1, &last);
-                bench.exec.release();
-            }
-            drop(again);
-            assert!(soon(before));
+            gone.push(is_gone);
         }
-        assert!(recurred);
+        bench.exec.release();
+        assert!(!until(Duration::from_millis(50), || gone.iter().any(|is_gone| is_gone())));
+        gate.open();
+        let current = gone.pop().unwrap();
+        assert!(gone.iter().all(crate::common::gone::soon), "one after the other has had the address");
+        assert!(!current(), "the executable has it");
+        bench.set(1, &last);
+        bench.launch();
+        bench.exec.release();
+        assert!(crate::common::gone::soon(&current));
+        assert_eq!(memory.read_blocking(&bench.stream).unwrap()[0], 50);
     });
 }
 
@@ -605,37 +624,37 @@ fn kernels_and_events_that_updates_brought_are_kept() {
         bench.exec.node(&record).set_event(&last).unwrap();
         bench.launch();
         bench.exec.release();
-        assert!(until(SOON, || {
+        let found = || (live().of(Kind::Event) - events, live().of(Kind::Library) - libraries);
+        let is_gone = until(SOON, || {
             settle();
-            (live().of(Kind::Event), live().of(Kind::Library)) == (events + 1, libraries)
-        }));
+            found() == (1, 0)
+        });
+        assert!(is_gone, "{:?}", found());
     });
 }
 
 #[test]
 fn an_allocation_that_fails_gets_what_waits() {
-    alone!();
-    takes_all_memory!();
     let context = setup();
     no_leaks(|| {
         let mut bench = Bench::new(&context);
         let last = bench.zeros();
         bench.set(1, &last);
         bench.launch();
-        // More than half of what is free, so that there is room for one alone.
-        let (free, _) = context.memory_info().unwrap();
-        let half = free / 8 * 5 / 4;
-        let first = bench.stream.alloc::<u32>(half).unwrap();
-        bench.set(1, &first);
+        let before = allocations();
+        let buffer = bench.zeros();
+        bench.set(1, &buffer);
         bench.launch();
-        drop(first);
-        bench.stream.synchronize_blocking().unwrap();
-        // A small change holds it back from the rule of 1 MiB: no launch comes after it.
+        drop(buffer);
         bench.set(1, &last);
-        let second = bench.stream.alloc::<u32>(half).unwrap();
-        bench.set(1, &second);
-        bench.launch();
         bench.stream.synchronize_blocking().unwrap();
+        assert_eq!(allocations(), before + 1);
+        let injected = fail(Call::cuMemAllocAsync, 1, CUresult::CUDA_ERROR_OUT_OF_MEMORY);
+        let more = bench.stream.alloc::<u32>(N).unwrap();
+        assert!(injected.hit());
+        drop(injected);
+        assert_eq!(allocations(), before + 1, "it was freed before the second attempt");
+        drop(more);
     });
 }
 

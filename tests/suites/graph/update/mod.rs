@@ -2,14 +2,21 @@
 
 use cuda_handles::{Error, Event};
 
+mod captured_params;
 mod costs;
+mod event_params;
 mod inside;
 mod kept;
 mod kinds;
+mod loop_params;
 mod model;
 mod nodes;
 mod pairing;
 mod params;
+mod params_hostile;
+mod params_lifetimes;
+mod params_model;
+mod params_rules;
 mod rebuild;
 mod refused;
 mod sweep;

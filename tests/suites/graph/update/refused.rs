@@ -199,7 +199,7 @@ fn nodes_that_are_not_in_the_executable() {
         let mut bench = Bench::new(&context);
         let mut other = Bench::new(&context);
         let clone = bench.graph.clone_graph().unwrap();
-        let of_clone = clone.find_clone_of(&*bench.node).unwrap();
+        let of_clone = clone.find_clone_of(&bench.node).unwrap();
         let of_clone = KernelNode::try_from(of_clone).unwrap();
         let late = bench.graph.root().launch(&bench.add, per(1, 1), (1, &bench.x)).unwrap();
         for node in [&other.node, &of_clone, &late] {
@@ -445,7 +445,7 @@ fn a_launch_waits_for_unsettled_homes_by_two_calls_each() {
         homes.iter().for_each(|home| home.synchronize_blocking().unwrap());
         set(&mut exec, &x, &y);
         assert_eq!(launch(&mut exec), [1, 0, 0]);
-        assert_eq!(x.read_blocking(&bench.stream).unwrap()[0], 5);
+        assert_eq!(x.read_blocking(&bench.stream).unwrap()[0], 15);
     });
 }
 

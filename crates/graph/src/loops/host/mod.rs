@@ -12,8 +12,10 @@
 //! | [`plan`] | the program of steps |
 //! | [`segment`] | executables of [copied](crate::clone::node_copy) nodes |
 //! | [`run`](mod@run) | one run of a program |
+//! | [`params`] | graph parameters: updates of segments, and memory that the host tests |
 
 mod flattened;
+mod params;
 mod plan;
 mod run;
 mod segment;
@@ -29,6 +31,7 @@ use crate::error::wrong_context::ensure;
 use crate::error::{Error, ExecError, Refusal, RefusalReason, Result};
 use crate::exec::GraphExec;
 use crate::exec::destroy::after_deferred;
+use crate::exec::exec_params::ExecParams;
 use crate::exec::instantiate::awaited_streams;
 use crate::exec::launch::turns;
 use crate::exec::options::InstantiateOptions;
@@ -105,6 +108,8 @@ struct HostExec {
     runs: Option<LastRuns>,
     /// The same as in a `GraphExec`.
     owners: ExecResources,
+    /// The graph parameters; `None` if the graph has none.
+    params: Option<Box<ExecParams>>,
     context: Context,
     /// Lives as long as the executable, if the graph can have one at a time.
     _single: Option<Arc<()>>,
@@ -190,6 +195,7 @@ impl Graph {
         if let Some(single) = &single {
             guard.executable = Arc::downgrade(single);
         }
+        let params = ExecParams::of(&guard);
         drop(guard);
         drop(turn);
         let owners = ExecResources::new(owners, &shared, None, false);
@@ -203,6 +209,7 @@ impl Graph {
             scratch,
             runs,
             owners,
+            params,
             context: context.clone(),
             _single: single,
         })
@@ -221,6 +228,7 @@ impl HostLoopExec {
     /// # Errors
     /// - `stream` is of another context, or is capturing.
     /// - The call is made inside a host function.
+    /// - The values of graph parameters do not fit; see [`GraphExec::launch`]. Nothing has run.
     /// - [`Error::HostLoop`]: a step of a run failed where the host
     ///   decides. The error names the loop and round; work enqueued before has run or is running.
     /// - The driver fails.
@@ -241,7 +249,10 @@ impl HostLoopExec {
                 exec.launch(stream)?;
                 Ok(stream.synchronize_blocking()?)
             }
-            Executor::Host(host) => host.run_blocking(stream),
+            Executor::Host(host) => {
+                host.apply_params(self.source.graph())?;
+                host.run_blocking(stream)
+            }
         }
     }
 
@@ -301,8 +312,9 @@ impl HostExec {
         }
         let mut turns = turns(&self.scratch, stream)?;
         self.counts.runs += 1;
-        let Self { program, states, counts, .. } = self;
-        let outcome = Run { program, states, counts, stream }.all_blocking();
+        let Self { program, states, counts, params, .. } = self;
+        let values = params.as_ref().map_or(&[][..], |params| params.values());
+        let outcome = Run { program, states, counts, stream, values }.all_blocking();
         turns.iter_mut().for_each(|turn| turn.launched(stream));
         drop(turns);
         match &outcome {

@@ -17,7 +17,7 @@ use crate::graph::Graph;
 use crate::graph::node::Node;
 use crate::node::kernel::KernelNode;
 use crate::node_kind::NodeKind;
-use crate::param::bind::{NewBinding, of_launch};
+use crate::param::bind::{NewBinding, ensure_no_params, of_launch};
 use crate::param::config::NodeConfig;
 use crate::state::AddedNode;
 use crate::state::guard::GraphGuard;
@@ -87,6 +87,7 @@ impl KernelNode {
         config: LaunchConfig,
         arguments: impl ArgumentsOf<'a, K::Signature>,
     ) -> Result<()> {
+        ensure_no_params::<K::Signature>(&arguments, "KernelNode::set")?;
         let prepared = kernel.prepare(&config, arguments)?;
         // SAFETY: the caller promises this.
         unsafe { self.set_untyped(kernel.kernel(), config, prepared) }
@@ -360,9 +361,10 @@ impl Frontier<'_> {
         arguments: impl Arguments,
         accesses: Accesses,
         more: Owner,
+        binding: Option<NewBinding>,
     ) -> Result<KernelNode> {
         check(self.graph(), kernel, &config, &arguments)?;
-        self.launch_in_steps(kernel, config, &arguments, accesses, More { owner: Some(more), binding: None })
+        self.launch_in_steps(kernel, config, &arguments, accesses, More { owner: Some(more), binding })
     }
 
     /// Adds a launch that takes more than one driver call, or keeps more than its arguments. The

@@ -80,7 +80,7 @@ kernel! {
     // its own number, if that is below `n`.
     unsafe in Image::Ptx(IMAGE);
 
-    fn saxpy(n: u32, a: f32, x: In<f32>, y: InOut<f32>)
+    pub(super) fn saxpy(n: u32, a: f32, x: In<f32>, y: InOut<f32>)
     where x.len() >= n, y.len() >= n, grid.x * block.x >= n;
 }
 

@@ -5,6 +5,7 @@ mod graph;
 mod handles;
 mod launch;
 mod loops;
+mod params;
 
 use core::ffi::c_void;
 
@@ -30,7 +31,7 @@ impl Figure {
 /// All figures that make sense on a driver: on one that does nothing, loops have no rounds.
 pub(crate) fn all(driver: &Choice) -> impl Iterator<Item = Figure> {
     let loops = if *driver == Choice::Null { &[] } else { loops::FIGURES };
-    [launch::FIGURES, capture::FIGURES, graph::FIGURES, handles::FIGURES, loops]
+    [launch::FIGURES, capture::FIGURES, graph::FIGURES, params::FIGURES, handles::FIGURES, loops]
         .into_iter()
         .flatten()
         .map(|&(name, pair)| Figure { name, pair })

@@ -1,0 +1,122 @@
+//! The kinds of executables that a cache can hold.
+
+use core::fmt;
+
+use crate::error::Result;
+use crate::exec::GraphExec;
+use crate::exec::options::InstantiateOptions;
+use crate::exec::resources::RanOn;
+use crate::graph::Graph;
+use crate::loops::host::{Fallback, HostLoopExec};
+
+mod sealed {
+    pub trait Sealed {}
+}
+
+/// An executable that a [`GraphCache`](crate::GraphCache) can hold: [`GraphExec`], or
+/// [`HostLoopExec`] for graphs with loops on drivers without conditional nodes.
+pub trait Executable: sealed::Sealed + fmt::Debug + Sized + Send {
+    /// Makes one.
+    ///
+    /// # Errors
+    /// The errors of instantiation.
+    #[doc(hidden)]
+    fn make(graph: &Graph, options: &InstantiateOptions, fallback: Fallback) -> Result<Self>;
+
+    /// Lets it do what a graph does.
+    ///
+    /// # Errors
+    /// The errors of updates and of instantiation; it is unchanged then.
+    #[doc(hidden)]
+    fn refresh(
+        &mut self,
+        graph: &Graph,
+        options: &InstantiateOptions,
+        fallback: Fallback,
+    ) -> Result<Refreshed>;
+
+    /// Whether the host decides in it.
+    #[doc(hidden)]
+    fn decides_on_host(&self) -> bool;
+
+    /// The stream of its last run.
+    #[doc(hidden)]
+    fn last_stream(&self) -> LastStream;
+}
+
+/// The stream of an executable's last run.
+#[doc(hidden)]
+#[derive(Debug)]
+pub struct LastStream(pub(crate) RanOn);
+
+/// The way in which an executable was brought up to date.
+#[doc(hidden)]
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Refreshed {
+    /// By an update.
+    Updated,
+    /// By another instantiation, for a reason in words.
+    Rebuilt(String),
+}
+
+impl sealed::Sealed for GraphExec {}
+
+impl Executable for GraphExec {
+    fn make(graph: &Graph, options: &InstantiateOptions, _fallback: Fallback) -> Result<Self> {
+        graph.instantiate_with(options.clone())
+    }
+
+    fn refresh(
+        &mut self,
+        graph: &Graph,
+        options: &InstantiateOptions,
+        fallback: Fallback,
+    ) -> Result<Refreshed> {
+        rebuild(self, graph, options, fallback)
+    }
+
+    fn decides_on_host(&self) -> bool {
+        false
+    }
+
+    fn last_stream(&self) -> LastStream {
+        LastStream(self.owners.ran_on())
+    }
+}
+
+impl sealed::Sealed for HostLoopExec {}
+
+impl Executable for HostLoopExec {
+    fn make(graph: &Graph, options: &InstantiateOptions, fallback: Fallback) -> Result<Self> {
+        graph.instantiate_with_fallback(fallback, options.clone())
+    }
+
+    fn refresh(
+        &mut self,
+        graph: &Graph,
+        options: &InstantiateOptions,
+        fallback: Fallback,
+    ) -> Result<Refreshed> {
+        rebuild(self, graph, options, fallback)
+    }
+
+    fn decides_on_host(&self) -> bool {
+        self.is_on_host()
+    }
+
+    fn last_stream(&self) -> LastStream {
+        // A call that runs it returns once the run has ended.
+        LastStream(RanOn::None)
+    }
+}
+
+/// Makes another executable in the place of one.
+fn rebuild<E: Executable>(
+    exec: &mut E,
+    graph: &Graph,
+    options: &InstantiateOptions,
+    fallback: Fallback,
+) -> Result<Refreshed> {
+    *exec = E::make(graph, options, fallback)?;
+    Ok(Refreshed::Rebuilt("updates are not there yet".to_owned()))
+}
