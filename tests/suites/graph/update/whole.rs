@@ -229,6 +229,40 @@ fn an_update_starts_from_the_parameters_that_the_executable_has() {
 }
 
 #[test]
+fn a_large_graph_is_read_once_and_not_before_a_node_update() {
+    const NODES: usize = 5_000;
+    let context = setup();
+    no_leaks(|| {
+        let stream = context.stream().unwrap();
+        let numbers = stream.zeros::<u32>(N).unwrap();
+        let build = || {
+            let graph = context.graph().unwrap();
+            let first = graph.root().fill(&numbers, 1).unwrap();
+            let mut last = first.then().empty().unwrap();
+            for _ in 2..NODES {
+                last = last.then().empty().unwrap();
+            }
+            (graph, first)
+        };
+        let ((graph, fill), (new, new_fill)) = (build(), build());
+        let mut exec = graph.instantiate().unwrap();
+        let ((), cost) = count(|| update(&mut exec, &new));
+        assert!(cost.total() <= 12, "{cost}");
+        let (set, cost) = count(|| exec.node(&fill).set(&numbers, 2));
+        set.unwrap();
+        let calls = ["cuGraphGetNodes", "cuGraphNodeGetDependencies", "cuGraphExecNodeSetParams"];
+        assert_eq!(calls.map(|call| cost.calls(call)), [4, 2 * NODES as u64, 1], "{cost}");
+        for node in [&fill, &new_fill] {
+            let (set, cost) = count(|| exec.node(node).set(&numbers, 3));
+            set.unwrap();
+            cost.assert_calls(&[("cuGraphExecNodeSetParams", 1)]);
+        }
+        exec.launch(&stream).unwrap();
+        assert_eq!(first(&numbers, &stream), 3);
+    });
+}
+
+#[test]
 fn a_refusal_changes_nothing_and_says_why() {
     let context = setup();
     no_leaks(|| {
