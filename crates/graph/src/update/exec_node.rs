@@ -126,8 +126,8 @@ impl GraphExec {
         Ok(self.owners.bring(&context, key, brought, &[]))
     }
 
-    /// Makes the driver's call for a node, by its key, with parameters that use these owners. Errors
-    /// name it as the node of a graph.
+    /// Makes the driver's call for a node, by its key, with parameters that use these owners.
+    /// Errors name it as the node of a graph.
     pub(super) fn call(
         &self,
         keys: &GraphGuard<'_>,
