@@ -133,6 +133,9 @@ pub(crate) struct BoundCopy {
     pub(crate) destination: StoredMemory,
     /// Whether source and destination are parameters: the length of the copy is theirs.
     pub(crate) follows: [bool; 2],
+    /// Whether the node has source and destination by addresses of no certain space, as captured
+    /// nodes may. An update keeps to that.
+    pub(crate) unified: [bool; 2],
 }
 
 /// A fill of memory in one dimension.
