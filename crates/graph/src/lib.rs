@@ -58,8 +58,8 @@ pub use error::instantiate::InstantiateError;
 pub use error::memory_order::{Disorder, MemoryOrder};
 pub use error::{
     Broken, CacheError, CaptureError, ConditionError, DrawError, EdgeError, EmbedError, Error, ExecError,
-    HostLoopError, HostRound, InteropError, LoopError, MemoryError, NodeError, ParamError, Result,
-    StaleConstant, UpdateError,
+    HostLoopError, HostRound, InteropError, LoopError, MemoryError, NodeError, ParamError, Refusal,
+    RefusalReason, Result, StaleConstant, UpdateError,
 };
 pub use exec::GraphExec;
 pub use exec::options::InstantiateOptions;
@@ -79,6 +79,8 @@ pub use node_name::NodeName;
 pub use param::config::{NodeConfig, ParamConfig};
 pub use param::fill_value::FillValue;
 pub use param::graph_param::{ByValue, GraphParam, IntoParam, ParamArg, ParamLen, ParamType};
+pub use param::node_event::NodeEvent;
 pub use update::enable::CanBeDisabled;
 pub use update::exec_node::ExecNode;
 pub use update::params::ParamValues;
+pub use update::whole::Update;

@@ -6,6 +6,7 @@
 //! [`GraphHandle::knowledge`], [`GraphHandle::disown`], [`GraphExecHandle::destroy_deferred`],
 //! [`GraphExecHandle::destroy_all_deferred`], [`UserObject::end`], [`Kernel::occupancy_memo`],
 //! [`Context::refuse_in_callback`], [`Stream::downgrade`], [`Stream::only_capture`],
+//! [`Stream::fill_tagged`], [`Stream::clear_tagged`], [`Stream::copy_tagged`],
 //! [`Allocation::is_scratch`], [`Scratch::turn`], [`Scratch::sort`],
 //! [`Scratch::unsettled_home`].
 //!
@@ -22,12 +23,15 @@
 //! [`Context::refuse_in_callback`]: crate::Context::refuse_in_callback
 //! [`Stream::downgrade`]: crate::Stream::downgrade
 //! [`Stream::only_capture`]: crate::Stream::only_capture
+//! [`Stream::fill_tagged`]: crate::Stream::fill_tagged
+//! [`Stream::clear_tagged`]: crate::Stream::clear_tagged
+//! [`Stream::copy_tagged`]: crate::Stream::copy_tagged
 //! [`Allocation::is_scratch`]: crate::Allocation::is_scratch
 //! [`Scratch::turn`]: crate::capture::Scratch::turn
 //! [`Scratch::sort`]: crate::capture::Scratch::sort
 //! [`Scratch::unsettled_home`]: crate::capture::Scratch::unsettled_home
 
-pub use crate::capture::Recorder;
+pub use crate::capture::{Recorder, Tag};
 pub use crate::context::{lock_second_unless_inside, lock_unless_inside, wait_unless_inside};
 pub use crate::destroy::clones::alone_in_order;
 pub use crate::graph::ExecEnd;

@@ -3,7 +3,7 @@
 use core::ffi::c_void;
 
 use cuda_handles::capture::{Enqueue, Work};
-use cuda_handles::internal::Recorder;
+use cuda_handles::internal::{Recorder, Tag};
 use cuda_handles::{AsStream, Event, Kernel, Owner, Stream};
 use cuda_sys::{CUresult, Call};
 use smallvec::SmallVec;
@@ -116,7 +116,7 @@ pub(crate) unsafe fn enqueue(
     let turn = stream.enqueue()?;
     if turn.is_captured()? {
         // SAFETY: the caller's promise.
-        return unsafe { enqueue_captured(turn, kernel, config, arguments) };
+        return unsafe { enqueue_captured(turn, kernel, config, arguments, None) };
     }
     if !config.is_plain() {
         // SAFETY: the caller's promise.
@@ -130,7 +130,7 @@ pub(crate) unsafe fn enqueue(
 }
 
 /// Launches into the capture of this library with this number. An argument may be the handle of a
-/// condition; the caller checks that its graph is the capture's.
+/// condition; the caller checks that its graph is the capture's. The record of the call has the tag.
 ///
 /// # Safety
 /// As [`Launch::launch`]; and the handles among the arguments are of the graph into which the
@@ -143,6 +143,7 @@ pub unsafe fn launch_captured<'e>(
     (stream, capture): (&impl AsStream, u64),
     config: impl Into<StreamConfig<'e>>,
     arguments: &impl Arguments,
+    tag: Option<Tag>,
 ) -> Result<()> {
     let (stream, config) = (stream.as_stream(), config.into());
     check(kernel, stream, &config, arguments)?;
@@ -161,7 +162,7 @@ pub unsafe fn launch_captured<'e>(
         return Err(outside(kernel));
     }
     // SAFETY: the caller's promise.
-    unsafe { enqueue_captured(turn, kernel, config, arguments) }
+    unsafe { enqueue_captured(turn, kernel, config, arguments, tag) }
 }
 
 /// The checks that make no driver call.
@@ -222,7 +223,7 @@ unsafe fn enqueue_first_use(
     let turn = turn_of_first_use(kernel, stream, config, arguments, error)?;
     if turn.is_captured()? {
         // SAFETY: the caller's promise.
-        return unsafe { enqueue_captured(turn, kernel, config, arguments) };
+        return unsafe { enqueue_captured(turn, kernel, config, arguments, None) };
     }
     if !config.is_plain() {
         // SAFETY: the caller's promise.
@@ -323,9 +324,10 @@ unsafe fn enqueue_captured(
     kernel: &Kernel,
     config: StreamConfig<'_>,
     arguments: &impl Arguments,
+    tag: Option<Tag>,
 ) -> Result<()> {
     // SAFETY: the caller's promise.
-    unsafe { enqueue_recorded(&turn, kernel, &config, arguments) }
+    unsafe { enqueue_recorded(&turn, kernel, &config, arguments, tag) }
 }
 
 /// The launch with a record of kernel and arguments, which the capture keeps. Apart from the cold
@@ -339,6 +341,7 @@ unsafe fn enqueue_recorded(
     kernel: &Kernel,
     config: &StreamConfig<'_>,
     arguments: &impl Arguments,
+    tag: Option<Tag>,
 ) -> Result<()> {
     let stream = turn.stream();
     let plain = config.config();
@@ -349,8 +352,13 @@ unsafe fn enqueue_recorded(
         shared: plain.shared(),
     };
     Ok(arguments.with_pointers(|pointers| {
-        // SAFETY: the pointers are the arguments'.
-        let give = |record: &mut Recorder<'_>| unsafe { record_launch(record, kernel, arguments, pointers) };
+        let give = |record: &mut Recorder<'_>| {
+            // SAFETY: the pointers are the arguments'.
+            unsafe { record_launch(record, kernel, arguments, pointers) };
+            if let Some(tag) = tag {
+                record.tag(tag);
+            }
+        };
         turn.captured_call(work, give, || {
             // SAFETY: the caller's promise.
             unsafe {

@@ -199,6 +199,8 @@ impl GraphGuard<'_> {
         kind: NodeKind,
     ) -> Result<Position> {
         let (labels, position) = self.plan_before(after, before, kind)?;
+        // An edge that is put back may be in another place.
+        self.changes.note_structure();
         self.unlink(position.cut.as_slice())?;
         // The labels also fit if the node is not added and the edge is put back.
         self.relabel(labels);

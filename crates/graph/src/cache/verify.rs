@@ -249,6 +249,8 @@ impl Reader<'_> {
             | Place::Value
             | Place::Source
             | Place::Destination
+            | Place::Tested
+            | Place::Event
             | Place::Enabled => false,
         };
         if self.is_bound(id, is_here) {

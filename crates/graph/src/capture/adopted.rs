@@ -3,20 +3,25 @@
 //! Each node is read once. It gets the owners of the next record that describes the same call:
 //! equal in kind, kernel, configuration and argument bytes, or in addresses and sizes. Owners of
 //! records that match no node go to the graph as a whole, as do those of work of other code. A
-//! launch with a condition's handle has to match: what sets the condition must be known.
+//! launch with a condition's handle has to match: what sets the condition must be known. So has a
+//! call with graph parameters, and no other node may look like it: an update would change the wrong
+//! one.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
-use cuda_handles::Owner;
 use cuda_handles::capture::{Captured, Record, Work};
+use cuda_handles::{FillLayout, Owner};
 use cuda_launch::internal::Accesses;
 use cuda_sys::{CUgraphNode, CUgraphNodeType, CUstreamBatchMemOpParams, CUstreamBatchMemOpType};
 
+use crate::capture::params::EarlyParams;
 use crate::clone::node_copy::NodeCopy;
-use crate::error::{CaptureError, Result};
+use crate::error::{CaptureError, Error, Result};
 use crate::graph::Graph;
 use crate::node_name::NodeName;
+use crate::param::bind::NewBinding;
 use crate::state::GraphState;
+use crate::state::bindings::BoundNode;
 use crate::state::guard::GraphGuard;
 use crate::state::host_function::Host;
 use crate::state::ids::{NodeId, SubgraphId};
@@ -34,13 +39,23 @@ pub(super) struct Adopted {
     unmatched: usize,
     /// The condition handles of kernel nodes that have some.
     handles: HashMap<NodeId, RawHandles>,
+    /// The number of the hierarchy whose parameters the nodes take, if they take some.
+    params_of: Option<u64>,
 }
 
 impl Adopted {
-    pub(super) fn new(captured: Captured) -> Result<Self> {
+    /// Adopts the graph of a capture. If it is the result, it gets the parameters that were made
+    /// early.
+    pub(super) fn new(captured: Captured, early: Option<EarlyParams>) -> Result<Self> {
         let Captured { graph, records, .. } = captured;
         // Declared before the guard, so that what is not kept is dropped after the lock.
-        let graph = Graph::of(graph, GraphState::unread());
+        let graph = match early {
+            None => Graph::of(graph, GraphState::unread()),
+            Some(EarlyParams { number, bindings }) => {
+                Graph::numbered(graph, GraphState::unread().with_params(bindings), number)
+            }
+        };
+        let mut params_of = None;
         let mut unmatched = Unmatched::new(records.iter());
         let mut handles = HashMap::new();
         let mut guard = graph.enter()?;
@@ -50,6 +65,10 @@ impl Adopted {
             let Some(id) = guard.id(index) else { continue };
             if let Some(record) = unmatched.take_for(&guard, raw, id)? {
                 guard.give(id, &record);
+                if let Some(bound) = binding_of(&record) {
+                    params_of = Some(bound.graph());
+                    guard.bindings.bind(id, bound.binding().clone());
+                }
                 if !record.handles().is_empty() {
                     handles.insert(id, RawHandles::from_slice(record.handles()));
                 }
@@ -57,10 +76,11 @@ impl Adopted {
         }
         let left = unmatched.into_records();
         ensure_setters_found(&left)?;
+        ensure_bound(&left)?;
         let loose = left.iter().flat_map(|record| record.owners()).chain(records.kept());
         guard.keep_each_once(loose);
         drop(guard);
-        Ok(Self { graph, unmatched: left.len(), handles })
+        Ok(Self { graph, unmatched: left.len(), handles, params_of })
     }
 
     /// How many calls match no node.
@@ -76,6 +96,11 @@ impl Adopted {
         self.graph
     }
 
+    /// The number of the hierarchy whose parameters the nodes take, if they take some.
+    pub(super) fn params_of(&self) -> Option<u64> {
+        self.params_of
+    }
+
     /// The condition handles of a node.
     pub(super) fn handles_of(&self, id: NodeId) -> RawHandles {
         self.handles.get(&id).cloned().unwrap_or_default()
@@ -83,7 +108,11 @@ impl Adopted {
 }
 
 /// The records that have not met their nodes.
-struct Unmatched<'r>(HashMap<Work, VecDeque<Record<'r>>>);
+struct Unmatched<'r> {
+    by_work: HashMap<Work, VecDeque<Record<'r>>>,
+    /// The records with graph parameters that have met their nodes.
+    bound: HashMap<Work, Vec<Record<'r>>>,
+}
 
 impl<'r> Unmatched<'r> {
     fn new(records: impl Iterator<Item = Record<'r>>) -> Self {
@@ -91,7 +120,7 @@ impl<'r> Unmatched<'r> {
         for record in records {
             by_work.entry(record.work()).or_default().push_back(record);
         }
-        Self(by_work)
+        Self { by_work, bound: HashMap::new() }
     }
 
     /// Takes out the next record that describes the call of a node.
@@ -102,13 +131,29 @@ impl<'r> Unmatched<'r> {
         id: NodeId,
     ) -> Result<Option<Record<'r>>> {
         let Some((work, arguments)) = guard.work_of(raw, id)? else { return Ok(None) };
-        let Some(records) = self.0.get_mut(&work) else { return Ok(None) };
-        let place = records.iter().position(|record| arguments.are_of(record));
-        Ok(place.and_then(|place| records.remove(place)))
+        let is_it = |record: &Record<'r>| {
+            arguments.are_of(record) && binding_of(record).is_none_or(|bound| guard.looks_like(id, bound))
+        };
+        let records = self.by_work.get_mut(&work);
+        let found = records.and_then(|records| {
+            let place = records.iter().position(is_it)?;
+            records.remove(place)
+        });
+        let Some(record) = found else {
+            let bound = self.bound.get(&work);
+            return match bound.and_then(|bound| bound.iter().find(|record| is_it(record))) {
+                Some(record) => Err(several(record)),
+                None => Ok(None),
+            };
+        };
+        if binding_of(&record).is_some() {
+            self.bound.entry(work).or_default().push(record);
+        }
+        Ok(Some(record))
     }
 
     fn into_records(self) -> Vec<Record<'r>> {
-        self.0.into_values().flatten().collect()
+        self.by_work.into_values().flatten().collect()
     }
 }
 
@@ -118,6 +163,29 @@ fn ensure_setters_found(left: &[Record<'_>]) -> Result<()> {
         Some(record) => Err(CaptureError::LaunchChanged { kernel: kernel_name(record) }.into()),
         None => Ok(()),
     }
+}
+
+/// The use of graph parameters by a record's call.
+fn binding_of<'r>(record: &Record<'r>) -> Option<&'r NewBinding> {
+    record.tag()?.downcast_ref()
+}
+
+/// Refuses calls with graph parameters among the records that match no node.
+fn ensure_bound(left: &[Record<'_>]) -> Result<()> {
+    match left.iter().find_map(binding_of) {
+        Some(bound) => {
+            let (call, place) = bound.binding().in_words();
+            Err(CaptureError::ParamCallChanged { call, place }.into())
+        }
+        None => Ok(()),
+    }
+}
+
+/// The error of a node that looks like a call with graph parameters, and is another one.
+#[cold]
+fn several(record: &Record<'_>) -> Error {
+    let (call, place) = binding_of(record).map(|bound| bound.binding().in_words()).unwrap_or_default();
+    CaptureError::ParamCallTwice { call, place }.into()
 }
 
 /// The name of the kernel that a record's call launched.
@@ -202,6 +270,29 @@ impl GraphGuard<'_> {
         Ok(Some((work, NodeArguments::None)))
     }
 
+    /// Whether a node of the same work as a call with graph parameters does the same in what the
+    /// work does not tell.
+    fn looks_like(&self, id: NodeId, bound: &NewBinding) -> bool {
+        let Some(record) = self.record(id) else { return false };
+        match (&bound.binding().node, &record.node_params) {
+            (BoundNode::Fill(fill), NodeParams::Memset(layout)) => {
+                layout.height == 1 && pattern(layout) == pattern(&fill.layout)
+            }
+            (BoundNode::Copy(_), NodeParams::Memcpy(layout)) => layout.height == 1 && layout.depth == 1,
+            // The arguments have been compared.
+            (BoundNode::Kernel { .. }, _) => true,
+            (
+                BoundNode::Fill(_)
+                | BoundNode::Copy(_)
+                | BoundNode::Decider(_)
+                | BoundNode::Record(_)
+                | BoundNode::Wait(_)
+                | BoundNode::Plain,
+                _,
+            ) => false,
+        }
+    }
+
     fn kernel_work(&self, raw: CUgraphNode) -> Result<(Work, NodeArguments)> {
         let params = self.kernel_params(raw)?;
         let work = Work::Kernel {
@@ -234,6 +325,16 @@ impl GraphGuard<'_> {
                 self.keep(SubgraphId::ROOT, owner);
             }
         }
+    }
+}
+
+/// The value of a fill, repeated over four bytes: the driver may fill with larger elements than it
+/// was asked to.
+fn pattern(layout: &FillLayout) -> u32 {
+    match layout.element {
+        1 => (layout.value & 0xff) * 0x0101_0101,
+        2 => (layout.value & 0xffff) * 0x0001_0001,
+        _ => layout.value,
     }
 }
 

@@ -20,10 +20,11 @@ use crate::capture::placed::Placed;
 use crate::clone::node_copy::NodeCopy;
 use crate::edge::change::Link;
 use crate::edge_kind::EdgeKind;
-use crate::error::{CaptureError, ConditionError, Error, NodeError, Result};
+use crate::error::{CaptureError, ConditionError, Error, NodeError, ParamError, Result};
 use crate::graph::Graph;
 use crate::node_kind::NodeKind;
 use crate::state::AddedNode;
+use crate::state::bindings::Binding;
 use crate::state::guard::GraphGuard;
 use crate::state::ids::{NodeId, SubgraphId};
 use crate::state::owners::Owners;
@@ -85,6 +86,10 @@ pub(super) fn copy_into(adopted: &Adopted, position: &Position, placed: &[Placed
     let mut guards = position.graph.enter_with(adopted.graph())?;
     let (ours, theirs) = guards.both();
     let Some(theirs) = theirs else { return Err(Error::Node(NodeError::GraphMoved)) };
+    // The graph may have been moved into another one since the calls were captured.
+    if adopted.params_of().is_some_and(|of| of != ours.number()) {
+        return Err(ParamError::Foreign.into());
+    }
     let steps = plan(ours, theirs, position, placed)?;
     let cut = if steps.is_empty() { None } else { position.current_cut(ours)? };
     ours.change(cut.as_slice(), &[])?;
@@ -209,7 +214,8 @@ impl Adding<'_> {
         let frontier = Frontier::at(&self.position.graph, after, before);
         let mut params = *copy.params();
         let node_params = record.node_params.clone();
-        let new = CopiedNode { subgraph, node_params, owners, handles, copy };
+        let binding = theirs.bindings.get(id).cloned();
+        let new = CopiedNode { subgraph, node_params, owners, handles, binding, copy };
         frontier.insert(ours, new, &mut params)
     }
 }
@@ -237,6 +243,8 @@ struct CopiedNode {
     owners: Owners,
     /// The numbers of the conditions whose handles a kernel has.
     handles: RawHandles,
+    /// The use of graph parameters.
+    binding: Option<Binding>,
     copy: NodeCopy,
 }
 
@@ -255,6 +263,9 @@ impl NewNode for CopiedNode {
         let id = guard.insert(self.subgraph, added, self.node_params, self.owners);
         if !self.handles.is_empty() {
             guard.conditions.set_handles(id.index, self.handles);
+        }
+        if let Some(binding) = self.binding {
+            guard.bindings.bind(id, binding);
         }
         id
     }

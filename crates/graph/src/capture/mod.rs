@@ -55,6 +55,8 @@
 //! 4. The end adopts the driver's graph (`adopted.rs`): it reads each node once, and gives it the
 //!    owners of the record that describes the same call. Without a target that is the result;
 //!    with a target, the nodes are added to it one by one (`copied.rs`), all or none.
+//! 5. The record of a call with graph parameters carries their use, and its node gets that as well
+//!    (`params.rs`).
 
 mod adopted;
 mod builder;
@@ -66,6 +68,7 @@ mod fork;
 #[doc = include_str!("illegal.md")]
 mod illegal {}
 mod kind;
+mod params;
 mod placed;
 mod scope;
 mod session;
@@ -74,4 +77,5 @@ mod work;
 pub use builder::GraphBuilder;
 pub use foreign::ForeignNode;
 pub use kind::{AnyThread, Body, Capturing, Ended, Fork, Kind, NotBegun, Origin, Primary, State};
+pub use params::{CaptureConfig, CaptureMemory};
 pub use scope::StreamExt;

@@ -11,16 +11,20 @@ use std::sync::Arc;
 
 use cuda_handles::capture::{ActiveCapture, CaptureMode, CaptureOptions, Scratch};
 use cuda_handles::internal::{Lock, LockGuard, Rank};
-use cuda_handles::{Error as HandleError, Stream, is_forked};
+use cuda_handles::{Error as HandleError, GraphHandle, Stream, is_forked};
 use cuda_launch::ConditionalHandle;
 
 use crate::build::frontier::Frontier;
 use crate::capture::adopted::Adopted;
 use crate::capture::copied::{Position, copy_into};
+use crate::capture::params::EarlyParams;
 use crate::capture::placed::{Placed, broken};
-use crate::error::{CaptureError, Error, Result};
+use crate::error::{CaptureError, Error, ParamError, Result};
 use crate::graph::Graph;
 use crate::graph::node::Node;
+use crate::param::bind::NewBinding;
+use crate::state::GraphState;
+use crate::state::bindings::ParamValue;
 use crate::state::conditions::Handles;
 
 /// One capture of the driver, shared by a primary or body builder and its forks.
@@ -64,6 +68,9 @@ struct Parts {
     placed: Vec<Placed>,
     /// The graph of its own to which nodes are added by hand.
     own: Option<Graph>,
+    /// The number of a graph that is not given, once it is needed, and its parameters until there
+    /// is that graph.
+    early: Option<EarlyParams>,
     /// The conditions that captured kernels set, by their numbers. Until the end no other condition
     /// takes their place.
     conditions: HashMap<u64, Arc<Handles>>,
@@ -128,10 +135,50 @@ impl Session {
         if let Some(own) = &self.open_parts()?.own {
             return Ok(own.clone());
         }
-        let new = Graph::new(self.origin.context())?;
+        let new = GraphHandle::create(self.origin.context())?;
+        let mut parts = self.open_parts()?;
         // If another fork was first, `new` is dropped after the lock.
-        let own = self.open_parts()?.own.get_or_insert_with(|| new.clone()).clone();
+        if let Some(own) = &parts.own {
+            return Ok(own.clone());
+        }
+        let early = parts.early.get_or_insert_default();
+        let state = GraphState::default().with_params(mem::take(&mut early.bindings));
+        let own = Graph::numbered(new, state, early.number);
+        parts.own = Some(own.clone());
         Ok(own)
+    }
+
+    /// Adds a parameter to the graph that the captured nodes are for; returns the numbers of its
+    /// hierarchy and of the parameter.
+    pub(super) fn add_param(&self, value: ParamValue) -> Result<(u64, u32)> {
+        let graph = match &self.position {
+            Some(position) => position.graph().clone(),
+            None => {
+                let mut parts = self.open_parts()?;
+                let Some(own) = parts.own.clone() else {
+                    let early = parts.early.get_or_insert_default();
+                    return Ok((early.number, early.bindings.add(value)));
+                };
+                own
+            }
+        };
+        graph.add_param(value)
+    }
+
+    /// Refuses parameters of other graphs than the one that the captured nodes are for.
+    pub(super) fn ensure_own_params(&self, binding: &NewBinding) -> Result<()> {
+        let graph = match &self.position {
+            Some(position) => position.graph().clone(),
+            None => {
+                let parts = self.open_parts()?;
+                let Some(own) = parts.own.clone() else {
+                    let Some(early) = &parts.early else { return Err(ParamError::Foreign.into()) };
+                    return binding.ensure_of(early.number, &early.bindings);
+                };
+                own
+            }
+        };
+        graph.look()?.ensure_own_params(binding)
     }
 
     /// The parts of a capture that has not ended. Its end has taken them out.
@@ -260,12 +307,14 @@ impl Session {
         let bodies = parts.bodies.iter().filter(|body| body.is_open()).count();
         // The inner captures first: the driver's rule.
         parts.bodies.iter().for_each(|body| body.discard());
+        // The result is the driver's graph, unless there is a target.
+        let early = parts.early.filter(|_| parts.own.is_none() && self.position.is_none());
         let Some(Open(active)) = parts.active else { return Err(CaptureError::Over { kind }.into()) };
         let result = match (active.end(), parts.spoilt) {
             (Ok(_), _) if bodies > 0 => Err(CaptureError::BodyOpen { kind, bodies }.into()),
             (Err(error @ HandleError::CaptureInvalidated { .. }), _) => Err(error.into()),
             (_, Some(spoilt)) => Err(spoilt),
-            (Ok(captured), None) => Adopted::new(captured),
+            (Ok(captured), None) => Adopted::new(captured, early),
             (Err(HandleError::CaptureUnjoined { .. }), None) if !parts.forks.is_empty() => {
                 Err(CaptureError::Unjoined { kind, forks: parts.forks.len() }.into())
             }

@@ -3,6 +3,7 @@
 use core::ffi::c_void;
 
 use cuda_handles::capture::CaptureInfo;
+use cuda_handles::internal::Tag;
 use cuda_handles::{
     AsStream, Buffer, Element, Error as HandleError, Kernel, Owner, SharedHostBuffer, Slice, Stream, Viewable,
 };
@@ -12,7 +13,10 @@ use cuda_sys::{CUstream, Call};
 
 use crate::capture::builder::GraphBuilder;
 use crate::capture::kind::{Capturing, Kind};
+use crate::capture::params::{CaptureConfig, CaptureMemory};
 use crate::error::{CaptureError, Error, Result};
+use crate::param::bind::of_launch;
+use crate::param::fill_value::FillValue;
 use crate::state::host_function::HostFunction;
 
 impl<K: Kind> AsStream for GraphBuilder<K, Capturing> {
@@ -33,13 +37,13 @@ impl<K: Kind> GraphBuilder<K, Capturing> {
     }
 
     /// The stream, if it is still in the capture.
-    fn open(&self) -> Result<&Stream> {
+    pub(super) fn open(&self) -> Result<&Stream> {
         self.state.session.ensure_open(&self.state.stream, K::NAME)?;
         Ok(&self.state.stream)
     }
 
     /// Makes a call on the stream, which is captured or refused.
-    fn capture<R>(&self, call: impl FnOnce(&Stream) -> cuda_handles::Result<R>) -> Result<R> {
+    pub(super) fn capture<R>(&self, call: impl FnOnce(&Stream) -> cuda_handles::Result<R>) -> Result<R> {
         call(self.open()?).map_err(|error| match error {
             // Another thread has ended the capture just now.
             HandleError::CaptureOver => CaptureError::Over { kind: K::NAME }.into(),
@@ -55,13 +59,15 @@ impl<K: Kind> GraphBuilder<K, Capturing> {
     }
 
     /// Captures a launch of a typed kernel. Unlike a launch on a stream, the kernel may take the
-    /// handles of [conditions](Self::condition).
+    /// handles of [conditions](Self::condition), and arguments and configuration may be
+    /// [parameters](Self::param) of the graph.
     ///
     /// Calls `cuLaunchKernel` (CUDA 4.0), or with attributes `cuLaunchKernelEx` (CUDA 11.6).
     ///
     /// # Errors
     /// The errors of a launch; [`ForeignCondition`]: a condition of another graph;
-    /// [`CaptureError::Over`]: the capture has ended.
+    /// [`ParamError`](crate::ParamError): a parameter of another graph, or the kernel takes a tensor
+    /// map beside a parameter; [`CaptureError::Over`]: the capture has ended.
     ///
     /// [`ForeignCondition`]: crate::ConditionError::ForeignCondition
     #[doc(alias = "cuLaunchKernel")]
@@ -69,7 +75,7 @@ impl<K: Kind> GraphBuilder<K, Capturing> {
     pub fn launch<'a, T: SafeKernel>(
         &self,
         kernel: &'a T,
-        config: impl Into<StreamConfig<'a>>,
+        config: impl CaptureConfig<'a>,
         arguments: impl ArgumentsOf<'a, T::Signature>,
     ) -> Result<()> {
         // SAFETY: the kernel's declaration promises this for arguments that meet its conditions,
@@ -91,14 +97,22 @@ impl<K: Kind> GraphBuilder<K, Capturing> {
     pub unsafe fn launch_unchecked<'a, T: TypedKernel>(
         &self,
         kernel: &'a T,
-        config: impl Into<StreamConfig<'a>>,
+        config: impl CaptureConfig<'a>,
         arguments: impl ArgumentsOf<'a, T::Signature>,
     ) -> Result<()> {
-        let config = config.into();
+        let (placeholders, source) = (arguments.placeholders(), config.source());
+        let config = config.stream_config();
         let prepared = kernel.prepare(config.config(), arguments)?;
+        let tag = match (placeholders.is_empty(), source) {
+            (true, None) => None,
+            _ => {
+                let plain = *config.config();
+                self.tag(of_launch(kernel.kernel(), plain, source, &placeholders, &prepared)?)?
+            }
+        };
         // SAFETY: the declaration has the types of the parameters. The caller promises that the
         // kernel stays within their memory.
-        unsafe { self.launch_untyped(kernel.kernel(), config, prepared) }
+        unsafe { self.launch_tagged(kernel.kernel(), config, &prepared, tag) }
     }
 
     /// Captures a launch of a kernel without a declaration; see [`launch`](Self::launch).
@@ -116,13 +130,28 @@ impl<K: Kind> GraphBuilder<K, Capturing> {
         config: impl Into<StreamConfig<'e>>,
         arguments: impl Arguments,
     ) -> Result<()> {
+        // SAFETY: the caller promises this.
+        unsafe { self.launch_tagged(kernel, config.into(), &arguments, None) }
+    }
+
+    /// Captures a launch with a tag for its record.
+    ///
+    /// # Safety
+    /// As for [`launch_untyped`](Self::launch_untyped).
+    unsafe fn launch_tagged(
+        &self,
+        kernel: &Kernel,
+        config: StreamConfig<'_>,
+        arguments: &impl Arguments,
+        tag: Option<Tag>,
+    ) -> Result<()> {
         let stream = self.open()?;
         if arguments.has_handles() {
             self.state.session.hold_conditions(&arguments.handles(), kernel.name())?;
         }
         // SAFETY: the caller's promise; the conditions are those of the graph that the node is for.
         let launched =
-            unsafe { launch_captured(kernel, (stream, self.state.session.id()), config.into(), &arguments) };
+            unsafe { launch_captured(kernel, (stream, self.state.session.id()), config, arguments, tag) };
         launched.map_err(|error| match error {
             // Another thread has ended the capture just now.
             cuda_launch::Error::OutsideGraph { .. }
@@ -148,15 +177,23 @@ impl<K: Kind> GraphBuilder<K, Capturing> {
     /// Calls `cuMemcpyAsync` or a variant of it (CUDA 4.0).
     ///
     /// # Errors
-    /// The errors of [`Stream::copy`]; [`CaptureError::Over`]: the capture has ended.
+    /// The errors of [`Stream::copy`]; [`CaptureError::Over`]: the capture has ended. With a
+    /// [parameter](Self::param): [`ParamError::Foreign`](crate::ParamError::Foreign), it is of
+    /// another graph; [`NodeError::NoElements`](crate::NodeError::NoElements), there is nothing to
+    /// copy.
     #[doc(alias = "cuMemcpyAsync")]
     #[doc(alias = "cudaMemcpyAsync")]
     pub fn copy<'a, 'b, T: Element>(
         &self,
-        source: impl Into<Slice<'a, T>>,
-        destination: impl Into<Slice<'b, T>>,
+        source: impl CaptureMemory<'a, T>,
+        destination: impl CaptureMemory<'b, T>,
     ) -> Result<()> {
-        self.capture(|stream| stream.copy(source, destination))
+        let placeholders = [source.param(), destination.param()];
+        let (source, destination) = (source.slice(), destination.slice());
+        match placeholders {
+            [None, None] => self.capture(|stream| stream.copy(source, destination)),
+            _ => self.copy_bound(source, destination, placeholders),
+        }
     }
 
     /// Captures a fill; see [`Stream::fill`].
@@ -164,12 +201,42 @@ impl<K: Kind> GraphBuilder<K, Capturing> {
     /// Calls `cuMemsetD8Async` or a variant of it (CUDA 3.2).
     ///
     /// # Errors
-    /// The errors of [`Stream::fill`]; [`CaptureError::Over`]: the capture has ended.
+    /// The errors of [`Stream::fill`]; [`CaptureError::Over`]: the capture has ended. With a
+    /// [parameter](Self::param): [`ParamError::Foreign`](crate::ParamError::Foreign), it is of
+    /// another graph; [`NodeError::NoElements`](crate::NodeError::NoElements), the memory is empty.
     #[doc(alias = "cuMemsetD32Async")]
     #[doc(alias = "cudaMemsetAsync")]
     #[doc(alias = "memset")]
-    pub fn fill<'a, T: Element>(&self, memory: impl Into<Slice<'a, T>>, value: T) -> Result<()> {
-        self.capture(|stream| stream.fill(memory, value))
+    pub fn fill<'a, T: Element>(
+        &self,
+        memory: impl CaptureMemory<'a, T>,
+        value: impl FillValue<T>,
+    ) -> Result<()> {
+        let placeholders = [memory.param(), value.placeholder()];
+        let (memory, value) = (memory.slice(), value.value());
+        match placeholders {
+            [None, None] => self.capture(|stream| stream.fill(memory, value)),
+            _ => self.fill_bound(memory, value, placeholders),
+        }
+    }
+
+    /// Captures a fill with zeros, whatever the elements; see [`Stream::clear`].
+    ///
+    /// Calls `cuMemsetD8Async` (CUDA 3.2).
+    ///
+    /// # Errors
+    /// The errors of [`Stream::clear`] and of [`fill`](Self::fill).
+    #[doc(alias = "cuMemsetD8Async")]
+    #[doc(alias = "cudaMemsetAsync")]
+    #[doc(alias = "memset")]
+    #[doc(alias = "zero")]
+    pub fn clear<'a, T: Element>(&self, memory: impl CaptureMemory<'a, T>) -> Result<()> {
+        let placeholder = memory.param();
+        let memory = memory.slice();
+        match placeholder {
+            None => self.capture(|stream| stream.clear(memory)),
+            Some(placeholder) => self.clear_bound(memory, placeholder),
+        }
     }
 
     /// Captures a write of these elements: each launch of the graph writes them again. The graph

@@ -44,6 +44,8 @@ impl GraphGuard<'_> {
             | Place::Grid(..)
             | Place::Value
             | Place::Source
+            | Place::Tested
+            | Place::Event
             | Place::Enabled => false,
         })
     }

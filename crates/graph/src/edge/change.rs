@@ -67,6 +67,8 @@ impl GraphGuard<'_> {
     pub(crate) fn change(&mut self, remove: &[Link], add: &[Link]) -> Result<()> {
         add.iter().try_for_each(|link| self.ensure_possible(link))?;
         let labels = self.plan(remove, add)?;
+        // Also if the driver refuses: restored edges may be in another order.
+        self.changes.note_structure();
         if let Err(error) = self.unlink(remove) {
             // A single edge is removed or not.
             return Err(if remove.len() > 1 { self.restore_edges(error, remove, &[]) } else { error });

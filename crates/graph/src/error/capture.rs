@@ -105,6 +105,30 @@ pub enum CaptureError {
         /// The kernel that was launched, by name.
         kernel: NodeName,
     },
+    /// Other code changed the node of a captured call that takes a graph parameter, so no node is
+    /// known to follow the parameter. The captured work is discarded.
+    #[error(
+        "the captured {call} takes a graph parameter as {place}, but no node of the captured graph is that \
+         call; other code changed the capture: capture again and leave that node as it is"
+    )]
+    ParamCallChanged {
+        /// The call, with the kernel's name if it is a launch.
+        call: NodeName,
+        /// The place in the call that the parameter fills.
+        place: NodeName,
+    },
+    /// Other code captured the same call as one that takes a graph parameter, so it is not known
+    /// which node follows the parameter. The captured work is discarded.
+    #[error(
+        "the captured {call} takes a graph parameter as {place}, and other code captured the same call, so its \
+         node is not known; add it by hand (GraphBuilder::add)"
+    )]
+    ParamCallTwice {
+        /// The call, with the kernel's name if it is a launch.
+        call: NodeName,
+        /// The place in the call that the parameter fills.
+        place: NodeName,
+    },
 }
 
 shown!(CaptureError);

@@ -32,6 +32,17 @@ pub enum ExecError {
         /// The part of the graph that limits it.
         of: &'static str,
     },
+    /// The executable could not be updated, and was given up to be made again, since its graph has
+    /// one executable at a time; see [`GraphExec::update_or_rebuild`]. That failed.
+    ///
+    /// [`GraphExec::update_or_rebuild`]: crate::GraphExec::update_or_rebuild
+    #[error(
+        "the executable was given up to be made again, and that failed ({cause}); call update_or_rebuild again"
+    )]
+    NotRebuilt {
+        /// The reason, in words.
+        cause: String,
+    },
     /// The stream captures, and launches of executables cannot be captured. The capture goes on.
     #[error(
         "the launch of an executable graph cannot be captured, and the stream is capturing; add its graph to the \

@@ -28,6 +28,7 @@ pub(crate) mod memory;
 pub(crate) mod memory_order;
 pub(crate) mod node;
 pub(crate) mod param;
+pub(crate) mod refusal;
 pub(crate) mod update;
 pub(crate) mod wrong_context;
 
@@ -43,6 +44,7 @@ pub use loops::LoopError;
 pub use memory::MemoryError;
 pub use node::NodeError;
 pub use param::ParamError;
+pub use refusal::{Refusal, RefusalReason};
 pub use update::UpdateError;
 
 use core::fmt;

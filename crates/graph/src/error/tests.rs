@@ -127,6 +127,11 @@ fn capture_errors(name: &str) -> Vec<Error> {
     let same_scratch = CaptureError::SameScratch { node: NodeName::from(name) };
     let mut all = vec![CaptureError::NotABody, CaptureError::GivenUp, not_copied];
     all.extend([changed, not_new, same_scratch]);
+    for (call, place) in [(name, name), ("launch of `scale`", "argument `n`"), ("fill", "its memory")] {
+        let (call, place) = (NodeName::from(call), NodeName::from(place));
+        all.push(CaptureError::ParamCallChanged { call: call.clone(), place: place.clone() });
+        all.push(CaptureError::ParamCallTwice { call, place });
+    }
     for kind in kinds {
         all.extend([CaptureError::Over { kind }, CaptureError::OtherCapture { kind }]);
         for count in [1, 2] {
@@ -142,6 +147,7 @@ fn update_errors(name: &str) -> Vec<Error> {
     let node = || NodeName::from(name);
     vec![
         UpdateError::NotInExecutable { node: node() }.into(),
+        UpdateError::Unpaired { why: "nodes were changed" }.into(),
         UpdateError::Lent.into(),
         UpdateError::NotPossible { node: node(), why: "it copies in two dimensions".into() }.into(),
     ]
@@ -232,6 +238,7 @@ fn exec_errors(name: &str) -> Vec<Error> {
         Error::Exec(ExecError::Instantiate(Box::new(instantiate))),
         Error::Exec(ExecError::OneExecutable { of: "conditional nodes" }),
         Error::Exec(ExecError::Captured),
+        Error::Exec(ExecError::NotRebuilt { cause: "a stream has work".into() }),
     ]
 }
 

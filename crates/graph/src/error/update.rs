@@ -17,6 +17,13 @@ pub enum UpdateError {
         /// The node's name.
         node: NodeName,
     },
+    /// The executable was updated from another graph, and it is not known which nodes of the two
+    /// graphs stand for the same node.
+    #[error("the nodes of the executable cannot be updated: {why}; instantiate the graph again")]
+    Unpaired {
+        /// The reason.
+        why: &'static str,
+    },
     /// Other code or kernels may launch the executable at any time, so it is not known which of its
     /// runs use the old parameters.
     #[error(

@@ -35,7 +35,10 @@ struct User {
 /// A node of an executable that uses parameters.
 #[derive(Debug)]
 pub(crate) struct ExecBound {
+    /// The node by which the driver knows it.
     pub(crate) id: NodeId,
+    /// The node of the graph that the parameters are of.
+    pub(crate) counterpart: NodeId,
     pub(crate) binding: Binding,
     /// Whether the driver's node is enabled.
     pub(crate) is_enabled: bool,
@@ -59,7 +62,10 @@ impl ExecParams {
             places: HashMap::new(),
             pending: Vec::new(),
         };
-        for (id, binding) in guard.bindings.nodes() {
+        // In the order of their additions, so that the same error comes first each time.
+        let mut nodes: Vec<_> = guard.bindings.nodes().collect();
+        nodes.sort_unstable_by_key(|(id, _)| id.number);
+        for (id, binding) in nodes {
             params.add(id, binding.clone());
         }
         params.pending.reserve(params.nodes.len());
@@ -79,7 +85,14 @@ impl ExecParams {
             }
         }
         self.places.insert(id, node);
-        self.nodes.push(ExecBound { id, binding, is_enabled: true, is_stale: false, is_pending: false });
+        self.nodes.push(ExecBound {
+            id,
+            counterpart: id,
+            binding,
+            is_enabled: true,
+            is_stale: false,
+            is_pending: false,
+        });
     }
 
     /// Nodes of a new executable are enabled, whatever the parameters say.
@@ -89,6 +102,27 @@ impl ExecParams {
                 self.touch(param);
             }
         }
+    }
+
+    /// The same parameters, by the keys of an executable. `is_enabled` tells whether a node is
+    /// enabled there, by its key. `None` if a node has no key.
+    pub(crate) fn with_keys(
+        mut self: Box<Self>,
+        key: impl Fn(NodeId) -> Option<NodeId>,
+        is_enabled: impl Fn(NodeId) -> bool,
+    ) -> Option<Box<Self>> {
+        self.places.clear();
+        for (place, bound) in (0..).zip(&mut self.nodes) {
+            bound.id = key(bound.id)?;
+            self.places.insert(bound.id, place);
+            bound.is_enabled = is_enabled(bound.id);
+            // The next launch enables it, if its parameters say so.
+            if !bound.is_enabled && !bound.is_pending {
+                (bound.is_pending, bound.is_stale) = (true, true);
+                self.pending.push(place);
+            }
+        }
+        Some(self)
     }
 
     /// The number of the hierarchy whose parameters these are.
@@ -104,6 +138,11 @@ impl ExecParams {
     /// Whether a node uses parameters.
     pub(crate) fn has(&self, id: NodeId) -> bool {
         self.places.contains_key(&id)
+    }
+
+    /// The values of all parameters.
+    pub(crate) fn values(&self) -> &[ParamValue] {
+        &self.values
     }
 
     /// The value of a parameter.

@@ -156,7 +156,7 @@ impl Graph {
 
 impl GraphGuard<'_> {
     /// Refuses a graph of which no executable can be made.
-    fn ensure_executable(&mut self, graph: &Graph, options: &InstantiateOptions) -> Result<()> {
+    pub(crate) fn ensure_executable(&mut self, graph: &Graph, options: &InstantiateOptions) -> Result<()> {
         if options.is_for_device_launch() {
             self.fit_for_device_launch(options)?;
         }
@@ -195,7 +195,7 @@ impl GraphGuard<'_> {
     }
 
     /// Whether the graph has conditions, or conditional nodes, also of other code.
-    pub(super) fn has_conditionals(&self) -> bool {
+    pub(crate) fn has_conditionals(&self) -> bool {
         !self.conditions.is_empty() || self.has_conditional_nodes()
     }
 

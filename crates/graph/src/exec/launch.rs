@@ -11,8 +11,8 @@ use smallvec::SmallVec;
 
 use crate::error::wrong_context::ensure;
 use crate::error::{Error, ExecError, Result};
-use crate::exec::GraphExec;
 use crate::exec::recorded_events::RecordedEvents;
+use crate::exec::{GraphExec, not_rebuilt};
 use crate::memory::{OutputMemory, Outputs};
 use crate::state::last_runs::OwnRuns;
 
@@ -147,10 +147,10 @@ impl GraphExec {
     pub fn upload(&mut self, stream: &impl AsStream) -> Result<()> {
         let stream = stream.as_stream();
         let context = self.usable_on(stream, UPLOAD)?;
+        let handle = self.live()?.as_raw();
         let _turn = uncaptured(stream, "uploading an executable graph")?;
         // SAFETY: as for a launch.
-        let result =
-            unsafe { stream.context().driver().cuGraphUpload(self.handle.as_raw(), stream.as_raw()) };
+        let result = unsafe { stream.context().driver().cuGraphUpload(handle, stream.as_raw()) };
         context.check(Call::cuGraphUpload, result)?;
         self.owners.note(stream);
         Ok(())
@@ -159,7 +159,7 @@ impl GraphExec {
     /// The stream's context, if the executable can run there.
     #[inline]
     fn usable_on<'s>(&self, stream: &'s Stream, what: &'static str) -> Result<&'s Context> {
-        let (context, own) = (stream.context(), self.handle.context());
+        let (context, own) = (stream.context(), self.context());
         context.ensure_usable()?;
         ensure(own, context, || WrongContext::new(what, context, "the executable graph", own))?;
         Ok(context)
@@ -176,7 +176,8 @@ impl GraphExec {
 
     #[inline]
     fn enqueue(&mut self, stream: &Stream) -> Result<()> {
-        if let Err(error) = enqueue(&mut self.handle, self.launches.events.all(), stream) {
+        let handle = self.handle.as_mut().map_err(|why| not_rebuilt(why))?;
+        if let Err(error) = enqueue(handle, self.launches.events.all(), stream) {
             self.enqueue_again(stream, error)?;
         }
         self.owners.launched(stream);
@@ -196,7 +197,8 @@ impl GraphExec {
             Error::Handles(HandleError::Driver { code: SHORT, .. })
                 if GraphExecHandle::destroy_all_deferred() =>
             {
-                enqueue(&mut self.handle, self.launches.events.all(), stream)
+                let handle = self.handle.as_mut().map_err(|why| not_rebuilt(why))?;
+                enqueue(handle, self.launches.events.all(), stream)
             }
             error => Err(error),
         }

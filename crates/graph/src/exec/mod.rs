@@ -7,12 +7,15 @@
 //! | [`instantiate`] | `Graph::instantiate`: checks, the driver's call, its failure in words |
 //! | [`launch`] | launches and uploads |
 //! | [`exec_params`] | the values of graph parameters, and the nodes that wait for an update |
+//! | [`source`] | the graph that the executable was made of |
 //! | [`node_updates`] | which nodes the executable has, and what updates have set |
+//! | [`counterparts`] | nodes of two graphs that stand for the same node of the executable |
 //! | [`recorded_events`] | the events that each launch records |
 //! | [`resources`] | the executable's share of the owners |
 //! | [`share`] | everything that the executable keeps alive |
 //! | [`destroy`] | when an executable and what it owns are destroyed |
 
+pub(crate) mod counterparts;
 pub(crate) mod destroy;
 pub(crate) mod exec_params;
 pub(crate) mod instantiate;
@@ -22,22 +25,20 @@ pub(crate) mod options;
 pub(crate) mod recorded_events;
 pub(crate) mod resources;
 pub(crate) mod share;
+pub(crate) mod source;
 
 use core::fmt;
-use std::sync::{Arc, Weak};
-
 use cuda_handles::{Context, GraphExecHandle};
 use cuda_sys::{CUgraphExec, CUgraphInstantiate_flags as Flags, Call};
 
-use crate::error::Result;
+use crate::error::{Error, ExecError, Refusal, Result};
 use crate::exec::exec_params::ExecParams;
 use crate::exec::launch::LaunchState;
 use crate::exec::node_updates::NodeUpdates;
 use crate::exec::options::InstantiateOptions;
 use crate::exec::resources::ExecResources;
+use crate::exec::source::Source;
 use crate::graph::Graph;
-use crate::state::hierarchy::Hierarchy;
-use crate::state::ids::SubgraphId;
 
 /// An executable graph: a [`Graph`] as it was when it was [instantiated](Graph::instantiate), ready
 /// to be launched.
@@ -90,7 +91,9 @@ use crate::state::ids::SubgraphId;
 #[doc(alias = "cudaGraphExecDestroy")]
 #[doc(alias = "executable graph")]
 pub struct GraphExec {
-    pub(crate) handle: GraphExecHandle,
+    /// `Err` after the executable was given up for one that could not be made.
+    pub(crate) handle: Result<GraphExecHandle, Box<NotRebuilt>>,
+    context: Context,
     pub(crate) owners: ExecResources,
     pub(crate) source: Source,
     pub(crate) launches: LaunchState,
@@ -99,29 +102,13 @@ pub struct GraphExec {
     options: InstantiateOptions,
 }
 
-/// The graph that an executable was made of.
-pub(crate) enum Source {
-    /// Kept alive: keys of later updates are the nodes of this graph, which must exist then.
-    Own(Graph),
-    /// Not kept alive. Other code destroys its graph when no handle is left; if it were kept here,
-    /// the graph would be known at an address that may be another graph's by then.
-    Adopted(Weak<Hierarchy>),
-}
-
-impl Source {
-    pub(crate) fn of(graph: &Graph) -> Self {
-        match graph.handle().is_owned() {
-            true => Self::Own(graph.clone()),
-            false => Self::Adopted(Arc::downgrade(graph.hierarchy())),
-        }
-    }
-
-    pub(crate) fn graph(&self) -> Option<Graph> {
-        match self {
-            Self::Own(graph) => Some(graph.clone()),
-            Self::Adopted(root) => Some(Graph::from_hierarchy(root.upgrade()?, SubgraphId::ROOT)),
-        }
-    }
+/// Why there is no executable.
+#[derive(Clone)]
+pub(crate) struct NotRebuilt {
+    /// Why the executable was not updated.
+    pub(crate) refusal: Refusal,
+    /// Why the next one was not made.
+    pub(crate) cause: String,
 }
 
 impl GraphExec {
@@ -134,7 +121,17 @@ impl GraphExec {
         params: Option<Box<ExecParams>>,
         options: InstantiateOptions,
     ) -> Self {
-        Self { handle, owners, source: Source::of(graph), launches, updates, params, options }
+        let (context, source) = (handle.context().clone(), Source::of(graph));
+        Self { handle: Ok(handle), context, owners, source, launches, updates, params, options }
+    }
+
+    /// The driver's executable.
+    ///
+    /// # Errors
+    /// [`ExecError::NotRebuilt`].
+    #[inline]
+    pub(crate) fn live(&self) -> Result<&GraphExecHandle> {
+        self.handle.as_ref().map_err(|why| not_rebuilt(why))
     }
 
     /// The options that it was made with.
@@ -152,11 +149,11 @@ impl GraphExec {
     #[doc(alias = "cuGraphExecGetFlags")]
     #[doc(alias = "cudaGraphExecGetFlags")]
     pub fn driver_options(&mut self) -> Result<InstantiateOptions> {
-        let context = self.handle.context();
+        let (context, handle) = (&self.context, self.live()?);
         context.ensure_usable()?;
         let mut flags = 0;
         // SAFETY: the executable is live and the out pointer valid.
-        let result = unsafe { context.driver().cuGraphExecGetFlags(self.handle.as_raw(), &raw mut flags) };
+        let result = unsafe { context.driver().cuGraphExecGetFlags(handle.as_raw(), &raw mut flags) };
         context.check(Call::cuGraphExecGetFlags, result)?;
         let has = |flag: Flags| flags & u64::from(flag.0) != 0;
         let mut options = InstantiateOptions::new();
@@ -169,15 +166,17 @@ impl GraphExec {
         Ok(options)
     }
 
-    /// The graph that it was made of. The executable keeps a graph of this library alive, but not
+    /// The graph that it was made of, also after an [update](Self::update) from another one. The
+    /// executable keeps a graph of this library alive, but not
     /// an [adopted](Graph::from_raw) one: `None` once that has no other handle.
     #[must_use]
     pub fn graph(&self) -> Option<Graph> {
         self.source.graph()
     }
 
+    #[inline]
     pub(crate) fn context(&self) -> &Context {
-        self.handle.context()
+        &self.context
     }
 
     /// The driver's own handle, for calls that this library lacks. It is destroyed with the
@@ -186,19 +185,26 @@ impl GraphExec {
     /// As such calls may launch it, what it owns is released only when the driver reports that
     /// nothing runs any more. If such a call launches an executable with conditional nodes, the run
     /// has to be over before the `GraphExec` is dropped.
+    ///
+    /// Null if there is none ([`ExecError::NotRebuilt`]).
     #[must_use]
     pub fn as_raw(&self) -> CUgraphExec {
         self.owners.lend();
-        self.handle.as_raw()
+        self.raw()
     }
+
+    fn raw(&self) -> CUgraphExec {
+        self.handle.as_ref().map_or(core::ptr::null_mut(), GraphExecHandle::as_raw)
+    }
+}
+
+#[cold]
+pub(crate) fn not_rebuilt(why: &NotRebuilt) -> Error {
+    ExecError::NotRebuilt { cause: why.cause.clone() }.into()
 }
 
 impl fmt::Debug for GraphExec {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter
-            .debug_struct("GraphExec")
-            .field("raw", &self.handle.as_raw())
-            .field("graph", &self.graph())
-            .finish()
+        formatter.debug_struct("GraphExec").field("raw", &self.raw()).field("graph", &self.graph()).finish()
     }
 }

@@ -1,38 +1,82 @@
 //! Which nodes an executable has, and what updates have set.
 
 use std::collections::{HashMap, HashSet};
+use std::sync::OnceLock;
 
-use crate::state::changes::ChangePoint;
+use crate::exec::counterparts::Counterparts;
+use crate::exec::source::Source;
+use crate::state::changes::{ChangePoint, StructurePoint};
 use crate::state::guard::GraphGuard;
 use crate::state::ids::NodeId;
 use crate::state::params::NodeParams;
 
-/// The nodes of an executable as they differ from the graph's.
-#[derive(Debug)]
+/// The nodes of an executable as they differ from a graph's.
+///
+/// The driver knows an executable's nodes by those of the graph that it was made of, the **keys**.
+/// Their parameters are those of the graph of the last whole update: of their **counterparts**
+/// there, or of the keys themselves without one.
 pub(crate) struct NodeUpdates {
+    keys: Keys,
+    latest: Latest,
+    /// Kernels that have handles of conditions, by key.
+    deciding: HashSet<NodeId>,
+    /// Nodes of the latest graph that were changed after this have other parameters than in the
+    /// executable.
+    made: ChangePoint,
+    /// The parameters that node updates have set, by key.
+    set: HashMap<NodeId, NodeParams>,
+    /// Nodes of child graphs that updates have replaced, by key: their parameters are those of
+    /// nodes of other graphs.
+    replaced: HashSet<NodeId>,
+    /// By key. They stay disabled in whole updates.
+    disabled: HashSet<NodeId>,
+}
+
+/// The graph that an executable was made of, as it was then.
+#[derive(Clone, Copy)]
+struct Keys {
     /// Nodes from this number on were added later.
     end: u64,
     /// Nodes from this index on, too: they may have come with a graph that was moved into this one,
     /// and have numbers of that.
     records: usize,
-    /// Kernels that have handles of conditions.
-    deciding: HashSet<NodeId>,
-    /// Nodes that were changed after this have other parameters than in the executable.
-    made: ChangePoint,
-    /// The parameters that updates have set.
-    set: HashMap<NodeId, NodeParams>,
-    /// Nodes of child graphs that updates have replaced: their parameters are those of nodes of
-    /// other graphs.
-    replaced: HashSet<NodeId>,
-    disabled: HashSet<NodeId>,
+    structure: StructurePoint,
+}
+
+/// The graph that the parameters of an executable are of.
+pub(crate) enum Latest {
+    /// The graph that it was made of.
+    Own,
+    /// The graph of the last whole update.
+    Other(Box<LatestGraph>),
+    /// The graph that it was made of, with other nodes or edges by the time of a whole update.
+    OwnChanged,
+}
+
+/// The graph of the last whole update, if that is not the graph that the executable was made of.
+pub(crate) struct LatestGraph {
+    /// Kept alive: its nodes also stand for those of the executable.
+    pub(crate) source: Source,
+    /// The graph as it was at the update.
+    structure: StructurePoint,
+    /// Found when they are first needed.
+    pub(crate) counterparts: OnceLock<Counterparts>,
+}
+
+impl LatestGraph {
+    /// Whether the graph has the nodes and edges that it had at the update.
+    pub(crate) fn is_as_it_was(&self, guard: &GraphGuard<'_>) -> bool {
+        guard.changes.structure() == self.structure
+    }
 }
 
 impl NodeUpdates {
     /// Of an executable that is made of the graph now.
     pub(crate) fn of(guard: &mut GraphGuard<'_>) -> Self {
+        let structure = guard.changes.structure();
         Self {
-            end: guard.next_number(),
-            records: guard.indices(),
+            keys: Keys { end: guard.next_number(), records: guard.indices(), structure },
+            latest: Latest::Own,
             deciding: guard.kernels_with_handles().collect(),
             made: guard.changes.now(),
             set: HashMap::new(),
@@ -41,42 +85,107 @@ impl NodeUpdates {
         }
     }
 
-    /// Whether a node was in the graph when the executable was made.
+    /// Notes a whole update from the graph that the executable was made of. Returns what was known
+    /// before, to be dropped without the lock.
+    pub(crate) fn update_from_own(&mut self, guard: &mut GraphGuard<'_>) -> Self {
+        let is_as_it_was = self.has_keys_as_they_were(guard);
+        let latest = if is_as_it_was { Latest::Own } else { Latest::OwnChanged };
+        let deciding = guard.kernels_with_handles().collect();
+        self.renew(guard, latest, deciding)
+    }
+
+    /// The same for another graph. Without its counterparts, they are found once they are needed:
+    /// it has no kernel with handles of conditions then.
+    pub(crate) fn update_from(
+        &mut self,
+        guard: &mut GraphGuard<'_>,
+        source: Source,
+        counterparts: Option<Counterparts>,
+    ) -> Self {
+        let known = counterparts.as_ref();
+        let key = |id| known.and_then(|counterparts| counterparts.key(id));
+        let deciding = guard.kernels_with_handles().filter_map(key).collect();
+        let structure = guard.changes.structure();
+        let counterparts = counterparts.map_or_else(OnceLock::new, OnceLock::from);
+        let latest = LatestGraph { source, structure, counterparts };
+        self.renew(guard, Latest::Other(Box::new(latest)), deciding)
+    }
+
+    fn renew(&mut self, guard: &mut GraphGuard<'_>, latest: Latest, deciding: HashSet<NodeId>) -> Self {
+        let (keys, disabled) = (self.keys, core::mem::take(&mut self.disabled));
+        let (made, set, replaced) = (guard.changes.now(), HashMap::new(), HashSet::new());
+        core::mem::replace(self, Self { keys, latest, deciding, made, set, replaced, disabled })
+    }
+
+    /// The graph that the parameters are of.
+    pub(crate) fn latest(&self) -> &Latest {
+        &self.latest
+    }
+
+    /// The node of the latest graph that has a key.
+    pub(crate) fn counterpart(&self, key: NodeId) -> NodeId {
+        match &self.latest {
+            Latest::Other(latest) => latest.counterparts.get().and_then(|known| known.of_key(key)),
+            Latest::Own | Latest::OwnChanged => None,
+        }
+        .unwrap_or(key)
+    }
+
+    /// Whether a node of the graph of the keys was in it when the executable was made.
     pub(crate) fn has(&self, id: NodeId) -> bool {
-        id.number < self.end && (id.index as usize) < self.records
+        id.number < self.keys.end && (id.index as usize) < self.keys.records
+    }
+
+    /// Whether the graph of the keys has the nodes and edges that it had then.
+    pub(crate) fn has_keys_as_they_were(&self, guard: &GraphGuard<'_>) -> bool {
+        guard.changes.structure() == self.keys.structure
     }
 
     /// Whether a node has the handle of a condition in the executable.
-    pub(crate) fn is_deciding(&self, id: NodeId) -> bool {
-        self.deciding.contains(&id)
+    pub(crate) fn is_deciding(&self, key: NodeId) -> bool {
+        self.deciding.contains(&key)
     }
 
-    /// The parameters of a node in the executable; `None` if they are not known: the graph's node
-    /// was changed after the executable was made, or the child graph around it was replaced here.
-    pub(crate) fn params<'s>(&'s self, guard: &'s GraphGuard<'_>, id: NodeId) -> Option<&'s NodeParams> {
-        match self.set.get(&id) {
-            None if !self.is_replaced(id) && guard.changes.is_unchanged(id, self.made) => {
-                Some(&guard.record(id)?.node_params)
-            }
+    /// The parameters of a node in the executable, given its counterpart in the graph that the
+    /// parameters are of. `None` if they are not known: the graph's node was changed since, or the
+    /// child graph around it was replaced here.
+    pub(crate) fn params<'s>(
+        &'s self,
+        guard: &'s GraphGuard<'_>,
+        key: NodeId,
+        counterpart: NodeId,
+    ) -> Option<&'s NodeParams> {
+        match self.set.get(&key) {
+            None if !self.is_replaced(key) => self.unchanged(guard, counterpart),
             set => set,
         }
     }
 
+    /// The parameters of a node of the graph that the parameters are of, unless it was changed.
+    pub(crate) fn unchanged<'s>(
+        &self,
+        guard: &'s GraphGuard<'_>,
+        counterpart: NodeId,
+    ) -> Option<&'s NodeParams> {
+        let is_unchanged = guard.changes.is_unchanged(counterpart, self.made);
+        guard.record(counterpart).filter(|_| is_unchanged).map(|record| &record.node_params)
+    }
+
     /// Notes the parameters that an update has set. Returns the ones before, to be dropped without
     /// the lock.
-    pub(crate) fn set(&mut self, id: NodeId, node_params: NodeParams) -> Option<NodeParams> {
-        self.set.insert(id, node_params)
+    pub(crate) fn set(&mut self, key: NodeId, node_params: NodeParams) -> Option<NodeParams> {
+        self.set.insert(key, node_params)
     }
 
     /// Notes that updates have replaced the child graphs around nodes.
-    pub(crate) fn replace(&mut self, nodes: &[NodeId]) {
-        nodes.iter().for_each(|id| drop(self.set.remove(id)));
-        self.replaced.extend(nodes);
+    pub(crate) fn replace(&mut self, keys: &[NodeId]) {
+        keys.iter().for_each(|key| drop(self.set.remove(key)));
+        self.replaced.extend(keys);
     }
 
     /// Whether the child graph around a node was replaced.
-    pub(crate) fn is_replaced(&self, id: NodeId) -> bool {
-        self.replaced.contains(&id)
+    pub(crate) fn is_replaced(&self, key: NodeId) -> bool {
+        self.replaced.contains(&key)
     }
 
     /// The nodes that have handles of conditions in the executable.
@@ -85,16 +194,21 @@ impl NodeUpdates {
     }
 
     /// Whether a node is enabled.
-    pub(crate) fn is_enabled(&self, id: NodeId) -> bool {
-        !self.disabled.contains(&id)
+    pub(crate) fn is_enabled(&self, key: NodeId) -> bool {
+        !self.disabled.contains(&key)
+    }
+
+    /// The disabled nodes.
+    pub(crate) fn disabled(&self) -> impl ExactSizeIterator<Item = NodeId> {
+        self.disabled.iter().copied()
     }
 
     /// Notes whether a node is enabled.
-    pub(crate) fn set_enabled(&mut self, id: NodeId, enabled: bool) {
+    pub(crate) fn set_enabled(&mut self, key: NodeId, enabled: bool) {
         if enabled {
-            self.disabled.remove(&id);
+            self.disabled.remove(&key);
         } else {
-            self.disabled.insert(id);
+            self.disabled.insert(key);
         }
     }
 }

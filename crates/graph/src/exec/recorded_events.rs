@@ -22,6 +22,13 @@ impl RecordedEvents {
         Self { nodes, events }
     }
 
+    /// The events of some nodes.
+    pub(crate) fn among(guard: &GraphGuard<'_>, nodes: impl Iterator<Item = NodeId>) -> Self {
+        let recorded = nodes.filter_map(|id| Some((id, recorded_event(guard.record(id)?)?)));
+        let (nodes, events) = recorded.unzip();
+        Self { nodes, events }
+    }
+
     /// All events.
     #[inline]
     pub(crate) fn all(&self) -> &[Event] {

@@ -83,6 +83,33 @@ impl ExecResources {
         Replaced { unused: None, stream: share.retire(context, before, stream.as_ref()) }
     }
 
+    /// Takes the share of a whole update. Returns the share before, which runs up to now may use,
+    /// to be dropped without locks.
+    pub(crate) fn replace(&mut self, owners: UserObject, share: &Arc<ExecShare>) -> FormerShare {
+        let owners = self.owners.replace(owners);
+        self.share = Arc::downgrade(share);
+        self.has_retired = false;
+        FormerShare { owners, runs: self.runs_unless(self.is_lent()), is_deferred: false }
+    }
+
+    /// Ends the share: the executable is given up.
+    pub(crate) fn give_up(&mut self) {
+        drop(self.end());
+    }
+
+    fn end(&mut self) -> FormerShare {
+        // Other code that launches an executable whose destruction is deferred promises that its
+        // runs are over.
+        let runs = self.runs_unless(self.is_lent() && !self.is_deferred);
+        FormerShare { owners: self.owners.take(), runs, is_deferred: self.is_deferred }
+    }
+
+    /// The streams of the runs that the next run follows, if the graph can have one executable at a
+    /// time.
+    pub(crate) fn followed(&self) -> Vec<Stream> {
+        self.last.as_ref().map(LastRuns::streams).unwrap_or_default()
+    }
+
     /// Lets the reaper take everything that node updates have retired.
     pub(crate) fn hand_over_retired(&self) {
         if self.has_retired
@@ -123,10 +150,9 @@ impl ExecResources {
         }
     }
 
-    /// The streams whose work may be runs of the executable; `None` if that is unknown. Other code
-    /// that launches an executable whose destruction is deferred promises that its runs are over.
-    fn runs(&self) -> Option<Vec<Stream>> {
-        if self.has_other_launchers.load(Ordering::Relaxed) && !self.is_deferred {
+    /// The streams whose work may be runs of the executable; `None` if that is unknown.
+    fn runs_unless(&self, is_unknown: bool) -> Option<Vec<Stream>> {
+        if is_unknown {
             return None;
         }
         match (&self.last, self.ran.last_run()) {
@@ -163,10 +189,25 @@ enum LastRun {
 
 impl Drop for ExecResources {
     fn drop(&mut self) {
+        drop(self.end());
+    }
+}
+
+/// A share that an executable had. Dropping it ends it.
+pub(crate) struct FormerShare {
+    owners: Option<UserObject>,
+    /// The streams of the runs that may use it; `None` if they are unknown.
+    runs: Option<Vec<Stream>>,
+    /// Whether the driver's own references outlast the last run.
+    is_deferred: bool,
+}
+
+impl Drop for FormerShare {
+    fn drop(&mut self) {
         if let Some(owners) = self.owners.take() {
             // SAFETY: an executable does not overlap itself, so all runs have ended where the last
             // one has. If other code may launch it, the runs are given as unknown.
-            unsafe { owners.end(self.runs().as_deref(), self.is_deferred) };
+            unsafe { owners.end(self.runs.as_deref(), self.is_deferred) };
         }
     }
 }

@@ -90,7 +90,12 @@ impl Graph {
     /// The root graph of a handle, with its state. The graph is tied to the handle, so that it is
     /// found by the raw value; if another graph is tied to it already, the result is that one.
     pub(crate) fn of(handle: GraphHandle, state: GraphState) -> Self {
-        let hierarchy = Hierarchy::new(handle, state);
+        Self::numbered(handle, state, Hierarchy::next_number())
+    }
+
+    /// [`of`](Self::of) for a hierarchy whose number was taken before.
+    pub(crate) fn numbered(handle: GraphHandle, state: GraphState, number: u64) -> Self {
+        let hierarchy = Hierarchy::new(handle, state, number);
         let known = hierarchy.handle().tie(&hierarchy);
         Self { hierarchy: known.unwrap_or(hierarchy), subgraph: SubgraphId::ROOT }
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use cuda_handles::{Buffer, Kernel};
-use cuda_launch::internal::{Accesses, Declaration, Memory, MemoryParameter};
+use cuda_launch::internal::{Accesses, Declaration, Memory, MemoryParameter, StoredArguments};
 use cuda_launch::{Access, Params, per};
 
 use super::test::Test;
@@ -13,6 +13,8 @@ use crate::condition::set_kernel::Own;
 use crate::error::Result;
 use crate::graph::Graph;
 use crate::graph::node::Node;
+use crate::param::bind::{NewBinding, of_decider};
+use crate::state::bindings::{BoundDecider, DeciderLaunch};
 use crate::state::loop_control::{DecisionPoint, LoopControl};
 
 /// The count of a loop's rounds, and its limit.
@@ -22,7 +24,10 @@ pub(super) struct RoundCounter {
     pub(super) limit: u64,
 }
 
-/// The positions of a deciding kernel's parameters that lead to memory.
+/// The position of a deciding kernel's condition.
+const HANDLE: usize = 0;
+
+/// The positions of its parameters that lead to memory.
 const FLAG: usize = 1;
 const COUNT: usize = 5;
 
@@ -42,6 +47,12 @@ const fn declared(counts: bool) -> Declaration {
 
 static BRANCH: Declaration = declared(false);
 static LOOP: Declaration = declared(true);
+
+/// The memory of a count.
+fn counted(count: &Buffer<u64>) -> Memory<'_> {
+    let (start, bytes) = (count.address(), count.size_bytes() as u64);
+    Memory { allocation: count.allocation(), start, bytes, written: true }
+}
 
 /// Makes the nodes that decide about one loop or branch.
 #[derive(Debug)]
@@ -76,7 +87,8 @@ impl<'m> Decider<'m> {
     /// The memory that the decisions depend on, for the host and for checks.
     pub(super) fn control(&self) -> Result<Arc<LoopControl>> {
         let rounds = self.rounds.as_ref().map(|rounds| (&rounds.count, rounds.limit));
-        LoopControl::new(Box::new(self.test.owned()?), rounds).map(Arc::new)
+        let param = self.test.param().map(|(placeholder, _)| placeholder.number());
+        LoopControl::new(Box::new(self.test.owned()?), param, rounds).map(Arc::new)
     }
 
     /// The kernel's memory accesses.
@@ -84,11 +96,26 @@ impl<'m> Decider<'m> {
         let mut accesses = Accesses::new(if self.rounds.is_some() { &LOOP } else { &BRANCH });
         accesses.note(FLAG, &self.test.memory(), READ);
         if let Some(rounds) = &self.rounds {
-            let (allocation, start) = (rounds.count.allocation(), rounds.count.address());
-            let bytes = rounds.count.size_bytes() as u64;
-            accesses.note(COUNT, &Memory { allocation, start, bytes, written: true }, COUNTED);
+            accesses.note(COUNT, &counted(&rounds.count), COUNTED);
         }
         accesses
+    }
+
+    /// The use of a graph parameter by a node that decides.
+    fn binding(&self, launch: impl FnOnce() -> Option<Box<DeciderLaunch>>) -> Result<Option<NewBinding>> {
+        let Some((placeholder, of)) = self.test.param() else { return Ok(None) };
+        let element = self.test.memory().bytes;
+        of_decider(placeholder, of, BoundDecider { launch: launch(), bytes: element, element })
+    }
+
+    /// The launch of the kernel, owned.
+    fn launch(&self, kernel: &Kernel, params: &Params<'_>) -> DeciderLaunch {
+        let declaration = if self.rounds.is_some() { &LOOP } else { &BRANCH };
+        let count = self.rounds.as_ref().map(|rounds| (COUNT, counted(&rounds.count)));
+        let memory = core::iter::once((FLAG, self.test.memory())).chain(count);
+        // SAFETY: the kernel has these parameters, and its memory at these positions.
+        let arguments = unsafe { StoredArguments::untyped(declaration, params, memory, [HANDLE]) };
+        DeciderLaunch { kernel: kernel.clone(), config: per(1, 1), arguments, tested: FLAG }
     }
 
     /// Adds a node that decides: a kernel that sets the condition or, without one, an empty node in
@@ -104,7 +131,10 @@ impl<'m> Decider<'m> {
             let guard = at.graph().enter()?;
             guard.ensure_of_here(self.test.memory().allocation, || self.test.kernel().into())?;
             drop(guard);
-            return Ok(at.empty()?.into());
+            return match self.binding(|| None)? {
+                None => Ok(at.empty()?.into()),
+                Some(binding) => Ok(at.bound_empty(binding)?.into()),
+            };
         };
         let mut params = Params::new();
         params.push(condition);
@@ -116,11 +146,12 @@ impl<'m> Decider<'m> {
         }
         params.push(self.rounds.as_ref().map_or(0, |rounds| rounds.limit));
         let accesses = self.accesses();
+        let binding = self.binding(|| Some(Box::new(self.launch(kernel, &params))))?;
         // SAFETY: these are the arguments of the library's kernel. One thread of it reads the first
         // element of the tested memory, which has one, and is the only one to write the count,
         // which a branch does not use. Device memory is no Rust reference, so unordered work of
         // others changes numbers and nothing else.
-        let node = unsafe { at.launch_keeping(kernel, per(1, 1), params, accesses, own.owner()) }?;
+        let node = unsafe { at.launch_keeping(kernel, per(1, 1), params, accesses, own.owner(), binding) }?;
         Ok(node.into())
     }
 }

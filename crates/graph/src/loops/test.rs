@@ -1,8 +1,10 @@
 //! Tests of numbers in memory, which decide about loops and branches.
 
-use cuda_handles::{Buffer, Context, Element, NodeMemory, Slice, Stream, WrongContext};
+use core::any::TypeId;
+
+use cuda_handles::{Buffer, Context, Element, NodeMemory, Placeholder, Slice, Stream, WrongContext};
 use cuda_launch::Params;
-use cuda_launch::internal::Memory;
+use cuda_launch::internal::{Memory, StoredMemory};
 
 use crate::error::wrong_context::ensure_memory;
 use crate::error::{Error, LoopError, Result};
@@ -46,13 +48,24 @@ macro_rules! testable {
                 }),* }
             }
 
-            /// Whether the comparison holds for the memory, in the order of a stream. Waits for the
-            /// stream.
-            fn compare_blocking(&self, comparison: Comparison, stream: &Stream) -> Result<bool> {
+            /// Whether the comparison holds for the memory, or for other memory of the type, in the
+            /// order of a stream. Waits for the stream.
+            fn compare_blocking(
+                &self,
+                comparison: Comparison,
+                stream: &Stream,
+                other: Option<&StoredMemory>,
+            ) -> Result<bool> {
                 Ok(match self { $(
                     Self::$variant(memory, value) => {
                         let mut found = [<$number as sealed::Sealed>::ZERO];
-                        memory.as_slice().read_into_blocking(stream, &mut found)?;
+                        let memory = match other {
+                            None => memory.as_slice(),
+                            // SAFETY: the memory holds numbers of this type, one at least: that is
+                            // checked where it is given to the parameter, and before the run.
+                            Some(other) => unsafe { Slice::within(&other.allocation, other.start, 1) },
+                        };
+                        memory.read_into_blocking(stream, &mut found)?;
                         comparison.holds(&found[0], value)
                     }
                 )* })
@@ -75,6 +88,11 @@ macro_rules! testable {
             /// The name of the kernel that compares such numbers.
             fn kernel(&self) -> &'static str {
                 match self { $(Self::$variant(..) => $kernel),* }
+            }
+
+            /// The type of the parameters that can stand for the memory.
+            fn of(&self) -> TypeId {
+                match self { $(Self::$variant(..) => TypeId::of::<[$number]>()),* }
             }
 
             fn is_empty(&self) -> bool {
@@ -153,8 +171,8 @@ pub(super) struct OwnedTest {
 }
 
 impl HostPredicate for OwnedTest {
-    fn ask_blocking(&self, stream: &Stream) -> Result<bool> {
-        self.memory.compare_blocking(self.comparison, stream)
+    fn ask_blocking(&self, stream: &Stream, other: Option<&StoredMemory>) -> Result<bool> {
+        self.memory.compare_blocking(self.comparison, stream, other)
     }
 
     fn memory(&self) -> Memory<'_> {
@@ -165,8 +183,9 @@ impl HostPredicate for OwnedTest {
 /// A comparison of one number in device memory with a value, which decides about a loop or branch.
 ///
 /// The number is the first element of a [`Buffer`], a [`Slice`] of one,
-/// [shared pinned memory](cuda_handles::SharedHostBuffer) or memory [of the graph
-/// itself](cuda_handles::GraphBuffer). A kernel of the library reads it on the device each time the
+/// [shared pinned memory](cuda_handles::SharedHostBuffer), memory [of the graph
+/// itself](cuda_handles::GraphBuffer), or a [parameter](crate::GraphParam) of the graph: then each
+/// executable can test memory of its own. A kernel of the library reads it on the device each time the
 /// graph gets to the loop or branch; its node keeps the memory alive. Floating point numbers
 /// compare as in Rust: a NaN is not less than, greater than or equal to anything, but not equal to
 /// everything, and so not zero.
@@ -184,11 +203,14 @@ impl HostPredicate for OwnedTest {
 pub struct Test<'m> {
     operands: Operands<'m>,
     comparison: Comparison,
+    /// The graph parameter that stands for the memory.
+    param: Option<Placeholder>,
 }
 
 impl<'m> Test<'m> {
     fn new<T: Testable>(found: impl NodeMemory<'m, T>, comparison: Comparison, value: T) -> Self {
-        Self { operands: T::operands(found.operand(), value), comparison }
+        let param = found.placeholder();
+        Self { operands: T::operands(found.operand(), value), comparison, param }
     }
 
     /// Whether the number is not 0.
@@ -236,6 +258,11 @@ impl<'m> Test<'m> {
     /// least one, refuses that ([`LoopError::NoRounds`]).
     pub fn limit(self, rounds: u64) -> Repeat<'m> {
         Repeat { test: self, limit: rounds }
+    }
+
+    /// The graph parameter that stands for the memory, and the type of parameters that can.
+    pub(super) fn param(&self) -> Option<(Placeholder, TypeId)> {
+        Some((self.param?, self.operands.of()))
     }
 
     /// The name of the library's kernel that evaluates it.

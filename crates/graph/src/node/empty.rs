@@ -5,6 +5,7 @@ use cuda_sys::{CUgraphNodeParams, CUgraphNodeType};
 use crate::build::frontier::Frontier;
 use crate::error::Result;
 use crate::graph::node::typed;
+use crate::param::bind::NewBinding;
 use crate::state::owners::Owners;
 use crate::state::params::NodeParams;
 use crate::state::raw_params::blank;
@@ -41,6 +42,13 @@ impl Frontier<'_> {
     pub fn empty(&self) -> Result<EmptyNode> {
         let mut params = params();
         self.add(NodeParams::Empty, Owners::new(), &mut params).map(EmptyNode::wrap)
+    }
+}
+
+impl Frontier<'_> {
+    /// Adds an empty node that follows a graph parameter, for a decision of the host.
+    pub(crate) fn bound_empty(&self, binding: NewBinding) -> Result<EmptyNode> {
+        self.add_bound(NodeParams::Empty, Owners::new(), &mut params(), binding).map(EmptyNode::wrap)
     }
 }
 

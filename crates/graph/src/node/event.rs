@@ -1,13 +1,15 @@
 //! Event nodes: record events and wait for them.
 
-use cuda_handles::Event;
+use cuda_handles::{Context, Event, Placeholder};
 use cuda_sys::{CUevent, CUgraphNodeParams, CUgraphNodeType};
 
 use crate::build::frontier::Frontier;
 use crate::error::Result;
 use crate::error::wrong_context::ensure_of_graph;
-use crate::graph::Graph;
-use crate::graph::node::typed;
+use crate::graph::node::{Node, typed};
+use crate::param::bind::of_event;
+use crate::param::node_event::NodeEvent;
+use crate::state::bindings::BoundNode;
 use crate::state::owners::Owners;
 use crate::state::params::NodeParams;
 use crate::state::raw_params::blank;
@@ -65,7 +67,7 @@ impl EventRecordNode {
     #[doc(alias = "cudaGraphEventRecordNodeSetEvent")]
     #[doc(alias = "cudaGraphNodeSetParams")]
     pub fn set_event(&self, event: &Event) -> Result<()> {
-        self.getting(ensure_own(self.graph(), event))?;
+        self.getting(ensure_own(self.graph().context(), event))?;
         self.replace(NodeParams::EventRecord(event.clone()), Owners::new(), &mut record(event))
     }
 }
@@ -106,6 +108,8 @@ impl Frontier<'_> {
     /// Adds a node that records `event` once all nodes of the frontier have ended. Every launch
     /// records it anew.
     ///
+    /// The event may be a [parameter](crate::GraphParam) of the graph.
+    ///
     /// If two events have timing enabled, [`Event::elapsed_since`] measures the time between their
     /// nodes after the launch has ended.
     ///
@@ -115,6 +119,7 @@ impl Frontier<'_> {
     /// - [`ConditionError::NotInBody`](crate::ConditionError::NotInBody), if the frontier lies in
     ///   the body of a conditional node.
     /// - [`NodeError::Removed`](crate::NodeError::Removed), if a node of the frontier was removed.
+    /// - [`ParamError::Foreign`](crate::ParamError::Foreign), if the parameter is of another graph.
     /// - [`Error::Handles`](crate::Error::Handles), if the event belongs to another context, or the
     ///   driver reports an error.
     #[doc(alias = "cuGraphAddEventRecordNode")]
@@ -122,14 +127,18 @@ impl Frontier<'_> {
     #[doc(alias = "cudaGraphAddEventRecordNode")]
     #[doc(alias = "cudaGraphAddNode")]
     #[doc(alias = "cudaEventRecord")]
-    pub fn record(&self, event: &Event) -> Result<EventRecordNode> {
-        ensure_own(self.graph(), event)?;
+    pub fn record<'e>(&self, event: impl NodeEvent<'e>) -> Result<EventRecordNode> {
+        let placeholder = event.placeholder();
+        let event = event.event();
+        ensure_own(self.graph().context(), event)?;
         let node_params = NodeParams::EventRecord(event.clone());
-        self.add(node_params, Owners::new(), &mut record(event)).map(EventRecordNode::wrap)
+        let bound = || BoundNode::Record(event.clone());
+        self.add_event(node_params, &mut record(event), placeholder, bound).map(EventRecordNode::wrap)
     }
 
     /// Adds a node that waits for the latest record of `event` before the launch. If the event was
-    /// never recorded, the node ends at once. The event may belong to another context.
+    /// never recorded, the node ends at once. The event may belong to another context, and may be a
+    /// [parameter](crate::GraphParam) of the graph.
     ///
     /// Calls `cuGraphAddNode` (CUDA 12.2).
     ///
@@ -137,20 +146,38 @@ impl Frontier<'_> {
     /// - [`ConditionError::NotInBody`](crate::ConditionError::NotInBody), if the frontier lies in
     ///   the body of a conditional node.
     /// - [`NodeError::Removed`](crate::NodeError::Removed), if a node of the frontier was removed.
+    /// - [`ParamError::Foreign`](crate::ParamError::Foreign), if the parameter is of another graph.
     /// - [`Error::Handles`](crate::Error::Handles), if the driver reports an error.
     #[doc(alias = "cuGraphAddEventWaitNode")]
     #[doc(alias = "cuGraphAddNode")]
     #[doc(alias = "cudaGraphAddEventWaitNode")]
     #[doc(alias = "cudaGraphAddNode")]
     #[doc(alias = "cudaStreamWaitEvent")]
-    pub fn wait(&self, event: &Event) -> Result<EventWaitNode> {
+    pub fn wait<'e>(&self, event: impl NodeEvent<'e>) -> Result<EventWaitNode> {
+        let placeholder = event.placeholder();
+        let event = event.event();
         let node_params = NodeParams::EventWait(event.clone());
-        self.add(node_params, Owners::new(), &mut wait(event.as_raw())).map(EventWaitNode::wrap)
+        let bound = || BoundNode::Wait(event.clone());
+        self.add_event(node_params, &mut wait(event.as_raw()), placeholder, bound).map(EventWaitNode::wrap)
+    }
+
+    fn add_event(
+        &self,
+        node_params: NodeParams,
+        params: &mut CUgraphNodeParams,
+        placeholder: Option<Placeholder>,
+        bound: impl FnOnce() -> BoundNode,
+    ) -> Result<Node> {
+        let binding = placeholder.map(|placeholder| of_event(placeholder, bound())).transpose()?;
+        match binding.flatten() {
+            None => self.add(node_params, Owners::new(), params),
+            Some(binding) => self.add_bound(node_params, Owners::new(), params, binding),
+        }
     }
 }
 
-pub(crate) fn ensure_own(graph: &Graph, event: &Event) -> Result<()> {
-    ensure_of_graph(graph.context(), event.context(), || "the event to record")
+pub(crate) fn ensure_own(context: &Context, event: &Event) -> Result<()> {
+    ensure_of_graph(context, event.context(), || "the event to record")
 }
 
 /// The driver's parameters of a node that records an event.

@@ -2,17 +2,21 @@
 
 use core::any::TypeId;
 
-use cuda_handles::{FillLayout, Kernel, NodeMemory, Placeholder, Slice};
+use cuda_handles::{Event, FillLayout, Kernel, NodeMemory, Placeholder, Slice};
 use cuda_launch::internal::{Placeholders, StoredArguments, StoredMemory};
 use cuda_launch::{ArgumentsOf, LaunchConfig, Prepared, Signature, TypedKernel};
 
 use crate::error::{Error, ParamError, Result};
+use crate::node_name::NodeName;
 use crate::param::config::ConfigSource;
-use crate::state::bindings::{Binding, BoundCopy, BoundFill, BoundNode, ParamValue, Place, Use, Uses};
+use crate::state::bindings::{
+    Binding, Bindings, BoundCopy, BoundDecider, BoundFill, BoundNode, ParamValue, Place, Use, Uses,
+};
 use crate::state::guard::GraphGuard;
 use crate::state::ids::NodeId;
 
 /// What a new node uses, with the graph that its parameters belong to.
+#[derive(Debug)]
 pub(crate) struct NewBinding {
     graph: u64,
     binding: Binding,
@@ -100,6 +104,24 @@ pub(crate) fn of_copy<T: 'static>(
     Ok(found.into_binding(BoundNode::Copy(BoundCopy { source, destination, follows })))
 }
 
+/// What a node that decides by memory of a type uses.
+pub(crate) fn of_decider(
+    placeholder: Placeholder,
+    of: TypeId,
+    decider: BoundDecider,
+) -> Result<Option<NewBinding>> {
+    let mut found = Found::default();
+    found.note(placeholder, Place::Tested, Some(of))?;
+    Ok(found.into_binding(BoundNode::Decider(decider)))
+}
+
+/// What a node that records an event or waits for it uses.
+pub(crate) fn of_event(placeholder: Placeholder, node: BoundNode) -> Result<Option<NewBinding>> {
+    let mut found = Found::default();
+    found.note(placeholder, Place::Event, Some(TypeId::of::<Event>()))?;
+    Ok(found.into_binding(node))
+}
+
 /// Memory for a call that takes no parameters.
 #[inline]
 pub(crate) fn fixed<'a, T>(memory: impl NodeMemory<'a, T>, call: &'static str) -> Result<Slice<'a, T>> {
@@ -127,21 +149,73 @@ impl GraphGuard<'_> {
     }
 
     /// Refuses parameters of another hierarchy, and lengths that an argument cannot express.
-    pub(crate) fn ensure_own_params(&self, NewBinding { graph, binding }: &NewBinding) -> Result<()> {
-        if *graph != self.number() {
+    pub(crate) fn ensure_own_params(&self, binding: &NewBinding) -> Result<()> {
+        binding.ensure_of(self.number(), &self.bindings)
+    }
+}
+
+impl Binding {
+    /// The call that uses the parameters, and the place of the first one, for errors.
+    #[cold]
+    pub(crate) fn in_words(&self) -> (NodeName, NodeName) {
+        let call = match &self.node {
+            BoundNode::Kernel { kernel, .. } => format!("launch of `{}`", kernel.name()),
+            BoundNode::Fill(_) => "fill".to_owned(),
+            BoundNode::Copy(_) => "copy".to_owned(),
+            BoundNode::Decider(_) => "loop or branch".to_owned(),
+            BoundNode::Record(_) => "record".to_owned(),
+            BoundNode::Wait(_) => "wait".to_owned(),
+            BoundNode::Plain => "call".to_owned(),
+        };
+        let argument = |position: usize| match &self.node {
+            BoundNode::Kernel { arguments, .. } => {
+                let name = arguments.declaration().names.get(position).copied().unwrap_or("?");
+                format!("argument `{name}`")
+            }
+            _ => "an argument".to_owned(),
+        };
+        let place = self.uses.first().map(|one| match one.place {
+            Place::Argument(position) | Place::Length { position, .. } => argument(position),
+            Place::Config => "its configuration".to_owned(),
+            Place::Grid(..) => "its grid".to_owned(),
+            Place::Target | Place::Tested => "its memory".to_owned(),
+            Place::Value => "its value".to_owned(),
+            Place::Source => "its source".to_owned(),
+            Place::Destination => "its destination".to_owned(),
+            Place::Event => "its event".to_owned(),
+            Place::Enabled => "its switch".to_owned(),
+        });
+        (call.into(), place.unwrap_or_default().into())
+    }
+}
+
+impl NewBinding {
+    /// The number of the hierarchy that its parameters belong to.
+    pub(crate) fn graph(&self) -> u64 {
+        self.graph
+    }
+
+    pub(crate) fn binding(&self) -> &Binding {
+        &self.binding
+    }
+
+    /// Refuses parameters of another hierarchy than the one with this number and these parameters,
+    /// and lengths that an argument cannot express.
+    pub(crate) fn ensure_of(&self, graph: u64, params: &Bindings) -> Result<()> {
+        if self.graph != graph {
             return Err(ParamError::Foreign.into());
         }
-        binding.uses.iter().try_for_each(|one| {
-            let value = self.bindings.values().get(one.param as usize);
+        self.binding.uses.iter().try_for_each(|one| {
+            let value = params.values().get(one.param as usize);
             let (Some(ParamValue::Memory(memory)), Place::Length { longest, element, .. }) =
                 (value, one.place)
             else {
                 return Ok(());
             };
             let len = memory.count(element);
-            let node = || match &binding.node {
+            let node = || match &self.binding.node {
                 BoundNode::Kernel { kernel, .. } => kernel.name().into(),
-                BoundNode::Fill(_) | BoundNode::Copy(_) | BoundNode::Plain => "node".into(),
+                _ => "node".into(),
             };
             if len > longest {
                 Err(ParamError::TooLong { node: node(), len, longest }.into())
@@ -150,9 +224,7 @@ impl GraphGuard<'_> {
             }
         })
     }
-}
 
-impl NewBinding {
     pub(crate) fn into_binding(self) -> Binding {
         self.binding
     }

@@ -40,8 +40,9 @@ mod sealed {
 /// that time in their nodes, and have no parameters.
 ///
 /// It is given where nodes take the value itself: as an argument of
-/// [`Frontier::launch`](crate::Frontier::launch), as memory or value of a fill or copy. The length
-/// of memory is a parameter, too ([`len`](Self::len)): as an argument, and for the grid by
+/// [`Frontier::launch`](crate::Frontier::launch), as memory or value of a fill or copy, and in the
+/// same places of calls that are captured ([`GraphBuilder::param`](crate::GraphBuilder::param)).
+/// The length of memory is a parameter, too ([`len`](Self::len)): as an argument, and for the grid by
 /// [`per`](cuda_launch::per).
 ///
 /// ```no_run
@@ -194,17 +195,31 @@ impl Graph {
     ///   output of this graph ([`ParamError::GraphMemory`], [`ParamError::OwnOutput`]).
     /// - The graph was removed or moved.
     pub fn param<V: IntoParam>(&self, value: V) -> Result<GraphParam<V::Param>> {
-        let initial = value.into_initial();
-        let Stored(value) = V::Param::stored(initial.clone());
-        ensure_of(self.context(), &value)?;
+        GraphParam::make(self.context(), value, |value| self.add_param(value))
+    }
+
+    /// Adds a parameter with a value; returns the numbers of its hierarchy and of the parameter.
+    pub(crate) fn add_param(&self, value: ParamValue) -> Result<(u64, u32)> {
         let mut guard = self.enter()?;
         ensure_no_output(guard.memory_number(), &value)?;
-        let (graph, number) = (guard.number(), guard.bindings.add(value));
-        drop(guard);
+        Ok((guard.number(), guard.bindings.add(value)))
+    }
+}
+
+impl<T: ParamType + ?Sized> GraphParam<T> {
+    /// A parameter with the numbers of hierarchy and parameter that `add` returns for its value.
+    pub(crate) fn make<V: IntoParam<Param = T>>(
+        context: &Context,
+        value: V,
+        add: impl FnOnce(ParamValue) -> Result<(u64, u32)>,
+    ) -> Result<Self> {
+        let initial = value.into_initial();
+        let Stored(value) = T::stored(initial.clone());
+        ensure_of(context, &value)?;
+        let (graph, number) = add(value)?;
         // SAFETY: only values of this type are set (`ParamArg`).
-        let placeholder =
-            unsafe { Placeholder::new(graph, number, V::Param::value_type(), V::Param::ELEMENT) };
-        Ok(GraphParam { placeholder, initial })
+        let placeholder = unsafe { Placeholder::new(graph, number, T::value_type(), T::ELEMENT) };
+        Ok(Self { placeholder, initial })
     }
 }
 
@@ -241,6 +256,13 @@ impl<T: Element> GraphParam<[T]> {
     /// kernels, and a length for [`per`](cuda_launch::per).
     pub fn len(&self) -> ParamLen {
         ParamLen { placeholder: self.placeholder, len: len_of::<T>(&self.initial) }
+    }
+
+    /// The memory that it was made with.
+    pub(crate) fn memory(&self) -> Slice<'_, T> {
+        let StoredMemory { allocation, start, .. } = &self.initial;
+        // SAFETY: the memory was a slice of such elements.
+        unsafe { Slice::within(allocation, *start, len_of::<T>(&self.initial)) }
     }
 }
 
@@ -362,9 +384,7 @@ impl IntoParam for &Event {
 
 impl<'a, T: Element> NodeMemory<'a, T> for &'a GraphParam<[T]> {
     fn operand(self) -> Slice<'a, T> {
-        let StoredMemory { allocation, start, .. } = &self.initial;
-        // SAFETY: the memory was a slice of such elements.
-        unsafe { Slice::within(allocation, *start, len_of::<T>(&self.initial)) }
+        self.memory()
     }
 
     fn placeholder(&self) -> Option<Placeholder> {

@@ -11,6 +11,7 @@
 //! | [`argument`] | parameters as arguments of kernels |
 //! | [`config`] | launch configurations that depend on parameters |
 //! | [`fill_value`] | parameters as values of fills |
+//! | [`node_event`] | parameters as events of nodes |
 //! | [`bind`] | nodes that use parameters, as they are added |
 //!
 //! Executables set parameters in [`update::params`](crate::update::params), and apply them before a
@@ -33,3 +34,4 @@ pub(crate) mod bind;
 pub(crate) mod config;
 pub(crate) mod fill_value;
 pub(crate) mod graph_param;
+pub(crate) mod node_event;

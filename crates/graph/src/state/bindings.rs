@@ -77,6 +77,10 @@ pub(crate) enum Place {
     Source,
     /// The memory that a copy writes.
     Destination,
+    /// The memory that the kernel of a ready-made loop or branch tests.
+    Tested,
+    /// The event that a node records or waits for.
+    Event,
     /// Whether the node is enabled.
     Enabled,
 }
@@ -89,10 +93,37 @@ pub(crate) enum BoundNode {
         arguments: Box<StoredArguments>,
         config: LaunchConfig,
     },
+    /// A node that decides about a ready-made loop or branch.
+    Decider(BoundDecider),
     Fill(BoundFill),
     Copy(BoundCopy),
+    /// A node that records the event.
+    Record(Event),
+    /// A node that waits for the event.
+    Wait(Event),
     /// Any node, which a parameter enables and disables.
     Plain,
+}
+
+/// A node that decides about a loop or branch by a number in memory.
+#[derive(Clone, Debug)]
+pub(crate) struct BoundDecider {
+    /// The kernel of the library; `None` if the host decides.
+    pub(crate) launch: Option<Box<DeciderLaunch>>,
+    /// The size of the memory in bytes.
+    pub(crate) bytes: u64,
+    /// The size of the number in bytes.
+    pub(crate) element: u64,
+}
+
+/// A launch of a kernel of the library that decides.
+#[derive(Clone, Debug)]
+pub(crate) struct DeciderLaunch {
+    pub(crate) kernel: Kernel,
+    pub(crate) config: LaunchConfig,
+    pub(crate) arguments: StoredArguments,
+    /// The position of the address of the number.
+    pub(crate) tested: usize,
 }
 
 /// A copy in one dimension.

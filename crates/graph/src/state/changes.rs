@@ -1,10 +1,11 @@
-//! Which nodes were changed since an executable was made.
+//! Which nodes were changed since executables were made.
 
 use std::collections::HashMap;
 
 use crate::state::ids::NodeId;
 
-/// The changes of node parameters, counted from the first executable on.
+/// The changes of a hierarchy: of node parameters, counted from the first executable on, and of
+/// nodes and edges, counted from the start.
 #[derive(Debug, Default)]
 pub(crate) struct Changes {
     count: u64,
@@ -12,11 +13,17 @@ pub(crate) struct Changes {
     is_watched: bool,
     /// The number of each node's last change.
     last: HashMap<NodeId, u64>,
+    /// The number of changes of nodes and edges.
+    structure: u64,
 }
 
-/// A point between changes.
+/// A point between changes of parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ChangePoint(u64);
+
+/// A point between changes of nodes and edges.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct StructurePoint(u64);
 
 impl Changes {
     /// The point between the changes up to now and later ones.
@@ -38,10 +45,22 @@ impl Changes {
     /// Forgets a node that is removed.
     pub(crate) fn forget(&mut self, id: NodeId) {
         self.last.remove(&id);
+        self.note_structure();
     }
 
     /// Whether a node has the parameters that it had at a point.
     pub(crate) fn is_unchanged(&self, id: NodeId, since: ChangePoint) -> bool {
         self.last.get(&id).is_none_or(|last| *last <= since.0)
+    }
+
+    /// Notes that nodes or edges change, or their order.
+    #[inline]
+    pub(crate) fn note_structure(&mut self) {
+        self.structure += 1;
+    }
+
+    /// The point between the changes of nodes and edges up to now and later ones.
+    pub(crate) fn structure(&self) -> StructurePoint {
+        StructurePoint(self.structure)
     }
 }

@@ -294,6 +294,11 @@ impl<'g> GuardPair<'g> {
         (self.other.as_mut().unwrap_or(&mut self.ours), self.subgraph)
     }
 
+    /// The guard of the other graph's hierarchy.
+    pub(crate) fn other_guard(&self) -> &GraphGuard<'g> {
+        self.other.as_ref().unwrap_or(&self.ours)
+    }
+
     /// Both guards; one, if the graphs are in one hierarchy.
     pub(crate) fn both(&mut self) -> (&mut GraphGuard<'g>, Option<&mut GraphGuard<'g>>) {
         (&mut self.ours, self.other.as_mut())

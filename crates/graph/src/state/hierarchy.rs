@@ -26,9 +26,14 @@ pub(crate) struct Hierarchy {
 }
 
 impl Hierarchy {
-    pub(crate) fn new(handle: GraphHandle, state: GraphState) -> Arc<Self> {
+    /// A number for a hierarchy; never returned twice.
+    pub(crate) fn next_number() -> u64 {
         static NUMBERS: AtomicU64 = AtomicU64::new(0);
-        let number = NUMBERS.fetch_add(1, Ordering::Relaxed);
+        NUMBERS.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// A hierarchy with a number that no other one has.
+    pub(crate) fn new(handle: GraphHandle, state: GraphState, number: u64) -> Arc<Self> {
         let removed = Arc::clone(&state.removed);
         Arc::new(Self { handle, state: LastingState::new(state), removed, number, broken: OnceLock::new() })
     }

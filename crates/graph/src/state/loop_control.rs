@@ -4,9 +4,10 @@ use core::fmt;
 use std::sync::Arc;
 
 use cuda_handles::{Buffer, Owner, Stream};
-use cuda_launch::internal::Memory;
+use cuda_launch::internal::{Memory, StoredMemory};
 
 use crate::error::Result;
+use crate::state::bindings::ParamValue;
 
 /// The point at which a decision is made. The values match those in `kernels/conditions.cu`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -19,8 +20,9 @@ pub(crate) enum DecisionPoint {
 
 /// A test of memory, which it keeps alive.
 pub(crate) trait HostPredicate: fmt::Debug + Send + Sync {
-    /// Runs the test in the order of a stream. **Waits** for the result.
-    fn ask_blocking(&self, stream: &Stream) -> Result<bool>;
+    /// Runs the test in the order of a stream, on other memory if there is some: the value of the
+    /// graph parameter that stands for it. **Waits** for the result.
+    fn ask_blocking(&self, stream: &Stream, other: Option<&StoredMemory>) -> Result<bool>;
 
     /// The memory that it tests.
     fn memory(&self) -> Memory<'_>;
@@ -31,6 +33,8 @@ pub(crate) trait HostPredicate: fmt::Debug + Send + Sync {
 #[derive(Debug)]
 pub(crate) struct LoopControl {
     test: Box<dyn HostPredicate>,
+    /// The graph parameter that stands for the tested memory.
+    param: Option<u32>,
     rounds: Option<Counted>,
 }
 
@@ -55,12 +59,17 @@ impl LoopDecision {
 }
 
 impl LoopControl {
-    /// `rounds` is the memory in which a loop counts its rounds, with the limit of rounds.
-    pub(crate) fn new(test: Box<dyn HostPredicate>, rounds: Option<(&Buffer<u64>, u64)>) -> Result<Self> {
+    /// `param` is the graph parameter that stands for the tested memory; `rounds` is the memory in
+    /// which a loop counts its rounds, with the limit of rounds.
+    pub(crate) fn new(
+        test: Box<dyn HostPredicate>,
+        param: Option<u32>,
+        rounds: Option<(&Buffer<u64>, u64)>,
+    ) -> Result<Self> {
         let counted = |(count, limit): (&Buffer<u64>, u64)| -> Result<Counted> {
             Ok(Counted { halves: count.cast()?, limit })
         };
-        Ok(Self { test, rounds: rounds.map(counted).transpose()? })
+        Ok(Self { test, param, rounds: rounds.map(counted).transpose()? })
     }
 
     /// The memory that is tested.
@@ -76,13 +85,14 @@ impl LoopControl {
     }
 
     /// Decides in the order of a stream whether to go on, as `decide` in `kernels/conditions.cu`
-    /// does. Counts the rounds of a loop both here and in the memory that kernels read. **Waits**
+    /// does; `values` are those of the graph parameters. Counts the rounds of a loop both here and in the memory that kernels read. **Waits**
     /// for the stream, unless the limit alone decides.
     pub(crate) fn decide_blocking(
         &self,
         point: DecisionPoint,
         done: &mut u64,
         stream: &Stream,
+        values: &[ParamValue],
     ) -> Result<bool> {
         if let Some(rounds) = &self.rounds {
             *done = if point == DecisionPoint::AfterRound { done.saturating_add(1) } else { 0 };
@@ -94,7 +104,11 @@ impl LoopControl {
                 return Ok(true);
             }
         }
-        self.test.ask_blocking(stream)
+        let other = match self.param.and_then(|param| values.get(param as usize)) {
+            Some(ParamValue::Memory(memory)) => Some(memory),
+            _ => None,
+        };
+        self.test.ask_blocking(stream, other)
     }
 }
 

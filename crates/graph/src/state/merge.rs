@@ -80,6 +80,7 @@ impl GraphState {
         moved.memory_of = Some(root.memory);
         // Executables of the moved graph are updated no more; those of this one are.
         moved.changes = core::mem::take(&mut self.changes);
+        moved.changes.note_structure();
         // Parameters of the moved graph are no parameters here, and go after the lock.
         core::mem::swap(&mut moved.bindings, &mut self.bindings);
         moved.take_records_of(self);

@@ -152,6 +152,11 @@ impl GraphState {
         Self { sharing, ..Self::default() }
     }
 
+    /// The same with these graph parameters.
+    pub(crate) fn with_params(self, bindings: Bindings) -> Self {
+        Self { bindings, ..self }
+    }
+
     /// Whether the nodes are still to be read from the driver.
     pub(crate) fn is_unread(&self) -> bool {
         self.sharing.unread
@@ -211,6 +216,7 @@ impl GraphState {
         uses: Uses,
     ) -> NodeId {
         let id = self.nodes.insert(within, added, node_params, uses);
+        self.changes.note_structure();
         if let Some(graph) = self.embedded_mut(within) {
             graph.nodes.insert(id.index);
         }

@@ -2,21 +2,22 @@
 
 use core::mem::take;
 
-use cuda_handles::{CopyLayout, Element, FillLayout, Owner, Slice};
+use cuda_handles::{Context, CopyLayout, Element, Event, FillLayout, Owner, Slice};
 use cuda_launch::internal::{StoredArguments, StoredMemory};
 use cuda_launch::{Dim, LaunchConfig, per};
-use cuda_sys::Call;
+use cuda_sys::{CUgraphNodeParams, Call};
 use smallvec::SmallVec;
 
-use crate::error::{Error, NodeError, ParamError, Result};
+use crate::error::{Error, LoopError, NodeError, ParamError, Result};
 use crate::exec::GraphExec;
 use crate::exec::exec_params::{ExecBound, ExecParams};
-use crate::exec::node_updates::NodeUpdates;
 use crate::exec::resources::Replaced;
 use crate::graph::Graph;
-use crate::node::{memcpy, memset};
+use crate::node::{event, memcpy, memset};
 use crate::node_name::NodeName;
-use crate::state::bindings::{BoundCopy, BoundFill, BoundNode, ParamValue, Place, Use};
+use crate::state::bindings::{
+    BoundCopy, BoundDecider, BoundFill, BoundNode, DeciderLaunch, ParamValue, Place, Use,
+};
 use crate::state::guard::GraphGuard;
 use crate::state::ids::NodeId;
 use crate::state::owners::Owners;
@@ -25,94 +26,59 @@ use crate::state::raw_params::kernel_params;
 /// Everything that updates have replaced, to be dropped after the lock.
 type AllReplaced = SmallVec<[Replaced; 1]>;
 
-impl GraphExec {
-    /// Updates the nodes whose parameters have changed. After an error, those that were not updated
-    /// wait for the next launch.
-    #[cold]
-    pub(crate) fn apply_params(&mut self) -> Result<()> {
-        let Some(mut params) = self.params.take() else { return Ok(()) };
-        let pending = take(params.pending_mut());
-        let applied = self.apply(&mut params, &pending);
-        *params.pending_mut() = pending;
-        if applied.is_ok() {
-            params.done();
-        }
-        self.params = Some(params);
-        applied
-    }
+/// An executable whose nodes follow parameters.
+pub(crate) trait ParamTarget {
+    /// Whether it has a node: the host decides in place of others.
+    fn has(&self, id: NodeId) -> bool;
 
-    fn apply(&mut self, params: &mut ExecParams, pending: &[u32]) -> Result<()> {
-        self.ensure_not_lent()?;
-        let graph = self.source.graph().ok_or(Error::Node(NodeError::GraphRemoved))?;
-        // Without the lock, since replaced values are dropped here.
-        for &place in pending {
-            if let Some((bound, values)) = params.node_mut(place) {
-                let id = bound.id;
-                bound.fill_in(values).map_err(|problem| problem.of(&graph, id))?;
-            }
-        }
-        // Dropped after the guard.
-        let mut replaced = AllReplaced::new();
-        let mut guard = graph.enter()?;
-        ensure_may_be_off(&self.updates, &guard, params, pending)?;
-        self.update_all(&mut guard, params, pending, &mut replaced)
-    }
+    /// Whether a node decides about a condition, and cannot be disabled.
+    fn decides(&self, id: NodeId) -> bool;
 
-    fn update_all(
+    /// Gives a node new parameters, and keeps the owners for it. Returns what has to be dropped
+    /// after the lock.
+    ///
+    /// # Errors
+    /// The driver's error.
+    fn set_params(
         &mut self,
-        guard: &mut GraphGuard<'_>,
-        params: &mut ExecParams,
-        pending: &[u32],
-        replaced: &mut AllReplaced,
-    ) -> Result<()> {
-        for &place in pending {
-            let Some((bound, values)) = params.node_mut(place) else { continue };
-            let enabled = bound.is_on(values);
-            // A disabled node gets its parameters once it is enabled again.
-            if enabled && bound.is_stale {
-                let one = self.update_bound(guard, bound)?;
-                if !one.is_empty() {
-                    replaced.push(one);
-                }
-                bound.is_stale = false;
-            }
-            if bound.is_enabled != enabled {
-                self.enable_raw(guard, bound.id, enabled)?;
-                bound.is_enabled = enabled;
-            }
-        }
-        Ok(())
+        guard: &GraphGuard<'_>,
+        id: NodeId,
+        owners: Owners,
+        raw: &mut CUgraphNodeParams,
+    ) -> Result<Replaced>;
+
+    /// Enables or disables a node.
+    ///
+    /// # Errors
+    /// The driver's error.
+    fn set_enabled(&mut self, guard: &GraphGuard<'_>, id: NodeId, enabled: bool) -> Result<()>;
+
+    /// Notes the event that a node records. Returns the one before.
+    fn set_event(&mut self, id: NodeId, event: Event) -> Option<Event>;
+}
+
+impl ParamTarget for GraphExec {
+    fn has(&self, _: NodeId) -> bool {
+        true
     }
 
-    fn update_bound(&mut self, guard: &GraphGuard<'_>, bound: &ExecBound) -> Result<Replaced> {
-        let (context, id) = (guard.context(), bound.id);
-        let owners = bound.owners();
-        match &bound.binding.node {
-            BoundNode::Kernel { kernel, arguments, config } => arguments.with_pointers(|pointers| {
-                let mut raw = kernel_params(kernel, *config, pointers);
-                self.set_params(guard, id, owners, &mut raw)
-            }),
-            BoundNode::Fill(fill) => match fill_layout(fill)? {
-                Some(layout) => {
-                    let mut raw = memset::params(context, &layout);
-                    self.set_params(guard, id, owners, &mut raw)
-                }
-                None => Ok(Replaced::default()),
-            },
-            BoundNode::Copy(copy) => match copy_layout(copy)? {
-                Some(layout) => {
-                    let mut raw = memcpy::params(context, &layout);
-                    self.set_params(guard, id, owners, &mut raw)
-                }
-                None => Ok(Replaced::default()),
-            },
-            BoundNode::Plain => Ok(Replaced::default()),
-        }
+    fn decides(&self, id: NodeId) -> bool {
+        self.updates.is_deciding(id)
     }
 
-    fn enable_raw(&mut self, guard: &GraphGuard<'_>, id: NodeId, enabled: bool) -> Result<()> {
+    fn set_params(
+        &mut self,
+        guard: &GraphGuard<'_>,
+        id: NodeId,
+        owners: Owners,
+        raw: &mut CUgraphNodeParams,
+    ) -> Result<Replaced> {
+        self.set_params(guard, id, owners, raw)
+    }
+
+    fn set_enabled(&mut self, guard: &GraphGuard<'_>, id: NodeId, enabled: bool) -> Result<()> {
         let record = guard.record(id).ok_or_else(|| guard.removed(id))?;
-        let exec = self.handle.as_raw();
+        let exec = self.live()?.as_raw();
         // SAFETY: the executable is live, and the exclusive reference keeps other calls on it away.
         // The node is live and of the graph that it was made of, whose lock is held.
         let code = unsafe { guard.driver().cuGraphNodeSetEnabled(exec, record.raw.0, enabled.into()) };
@@ -120,11 +86,124 @@ impl GraphExec {
         self.updates.set_enabled(id, enabled);
         Ok(())
     }
+
+    fn set_event(&mut self, id: NodeId, event: Event) -> Option<Event> {
+        self.launches.events.set(id, event)
+    }
+}
+
+impl GraphExec {
+    /// Updates the nodes whose parameters have changed. After an error, those that were not updated
+    /// wait for the next launch.
+    #[cold]
+    pub(crate) fn apply_params(&mut self) -> Result<()> {
+        let Some(mut params) = self.params.take() else { return Ok(()) };
+        let applied = self.ensure_not_lent().and_then(|()| apply(self, self.source.graph(), &mut params));
+        self.params = Some(params);
+        applied
+    }
+}
+
+/// Updates the nodes of an executable of a graph whose parameters have changed. After an error,
+/// those that were not updated wait for the next launch.
+pub(crate) fn apply(
+    target: &mut impl ParamTarget,
+    graph: Option<Graph>,
+    params: &mut ExecParams,
+) -> Result<()> {
+    let graph = graph.ok_or(Error::Node(NodeError::GraphRemoved))?;
+    let pending = take(params.pending_mut());
+    let applied = apply_pending(target, &graph, params, &pending);
+    *params.pending_mut() = pending;
+    if applied.is_ok() {
+        params.done();
+    }
+    applied
+}
+
+fn apply_pending(
+    target: &mut impl ParamTarget,
+    graph: &Graph,
+    params: &mut ExecParams,
+    pending: &[u32],
+) -> Result<()> {
+    // Without the lock, since replaced values are dropped here.
+    for &place in pending {
+        if let Some((bound, values)) = params.node_mut(place) {
+            let id = bound.id;
+            bound.fill_in(graph.context(), values).map_err(|problem| problem.of(graph, id))?;
+        }
+    }
+    // Dropped after the guard.
+    let mut replaced = AllReplaced::new();
+    let guard = graph.enter()?;
+    ensure_may_be_off(target, &guard, params, pending)?;
+    for &place in pending {
+        let Some((bound, values)) = params.node_mut(place) else { continue };
+        if !target.has(bound.id) {
+            continue;
+        }
+        let enabled = bound.is_on(values);
+        // A disabled node gets its parameters once it is enabled again.
+        if enabled && bound.is_stale {
+            let one = update(target, &guard, bound)?;
+            if !one.is_empty() {
+                replaced.push(one);
+            }
+            bound.is_stale = false;
+        }
+        if bound.is_enabled != enabled {
+            target.set_enabled(&guard, bound.id, enabled)?;
+            bound.is_enabled = enabled;
+        }
+    }
+    Ok(())
+}
+
+/// Gives a node its new parameters.
+fn update(target: &mut impl ParamTarget, guard: &GraphGuard<'_>, bound: &ExecBound) -> Result<Replaced> {
+    let (context, id) = (guard.context(), bound.id);
+    let owners = bound.owners();
+    match &bound.binding.node {
+        BoundNode::Kernel { kernel, arguments, config } => arguments.with_pointers(|pointers| {
+            let mut raw = kernel_params(kernel, *config, pointers);
+            target.set_params(guard, id, owners, &mut raw)
+        }),
+        BoundNode::Decider(BoundDecider { launch: Some(launch), .. }) => {
+            let DeciderLaunch { kernel, config, arguments, .. } = &**launch;
+            arguments.with_pointers(|pointers| {
+                let mut raw = kernel_params(kernel, *config, pointers);
+                target.set_params(guard, id, owners, &mut raw)
+            })
+        }
+        BoundNode::Fill(fill) => match fill_layout(fill)? {
+            Some(layout) => {
+                let mut raw = memset::params(context, &layout);
+                target.set_params(guard, id, owners, &mut raw)
+            }
+            None => Ok(Replaced::default()),
+        },
+        BoundNode::Copy(copy) => match copy_layout(copy)? {
+            Some(layout) => {
+                let mut raw = memcpy::params(context, &layout);
+                target.set_params(guard, id, owners, &mut raw)
+            }
+            None => Ok(Replaced::default()),
+        },
+        BoundNode::Record(event) => {
+            let replaced = target.set_params(guard, id, owners, &mut event::record(event))?;
+            // Not the last reference: what the executable has retired, or `replaced`, has one.
+            drop(target.set_event(bound.counterpart, event.clone()));
+            Ok(replaced)
+        }
+        BoundNode::Wait(event) => target.set_params(guard, id, owners, &mut event::wait(event.as_raw())),
+        BoundNode::Decider(BoundDecider { launch: None, .. }) | BoundNode::Plain => Ok(Replaced::default()),
+    }
 }
 
 /// Refuses nodes that were removed, and nodes that would be off and decide about a condition.
 fn ensure_may_be_off(
-    updates: &NodeUpdates,
+    target: &impl ParamTarget,
     guard: &GraphGuard<'_>,
     params: &mut ExecParams,
     pending: &[u32],
@@ -134,7 +213,7 @@ fn ensure_may_be_off(
         if guard.record(bound.id).is_none() {
             return Err(guard.removed(bound.id));
         }
-        if !bound.is_on(values) && updates.is_deciding(bound.id) {
+        if !bound.is_on(values) && target.decides(bound.id) {
             return Err(ParamError::NotDisabled { node: guard.name(bound.id) }.into());
         }
     }
@@ -178,26 +257,37 @@ impl Problem {
 
 impl ExecBound {
     /// Puts the values of parameters into the node's parameters, and checks these.
-    fn fill_in(&mut self, values: &[ParamValue]) -> Result<(), Problem> {
+    fn fill_in(&mut self, context: &Context, values: &[ParamValue]) -> Result<(), Problem> {
         for one in &self.binding.uses {
             if let Some(value) = values.get(one.param as usize) {
                 put(&mut self.binding.node, one.place, value)?;
             }
         }
-        if self.is_on(values) { self.check() } else { Ok(()) }
+        if self.is_on(values) { self.check(context) } else { Ok(()) }
     }
 
-    /// The owners of the memory of parameters. Everything else that the node uses is the graph's,
+    /// The owners of the memory and events of parameters. Everything else that the node uses is the graph's,
     /// and kept by the executable as long as it has this graph's nodes.
     fn owners(&self) -> Owners {
-        let memory = |one: &Use| match (&self.binding.node, one.place) {
-            (BoundNode::Kernel { arguments, .. }, Place::Argument(position)) => arguments.memory(position),
-            (BoundNode::Fill(fill), Place::Target) => Some(&fill.memory),
-            (BoundNode::Copy(copy), Place::Source) => Some(&copy.source),
-            (BoundNode::Copy(copy), Place::Destination) => Some(&copy.destination),
-            _ => None,
+        let owner = |one: &Use| {
+            let memory = match (&self.binding.node, one.place) {
+                (BoundNode::Kernel { arguments, .. }, Place::Argument(position)) => {
+                    arguments.memory(position)
+                }
+                (BoundNode::Decider(BoundDecider { launch: Some(launch), .. }), Place::Tested) => {
+                    launch.arguments.memory(launch.tested)
+                }
+                (BoundNode::Fill(fill), Place::Target) => Some(&fill.memory),
+                (BoundNode::Copy(copy), Place::Source) => Some(&copy.source),
+                (BoundNode::Copy(copy), Place::Destination) => Some(&copy.destination),
+                (BoundNode::Record(event) | BoundNode::Wait(event), Place::Event) => {
+                    return Some(Owner::from(event));
+                }
+                _ => None,
+            };
+            memory.map(|memory| Owner::from(&memory.allocation))
         };
-        self.binding.uses.iter().filter_map(memory).map(|memory| Owner::from(&memory.allocation)).collect()
+        self.binding.uses.iter().filter_map(owner).collect()
     }
 
     /// Whether it is enabled and has something to do.
@@ -206,12 +296,12 @@ impl ExecBound {
             BoundNode::Kernel { config, .. } => config.grid().x == 0,
             BoundNode::Fill(fill) => fill.memory.bytes == 0,
             BoundNode::Copy(copy) => copy.bytes() == 0,
-            BoundNode::Plain => false,
+            BoundNode::Decider(_) | BoundNode::Record(_) | BoundNode::Wait(_) | BoundNode::Plain => false,
         };
         !is_empty && self.wants_enabled(values)
     }
 
-    fn check(&self) -> Result<(), Problem> {
+    fn check(&self, context: &Context) -> Result<(), Problem> {
         match &self.binding.node {
             BoundNode::Kernel { kernel, arguments, config } => {
                 config.check(kernel)?;
@@ -227,7 +317,13 @@ impl ExecBound {
             BoundNode::Fill(fill) => {
                 fill_layout(fill)?;
             }
-            BoundNode::Plain => {}
+            BoundNode::Decider(BoundDecider { bytes, element, .. }) => {
+                if bytes < element {
+                    return Err(Error::Loop(LoopError::NothingToTest).into());
+                }
+            }
+            BoundNode::Record(event) => event::ensure_own(context, event)?,
+            BoundNode::Wait(_) | BoundNode::Plain => {}
         }
         Ok(())
     }
@@ -274,6 +370,18 @@ fn put(node: &mut BoundNode, place: Place, value: &ParamValue) -> Result<(), Pro
         }
         (BoundNode::Copy(copy), Place::Destination, ParamValue::Memory(memory)) => {
             copy.destination.replace_by(memory);
+            true
+        }
+        (BoundNode::Decider(decider), Place::Tested, ParamValue::Memory(memory)) => {
+            decider.bytes = memory.bytes;
+            decider.launch.as_mut().is_none_or(|launch| {
+                // SAFETY: the memory holds numbers of the type that the kernel tests: the parameter
+                // was given for them.
+                unsafe { launch.arguments.set_memory(launch.tested, memory.clone()).is_some() }
+            })
+        }
+        (BoundNode::Record(event) | BoundNode::Wait(event), Place::Event, ParamValue::Event(new)) => {
+            *event = new.clone();
             true
         }
         (_, Place::Enabled, ParamValue::Enabled(_)) => true,

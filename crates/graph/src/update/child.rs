@@ -57,42 +57,40 @@ impl ExecNode<'_, ChildGraphNode> {
         let mut raw = params(core::ptr::null_mut(), CLONED);
         let mut new = NewParams::new(NodeParams::Empty, Owners::new(), &mut raw);
         let former_events;
-        let mut guards = node.graph().enter_with(graph)?;
-        if !self.exec.ensure_updatable(&guards.ours, node)? {
-            drop(guards);
-            return Err(node.removed());
-        }
-        let subgraph = node.graph().subgraph();
+        let (keys, key) = self.exec.key_of(node)?;
+        let mut guards = keys.enter_with(graph)?;
+        let record = guards.ours.record(key).ok_or_else(|| guards.ours.removed(key))?;
+        let subgraph = record.within;
+        new.node_params = record.node_params.clone();
         let snapshot = copy_for(&mut guards, subgraph, None, "")?;
         guards.ours.ensure_may_hold_all(subgraph, &snapshot)?;
-        let inside = nodes_inside(&guards.ours, node.id());
+        let inside = nodes_inside(&guards.ours, key);
         inside.iter().try_for_each(|id| self.exec.ensure_unbound(&guards.ours, *id))?;
-        self.ensure_may_replace(&guards.ours, &inside)?;
-        if let Some(record) = guards.ours.record(node.id()) {
-            new.node_params = record.node_params.clone();
-        }
+        self.ensure_may_replace((&guards.ours, key), &inside)?;
         new.owners = snapshot.into_owners();
         new.raw.__bindgen_anon_1.graph.graph = guards.other_raw()?;
         {
             let _alone = alone_in_order(node.graph().context())?;
-            self.exec.call(&guards.ours, node.id(), &new.owners, new.raw)?;
+            self.exec.call(&guards.ours, key, (&guards.ours, key), &new.owners, new.raw)?;
         }
-        self.exec.commit(node, &mut new, &inside);
+        self.exec.commit(key, &mut new, &inside);
         self.exec.updates.replace(&inside);
+        let updates = &self.exec.updates;
+        let inside: Vec<NodeId> = inside.into_iter().map(|key| updates.counterpart(key)).collect();
         let (source, _) = guards.other();
-        former_events = self.exec.launches.take_over(source, node.id(), &inside);
+        former_events = self.exec.launches.take_over(source, updates.counterpart(key), &inside);
         drop(guards);
         drop(former_events);
         Ok(())
     }
 
     /// Refuses a child graph in which a kernel has, or had, the handle of a condition.
-    fn ensure_may_replace(&self, guard: &GraphGuard<'_>, inside: &[NodeId]) -> Result<()> {
+    fn ensure_may_replace(&self, named: (&GraphGuard<'_>, NodeId), inside: &[NodeId]) -> Result<()> {
         let mut deciding = self.exec.updates.deciding();
-        if deciding.any(|id| inside.contains(&id) || guard.record(id).is_none()) {
+        if deciding.any(|id| inside.contains(&id) || named.0.record(id).is_none()) {
             let why = "a kernel inside decides about a condition, and a loop might never end without it; \
                        instantiate again";
-            return Err(not_possible(guard, self.node.id(), why));
+            return Err(not_possible(named, why));
         }
         Ok(())
     }

@@ -10,8 +10,8 @@ use crate::graph::node::Node;
 use crate::node::{KernelNode, MemcpyNode, MemsetNode};
 use crate::param::graph_param::GraphParam;
 use crate::state::bindings::{Binding, BoundNode, Place, Use, Uses};
-use crate::state::guard::GraphGuard;
 use crate::update::exec_node::{ExecNode, not_possible};
+use crate::update::located::Located;
 
 mod sealed {
     pub trait Sealed {}
@@ -75,22 +75,21 @@ impl<N: CanBeDisabled> ExecNode<'_, N> {
     #[doc(alias = "cudaGraphNodeSetEnabled")]
     pub fn set_enabled(&mut self, enabled: bool) -> Result<()> {
         let node: &Node = self.node;
-        let guard = self.exec.enter(node)?;
-        if self.exec.updates.is_enabled(node.id()) == enabled {
+        let graphs = self.exec.graphs_of(node)?;
+        let found = graphs.locate(self.exec, node)?;
+        if self.exec.updates.is_enabled(found.key) == enabled {
             return Ok(());
         }
         if !enabled {
-            ensure_decides_nothing(self.exec, &guard, node, "be disabled")?;
+            ensure_decides_nothing(self.exec, &found, "be disabled")?;
         }
-        let Some(record) = guard.record(node.id()) else { return Err(node.removed()) };
+        let (guard, raw) = (found.keys(), found.raw_key()?);
+        let exec = self.exec.live()?.as_raw();
         // SAFETY: the executable is live, and the exclusive reference keeps other calls on it away.
         // The node is live and of the graph that it was made of, whose lock is held.
-        let code = unsafe {
-            let exec = self.exec.handle.as_raw();
-            guard.driver().cuGraphNodeSetEnabled(exec, record.raw.0, enabled.into())
-        };
+        let code = unsafe { guard.driver().cuGraphNodeSetEnabled(exec, raw, enabled.into()) };
         guard.answer(Call::cuGraphNodeSetEnabled, code)?;
-        self.exec.updates.set_enabled(node.id(), enabled);
+        self.exec.updates.set_enabled(found.key, enabled);
         Ok(())
     }
 
@@ -102,22 +101,18 @@ impl<N: CanBeDisabled> ExecNode<'_, N> {
     #[doc(alias = "cudaGraphNodeGetEnabled")]
     pub fn is_enabled(&self) -> Result<bool> {
         let node: &Node = self.node;
-        drop(self.exec.enter(node)?);
-        Ok(self.exec.updates.is_enabled(node.id()))
+        let graphs = self.exec.graphs_of(node)?;
+        let key = graphs.locate(self.exec, node)?.key;
+        Ok(self.exec.updates.is_enabled(key))
     }
 }
 
 /// Refuses a node that decides about a condition, a loop or a branch, also if the graph's node has
 /// been changed since.
-pub(super) fn ensure_decides_nothing(
-    exec: &GraphExec,
-    guard: &GraphGuard<'_>,
-    node: &Node,
-    what: &str,
-) -> Result<()> {
-    if exec.updates.is_deciding(node.id()) {
+pub(super) fn ensure_decides_nothing(exec: &GraphExec, node: &Located<'_>, what: &str) -> Result<()> {
+    if exec.updates.is_deciding(node.key) {
         let why = format!("it decides about a condition, and cannot {what}: a loop might never end");
-        return Err(not_possible(guard, node.id(), why));
+        return Err(not_possible(node.named(), why));
     }
     Ok(())
 }

@@ -2,21 +2,21 @@
 
 use core::fmt;
 use core::ops::Deref;
-use std::borrow::Cow;
-use std::sync::Arc;
-
 use cuda_handles::{Error as HandleError, MemoryKind, Owner};
 use cuda_sys::{CUgraphNodeParams, CUresult, Call};
+use std::borrow::Cow;
 
 use crate::error::{Error, ParamError, Result, UpdateError};
+use crate::exec::GraphExec;
 use crate::exec::resources::Replaced;
 use crate::exec::share::Brought;
-use crate::exec::{GraphExec, Source};
+
 use crate::graph::node::Node;
 use crate::state::guard::GraphGuard;
 use crate::state::ids::NodeId;
 use crate::state::owners::Owners;
 use crate::state::params::NodeParams;
+use crate::update::located::Located;
 
 /// A node of an executable, to be changed for later launches. Made by [`GraphExec::node`].
 ///
@@ -51,6 +51,8 @@ impl<'p> NewParams<'p> {
 
 impl GraphExec {
     /// The executable's counterpart of a node of its graph, or of a graph in one of the nodes.
+    /// After an [update](Self::update) from another graph, nodes of that graph also stand for those
+    /// of the executable.
     ///
     /// ```no_run
     /// # use cuda_graph::{Graph, Result};
@@ -80,68 +82,27 @@ impl GraphExec {
         self.owners.hand_over_retired();
     }
 
-    /// Refuses a node that was not in the graph when this executable was made of it.
-    fn ensure_has(&self, guard: &GraphGuard<'_>, node: &Node) -> Result<()> {
-        let is_source = match &self.source {
-            Source::Own(graph) => Arc::ptr_eq(graph.hierarchy(), guard.hierarchy()),
-            Source::Adopted(hierarchy) => core::ptr::eq(hierarchy.as_ptr(), Arc::as_ptr(guard.hierarchy())),
-        };
-        if is_source && self.updates.has(node.id()) {
-            return Ok(());
-        }
-        let node = guard.name(node.id());
-        Err(UpdateError::NotInExecutable { node }.into())
-    }
-
-    /// The guard of the hierarchy of a node that can be updated.
-    pub(super) fn enter<'n>(&self, node: &'n Node) -> Result<GraphGuard<'n>> {
-        let guard = node.graph().enter()?;
-        match self.ensure_updatable(&guard, node) {
-            Ok(true) => Ok(guard),
-            Ok(false) => {
-                drop(guard);
-                Err(node.removed())
-            }
-            Err(error) => Err(error),
-        }
-    }
-
-    /// Refuses a node that cannot be updated. False if it was removed.
-    pub(super) fn ensure_updatable(&self, guard: &GraphGuard<'_>, node: &Node) -> Result<bool> {
-        self.ensure_not_lent()?;
-        if guard.record(node.id()).is_none() {
-            return Ok(false);
-        }
-        self.ensure_has(guard, node)?;
-        self.ensure_unbound(guard, node.id())?;
-        Ok(true)
-    }
-
     /// Refuses an executable that other code or kernels may launch at any time.
     pub(super) fn ensure_not_lent(&self) -> Result<()> {
         if self.owners.is_lent() { Err(UpdateError::Lent.into()) } else { Ok(()) }
     }
 
     /// Refuses a node that gets values from graph parameters.
-    pub(super) fn ensure_unbound(&self, guard: &GraphGuard<'_>, id: NodeId) -> Result<()> {
+    pub(super) fn ensure_unbound(&self, guard: &GraphGuard<'_>, key: NodeId) -> Result<()> {
         match &self.params {
-            Some(params) if params.has(id) => Err(ParamError::Bound { node: guard.name(id) }.into()),
+            Some(params) if params.has(key) => Err(ParamError::Bound { node: guard.name(key) }.into()),
             _ => Ok(()),
         }
     }
 
-    /// Gives a node new parameters, for a caller that holds the lock and has checked them for the
-    /// kind of node.
-    pub(super) fn replace_params(
-        &mut self,
-        guard: &GraphGuard<'_>,
-        node: &Node,
-        new: &mut NewParams<'_>,
-    ) -> Result<()> {
-        let within = guard.record(node.id()).ok_or_else(|| node.removed())?.within;
-        guard.ensure_may_hold(within, &new.node_params)?;
-        self.call(guard, node.id(), &new.owners, new.raw)?;
-        self.commit(node, new, &[]);
+    /// Gives a node new parameters, for a caller that has checked them for the kind of node.
+    pub(super) fn replace_params(&mut self, node: &Located<'_>, new: &mut NewParams<'_>) -> Result<()> {
+        let guard = node.keys();
+        if let Some(record) = guard.record(node.key) {
+            guard.ensure_may_hold(record.within, &new.node_params)?;
+        }
+        self.call(guard, node.key, node.named(), &new.owners, new.raw)?;
+        self.commit(node.key, new, &[]);
         Ok(())
     }
 
@@ -150,52 +111,62 @@ impl GraphExec {
     pub(super) fn set_params(
         &mut self,
         guard: &GraphGuard<'_>,
-        id: NodeId,
+        key: NodeId,
         owners: Owners,
         raw: &mut CUgraphNodeParams,
     ) -> Result<Replaced> {
-        self.call_driver(guard, id, raw)?;
+        self.call_driver(guard, key, (guard, key), raw)?;
         // Earlier updates of the node have brought nothing, either.
         if owners.is_empty() {
             return Ok(Replaced::default());
         }
         self.wait_for_homes(&owners);
         let brought = Brought { owners, of_params: None };
-        Ok(self.owners.bring(self.handle.context(), id, brought, &[]))
+        let context = self.context().clone();
+        Ok(self.owners.bring(&context, key, brought, &[]))
     }
 
-    /// Makes the driver's call, with parameters that use these owners.
+    /// Makes the driver's call for a node, by its key, with parameters that use these owners. Errors
+    /// name it as the node of a graph.
     pub(super) fn call(
         &self,
-        guard: &GraphGuard<'_>,
-        id: NodeId,
+        keys: &GraphGuard<'_>,
+        key: NodeId,
+        (guard, id): (&GraphGuard<'_>, NodeId),
         owners: &[Owner],
         raw: &mut CUgraphNodeParams,
     ) -> Result<()> {
         ensure_no_graph_memory(guard, id, owners)?;
-        self.call_driver(guard, id, raw)
+        self.call_driver(keys, key, (guard, id), raw)
     }
 
-    fn call_driver(&self, guard: &GraphGuard<'_>, id: NodeId, raw: &mut CUgraphNodeParams) -> Result<()> {
-        let record = guard.record(id).ok_or_else(|| guard.removed(id))?;
-        let exec = self.handle.as_raw();
+    fn call_driver(
+        &self,
+        keys: &GraphGuard<'_>,
+        key: NodeId,
+        (guard, id): (&GraphGuard<'_>, NodeId),
+        raw: &mut CUgraphNodeParams,
+    ) -> Result<()> {
+        let raw_key = keys.raw_of(key)?;
+        let exec = self.live()?.as_raw();
         // SAFETY: the executable is live, and the exclusive reference of the caller keeps other
         // calls on it away. The node is live and of the graph that it was made of, whose lock is
         // held. The parameters are complete for its type, and everything that they point to
         // outlives the call.
-        let code = unsafe { guard.driver().cuGraphExecNodeSetParams(exec, record.raw.0, raw) };
+        let code = unsafe { guard.driver().cuGraphExecNodeSetParams(exec, raw_key, raw) };
         guard.answer(Call::cuGraphExecNodeSetParams, code).map_err(|error| refused(guard, id, error))
     }
 
     /// Notes the parameters that the driver has taken, in place of those of the node and of the
     /// nodes in it.
-    pub(super) fn commit(&mut self, node: &Node, new: &mut NewParams<'_>, inside: &[NodeId]) {
+    pub(super) fn commit(&mut self, key: NodeId, new: &mut NewParams<'_>, inside: &[NodeId]) {
         self.wait_for_homes(&new.owners);
         let of_params = new.node_params.owner();
         let brought = Brought { owners: core::mem::take(&mut new.owners), of_params };
-        new.replaced = self.owners.bring(self.handle.context(), node.id(), brought, inside);
+        let context = self.context().clone();
+        new.replaced = self.owners.bring(&context, key, brought, inside);
         let node_params = core::mem::replace(&mut new.node_params, NodeParams::Empty);
-        if let Some(before) = self.updates.set(node.id(), node_params) {
+        if let Some(before) = self.updates.set(key, node_params) {
             new.node_params = before;
         }
     }
@@ -222,14 +193,17 @@ fn ensure_no_graph_memory(guard: &GraphGuard<'_>, id: NodeId, owners: &[Owner]) 
     if owners.iter().any(is_of_graph) {
         let why = "memory of an allocation node can be given to the graph's node alone; set that, and \
                    instantiate again";
-        return Err(not_possible(guard, id, why));
+        return Err(not_possible((guard, id), why));
     }
     Ok(())
 }
 
 /// The error of parameters that a node of an executable cannot have.
 #[cold]
-pub(super) fn not_possible(guard: &GraphGuard<'_>, id: NodeId, why: impl Into<Cow<'static, str>>) -> Error {
+pub(super) fn not_possible(
+    (guard, id): (&GraphGuard<'_>, NodeId),
+    why: impl Into<Cow<'static, str>>,
+) -> Error {
     UpdateError::NotPossible { node: guard.name(id), why: why.into() }.into()
 }
 
@@ -251,7 +225,7 @@ fn refused(guard: &GraphGuard<'_>, id: NodeId, error: Error) -> Error {
             call,
         }) => {
             let error = HandleError::Driver { call, code };
-            not_possible(guard, id, format!("the driver refuses it ({error}){hint}; instantiate again"))
+            not_possible((guard, id), format!("the driver refuses it ({error}){hint}; instantiate again"))
         }
         other => other,
     }

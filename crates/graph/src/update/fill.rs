@@ -97,15 +97,16 @@ impl ExecNode<'_, MemsetNode> {
         let node: &Node = self.node;
         let mut raw = params(node.graph().context(), &layout);
         let mut new = NewParams::new(NodeParams::Memset(layout), owners, &mut raw);
-        let guard = self.exec.enter(node)?;
-        let before = match self.exec.updates.params(&guard, node.id()) {
+        let graphs = self.exec.graphs_of(node)?;
+        let found = graphs.locate(self.exec, node)?;
+        let before = match found.params(&self.exec.updates) {
             Some(NodeParams::Memset(before)) => Some(before),
             _ => None,
         };
         if let Some(why) = refusal(before, &layout) {
-            return Err(not_possible(&guard, node.id(), why));
+            return Err(not_possible(found.named(), why));
         }
-        self.exec.replace_params(&guard, node, &mut new)
+        self.exec.replace_params(&found, &mut new)
     }
 }
 

@@ -9,11 +9,11 @@ use crate::graph::node::Node;
 use crate::node::KernelNode;
 use crate::node::kernel::launch::{PreparedLaunch, check, prepare};
 use crate::param::bind::ensure_no_params;
-use crate::state::guard::GraphGuard;
 use crate::state::params::{KernelHandles, NodeParams};
 use crate::state::raw_params::kernel_params;
 use crate::update::enable::ensure_decides_nothing;
 use crate::update::exec_node::{ExecNode, NewParams, not_possible};
+use crate::update::located::Located;
 
 impl ExecNode<'_, KernelNode> {
     /// Replaces the launch for later launches of the executable; as [`KernelNode::set`] does for
@@ -91,14 +91,15 @@ impl ExecNode<'_, KernelNode> {
         let PreparedLaunch { node_params, owners, .. } =
             prepare(kernel, config, &arguments, arguments.accesses())?;
         let handles = arguments.handles();
+        let graphs = self.exec.graphs_of(node)?;
         arguments.with_pointers(|pointers| {
             let mut raw = kernel_params(kernel, config, pointers);
             let mut new = NewParams::new(node_params, owners, &mut raw);
-            let guard = self.exec.enter(node)?;
-            ensure_same_attributes(self.exec.updates.params(&guard, node.id()), config)
-                .map_err(|why| not_possible(&guard, node.id(), why))?;
-            ensure_no_handles(self.exec, &guard, node, &handles)?;
-            self.exec.replace_params(&guard, node, &mut new)
+            let found = graphs.locate(self.exec, node)?;
+            ensure_same_attributes(found.params(&self.exec.updates), config)
+                .map_err(|why| not_possible(found.named(), why))?;
+            ensure_no_handles(self.exec, &found, &handles)?;
+            self.exec.replace_params(&found, &mut new)
         })
     }
 }
@@ -126,16 +127,11 @@ fn ensure_same_attributes(before: Option<&NodeParams>, new: LaunchConfig) -> Res
 }
 
 /// Refuses launches with handles of conditions, and other launches of nodes that have some.
-fn ensure_no_handles(
-    exec: &GraphExec,
-    guard: &GraphGuard<'_>,
-    node: &Node,
-    handles: &KernelHandles,
-) -> Result<()> {
+fn ensure_no_handles(exec: &GraphExec, node: &Located<'_>, handles: &KernelHandles) -> Result<()> {
     if !handles.is_empty() {
         let why = "the launch has the handle of a condition; set the graph's node, and update the executable \
                    from the graph";
-        return Err(not_possible(guard, node.id(), why));
+        return Err(not_possible(node.named(), why));
     }
-    ensure_decides_nothing(exec, guard, node, "be set alone")
+    ensure_decides_nothing(exec, node, "be set alone")
 }

@@ -5,7 +5,11 @@
 //!
 //! | File | Contents |
 //! | --- | --- |
+//! | [`whole`] | `GraphExec::update`: the whole executable, from a graph |
+//! | [`compare`] | `Graph::check_update`: why a graph is refused, in words |
+//! | [`pairing`], [`shape`] | nodes of two graphs in pairs, as the driver pairs them |
 //! | [`exec_node`] | `ExecNode`, a node of an executable: the common steps of its updates |
+//! | [`located`] | finding the node under the locks of its graphs |
 //! | [`kernel`], [`copy`], [`fill`], [`child`], [`other`] | updates of the kinds of nodes |
 //! | [`params`], [`apply`] | graph parameters: setting them, and the updates before a launch |
 //! | [`enable`] | enabling and disabling nodes |
@@ -15,29 +19,43 @@
 //!
 //! # Rules
 //!
-//! 1. An executable's nodes go by the nodes of the graph that it was made of: those that were in it
-//!    then, by identity. The driver needs them to exist. The lock of that graph's hierarchy is held
-//!    over the driver call.
+//! 1. An executable's nodes go by the nodes of the graph that it was made of, the **keys**: those
+//!    that were in it then, by identity. The driver needs them to exist. The lock of that graph's
+//!    hierarchy is held over the driver call.
 //! 2. Updates start from the parameters of **this executable**: those that updates have set, else
-//!    the graph's, if they are unchanged since the executable was made.
+//!    those of the graph of the last whole update (or of the instantiation), if they are unchanged
+//!    since.
 //! 3. What an update brings is kept by the executable's user object, by node
 //!    ([`ExecShare`](crate::exec::share::ExecShare)). The next update of the same node retires it.
+//!    A whole update replaces the user object, and with it everything that the executable owned.
 //! 4. An executable does not overlap itself, so what is retired goes once the last run has ended.
 //!    That run is not known for executables that other code or kernels launch; their nodes are not
-//!    updated.
+//!    updated one by one.
 //! 5. What is retired goes in [batches](cuda_handles::internal::Retired), after 64 launches, with
 //!    1 MiB that nothing else holds, or when somebody asks for memory. The launching thread marks a
 //!    batch and wakes the reaper, without a driver call or an allocation. A batch costs the reaper
-//!    one event: it is created, recorded in the stream of the last run, asked for and destroyed.
+//!    one question whether the stream of the last run is idle. If not, it costs one event as well,
+//!    which is created, recorded there, asked for and destroyed.
 //! 6. New parameters are declared before the guard, and an update leaves in them what it has
 //!    replaced. So all of it is dropped after the lock, on every path.
+//! 7. After a whole update from another graph, its nodes are **counterparts** of the keys. They are
+//!    paired as the driver pairs them, once something needs it, and only if neither graph has
+//!    changed its nodes and edges in the meantime. Otherwise nodes are not updated one by one.
+//!    Nothing that is kept alive depends on the pairs.
+//! 8. Everything that is noted by node goes by the key, but the events that launches record: these
+//!    go by the node of the latest graph.
 
-mod apply;
+pub(crate) mod apply;
 mod child;
+pub(crate) mod compare;
 mod copy;
 pub(crate) mod enable;
 pub(crate) mod exec_node;
 mod fill;
 mod kernel;
+mod located;
 mod other;
+mod pairing;
 pub(crate) mod params;
+mod shape;
+pub(crate) mod whole;

@@ -25,8 +25,9 @@ impl<N: core::ops::Deref<Target = Node>> ExecNode<'_, N> {
     ) -> Result<()> {
         let node: &Node = self.node;
         let mut new = NewParams::new(node_params, owners, raw);
-        let guard = self.exec.enter(node)?;
-        self.exec.replace_params(&guard, node, &mut new)
+        let graphs = self.exec.graphs_of(node)?;
+        let found = graphs.locate(self.exec, node)?;
+        self.exec.replace_params(&found, &mut new)
     }
 }
 
@@ -126,15 +127,22 @@ impl ExecNode<'_, EventRecordNode> {
     #[doc(alias = "cudaGraphExecNodeSetParams")]
     pub fn set_event(&mut self, event: &Event) -> Result<()> {
         let node: &Node = self.node;
-        node.getting(event::ensure_own(node.graph(), event))?;
-        if self.exec.updates.is_replaced(node.id()) {
+        node.getting(event::ensure_own(node.graph().context(), event))?;
+        let mut raw = event::record(event);
+        let mut new = NewParams::new(NodeParams::EventRecord(event.clone()), Owners::new(), &mut raw);
+        let former_event;
+        let graphs = self.exec.graphs_of(node)?;
+        let found = graphs.locate(self.exec, node)?;
+        if self.exec.updates.is_replaced(found.key) {
             let why = "the child graph around it was replaced, and it is not known which node of that it is now; \
                        set the child graph node to a graph that records this event";
-            return Err(not_possible(&self.exec.enter(node)?, node.id(), why));
+            return Err(not_possible(found.named(), why));
         }
-        self.replace(NodeParams::EventRecord(event.clone()), Owners::new(), &mut event::record(event))?;
+        self.exec.replace_params(&found, &mut new)?;
         // The executable has kept the one before with what its launches may use.
-        drop(self.exec.launches.events.set(node.id(), event.clone()));
+        former_event = self.exec.launches.events.set(found.counterpart, event.clone());
+        drop(found);
+        drop(former_event);
         Ok(())
     }
 }
@@ -183,8 +191,9 @@ impl ExecNode<'_, BatchNode> {
         let mut list = batch.params();
         let mut raw = batch::params(node.graph(), &mut list);
         let mut new = NewParams::new(batch::node_params(batch), batch::owners(batch), &mut raw);
-        let guard = self.exec.enter(node)?;
-        if let Some(NodeParams::Batch(before)) = self.exec.updates.params(&guard, node.id())
+        let graphs = self.exec.graphs_of(node)?;
+        let found = graphs.locate(self.exec, node)?;
+        if let Some(NodeParams::Batch(before)) = found.params(&self.exec.updates)
             && !before
                 .iter()
                 .map(core::mem::discriminant)
@@ -192,9 +201,9 @@ impl ExecNode<'_, BatchNode> {
         {
             let why = "a batch of an executable keeps the number and the kinds of its operations; set the \
                        graph's node, and instantiate again";
-            return Err(not_possible(&guard, node.id(), why));
+            return Err(not_possible(found.named(), why));
         }
-        self.exec.replace_params(&guard, node, &mut new)
+        self.exec.replace_params(&found, &mut new)
     }
 }
 

@@ -1,10 +1,14 @@
 //! Setting the graph parameters of an executable.
 
-use cuda_handles::AsStream;
+use core::fmt;
+
+use cuda_handles::{AsStream, Context};
 use cuda_launch::LaunchConfig;
 
-use crate::error::{Error, ParamError, Result};
+use crate::error::{Error, ParamError, Result, UpdateError};
 use crate::exec::GraphExec;
+use crate::exec::exec_params::ExecParams;
+use crate::exec::source::Source;
 use crate::param::graph_param::{GraphParam, ParamArg, ParamType, Stored, ensure_no_output, ensure_of};
 use crate::state::bindings::ParamValue;
 
@@ -47,7 +51,7 @@ impl GraphExec {
         value: impl ParamArg<T>,
     ) -> Result<()> {
         let Stored(value) = T::stored(value.into_initial());
-        let value = self.checked(param, value)?;
+        let value = self.scope().checked(param, value)?;
         self.put(param.placeholder.number(), value);
         Ok(())
     }
@@ -71,10 +75,16 @@ impl GraphExec {
     /// The errors of [`set`](Self::set): then no parameter is set, and nothing launched. The errors
     /// of [`launch`](Self::launch): then the parameters stay set.
     pub fn launch_with(&mut self, stream: &impl AsStream, values: impl ParamValues) -> Result<()> {
-        let mut list = ValueList::default();
-        values.list(self, &mut list)?;
-        list.0.into_iter().for_each(|(param, value)| self.put(param, value));
+        self.set_all(values)?;
         self.launch(stream)
+    }
+
+    /// Sets parameters, all or none.
+    pub(crate) fn set_all(&mut self, values: impl ParamValues) -> Result<()> {
+        let mut list = ValueList::default();
+        values.list(&self.scope(), &mut list)?;
+        list.0.into_iter().for_each(|(param, value)| self.put(param, value));
+        Ok(())
     }
 
     /// As [`launch_with`](Self::launch_with), with all parameters of the graph.
@@ -84,7 +94,7 @@ impl GraphExec {
     /// is missing; nothing is set and launched.
     pub fn launch_bound(&mut self, stream: &impl AsStream, values: impl ParamValues) -> Result<()> {
         let mut list = ValueList::default();
-        values.list(self, &mut list)?;
+        values.list(&self.scope(), &mut list)?;
         let all = self.params.as_ref().map_or(0, |params| params.len());
         let missing = (0..all as u32).filter(|param| list.0.iter().all(|(named, _)| named != param)).count();
         if missing > 0 {
@@ -94,18 +104,51 @@ impl GraphExec {
         self.launch(stream)
     }
 
-    /// A value that the parameter can have in this executable.
-    fn checked<T: ParamType + ?Sized>(&self, param: &GraphParam<T>, value: ParamValue) -> Result<ParamValue> {
-        let number = param.placeholder.number();
-        let known = match &self.params {
-            Some(params) if params.graph() == param.placeholder.graph() => params.value(number),
-            _ if self.is_of(param.placeholder.graph()) => None,
+    fn scope(&self) -> ParamScope<'_> {
+        ParamScope {
+            params: self.params.as_deref(),
+            source: &self.source,
+            context: self.context(),
+            is_lent: self.owners.is_lent(),
+        }
+    }
+
+    fn put(&mut self, param: u32, value: ParamValue) {
+        if let Some(params) = &mut self.params {
+            drop(params.set(param, value));
+        }
+    }
+}
+
+/// Everything that the values of an executable's parameters are checked against.
+#[doc(hidden)]
+#[derive(Clone, Copy)]
+pub struct ParamScope<'e> {
+    pub(crate) params: Option<&'e ExecParams>,
+    pub(crate) source: &'e Source,
+    pub(crate) context: &'e Context,
+    pub(crate) is_lent: bool,
+}
+
+impl ParamScope<'_> {
+    /// A value that the parameter can have in the executable.
+    pub(crate) fn checked<T: ParamType + ?Sized>(
+        &self,
+        param: &GraphParam<T>,
+        value: ParamValue,
+    ) -> Result<ParamValue> {
+        let (graph, number) = (param.placeholder.graph(), param.placeholder.number());
+        let known = match self.params {
+            Some(params) if params.graph() == graph => params.value(number),
+            _ if self.is_of(graph) => None,
             _ => return Err(ParamError::Foreign.into()),
         };
         let known = known.ok_or(Error::Param(ParamError::MadeLater))?;
-        self.ensure_not_lent()?;
-        ensure_of(self.context(), &value)?;
-        ensure_no_output(param.placeholder.graph(), &value)?;
+        if self.is_lent {
+            return Err(UpdateError::Lent.into());
+        }
+        ensure_of(self.context, &value)?;
+        ensure_no_output(graph, &value)?;
         match (known, value) {
             (ParamValue::Config(known), ParamValue::Config(new)) => {
                 Ok(ParamValue::Config(sized(known, new)?))
@@ -114,15 +157,15 @@ impl GraphExec {
         }
     }
 
-    /// Whether it was made of the hierarchy with this number.
+    /// Whether the executable was made of the hierarchy with this number.
     fn is_of(&self, graph: u64) -> bool {
         self.source.graph().is_some_and(|source| source.hierarchy().number() == graph)
     }
+}
 
-    fn put(&mut self, param: u32, value: ParamValue) {
-        if let Some(params) = &mut self.params {
-            drop(params.set(param, value));
-        }
+impl fmt::Debug for ParamScope<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("ParamScope").finish_non_exhaustive()
     }
 }
 
@@ -135,7 +178,7 @@ fn sized(known: &LaunchConfig, new: LaunchConfig) -> Result<LaunchConfig> {
 /// Values of parameters that were checked.
 #[doc(hidden)]
 #[derive(Debug, Default)]
-pub struct ValueList(smallvec::SmallVec<[(u32, ParamValue); 4]>);
+pub struct ValueList(pub(crate) smallvec::SmallVec<[(u32, ParamValue); 4]>);
 
 /// Parameters with their values: a tuple of up to twelve pairs, as in `((&a, 1), (&b, &buffer))`.
 /// One pair alone is written `((&a, 1),)`.
@@ -145,7 +188,7 @@ pub trait ParamValues: sealed::Sealed {
     /// # Errors
     /// A value does not fit.
     #[doc(hidden)]
-    fn list(self, exec: &GraphExec, list: &mut ValueList) -> Result<()>;
+    fn list(self, scope: &ParamScope<'_>, list: &mut ValueList) -> Result<()>;
 }
 
 // The values of a list are of the executable that it is for.
@@ -163,11 +206,11 @@ macro_rules! param_values {
         impl<'p, $($type: ParamType + ?Sized, $value: ParamArg<$type>,)+> ParamValues
             for ($((&'p GraphParam<$type>, $value),)+)
         {
-            fn list(self, exec: &GraphExec, list: &mut ValueList) -> Result<()> {
+            fn list(self, scope: &ParamScope<'_>, list: &mut ValueList) -> Result<()> {
                 $(
                     let (param, value) = self.$index;
                     let Stored(value) = $type::stored(value.into_initial());
-                    list.0.push((param.placeholder.number(), exec.checked(param, value)?));
+                    list.0.push((param.placeholder.number(), scope.checked(param, value)?));
                 )+
                 Ok(())
             }

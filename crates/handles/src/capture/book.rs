@@ -17,6 +17,9 @@ pub(super) const UNKNOWN: u16 = u16::MAX;
 /// The declaration of a kernel, and one more number about a launch of it, for the crate above.
 pub(super) type Declared = (&'static (dyn Any + Send + Sync), u64);
 
+/// A value that goes with the record of a call, for the crate above: it meets the call's node.
+pub type Tag = Arc<dyn Any + Send + Sync>;
+
 /// The records of a capture, and everything they share. An owner that calls use again and again is
 /// kept once, as long as no other one takes its slot.
 #[derive(Debug)]
@@ -34,6 +37,8 @@ pub(super) struct Book {
     pub(super) handle_ends: Vec<(usize, usize)>,
     /// The records whose kernels are declared, in their order.
     pub(super) declared: Vec<(usize, Declared)>,
+    /// The records that have a tag, in their order.
+    pub(super) tags: Vec<(usize, Tag)>,
     /// Owners of the capture as a whole.
     pub(super) kept: Vec<Owner>,
     /// How many owners there were when the last record began.
@@ -59,6 +64,7 @@ impl Default for Book {
             handles: Vec::new(),
             handle_ends: Vec::new(),
             declared: Vec::new(),
+            tags: Vec::new(),
             kept: Vec::new(),
             settled: 0,
             recent: [0; RECENT],
@@ -93,8 +99,8 @@ impl Book {
         self.entries.push(Entry { work, bytes_end: self.bytes.len(), uses_end: self.uses.len() });
     }
 
-    /// Removes the record that began last, of which there were `before` before; returns its owners,
-    /// to be dropped without the book's lock.
+    /// Removes the record that began last, of which there were `before` before; returns its owners
+    /// and its tag, to be dropped without the book's lock.
     #[cold]
     pub(super) fn take_back(&mut self, before: usize) -> Vec<Owner> {
         self.entries.truncate(before);
@@ -104,7 +110,10 @@ impl Book {
         self.handle_ends.retain(|(of, _)| *of < before);
         self.declared.truncate(self.declared.partition_point(|(of, _)| *of < before));
         self.handles.truncate(self.handle_ends.last().map_or(0, |(_, end)| *end));
-        self.owners.split_off(self.settled.min(self.owners.len()))
+        let tags = self.tags.split_off(self.tags.partition_point(|(of, _)| *of < before));
+        let mut owners = self.owners.split_off(self.settled.min(self.owners.len()));
+        owners.extend(tags.into_iter().map(|(_, tag)| Owner::from(tag)));
+        owners
     }
 
     /// Writes an owner of the next record: the one in the table that `is_it`, or a new one.
@@ -187,6 +196,12 @@ impl Recorder<'_> {
     #[inline(always)]
     pub fn declared(&mut self, declared: Declared) {
         self.book.declared.push((self.book.entries.len(), declared));
+    }
+
+    /// A value that goes with the record.
+    #[cold]
+    pub fn tag(&mut self, tag: Tag) {
+        self.book.tags.push((self.book.entries.len(), tag));
     }
 
     /// The handles of conditions among the arguments.

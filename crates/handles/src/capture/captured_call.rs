@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use cuda_sys::{CUresult, Call};
 
-use super::book::{Book, Recorder};
+use super::book::{Book, Recorder, Tag};
 use super::enqueue::Enqueue;
 use crate::error::{Cause, Result};
 use crate::memory::Allocation;
@@ -92,7 +92,7 @@ impl Enqueue<'_> {
         context.check(call, code)
     }
 
-    /// As [`captured_call`](Self::captured_call), for a call that uses memory.
+    /// As [`captured_call`](Self::captured_call), for a call that uses memory, perhaps with a tag.
     // Not inlined: beside a record, callers would run out of registers for the call of a stream
     // that does not capture.
     #[inline(never)]
@@ -100,9 +100,15 @@ impl Enqueue<'_> {
         self,
         memory: [&Arc<Allocation>; N],
         work: Work,
+        tag: Option<Tag>,
         call: impl FnOnce() -> (Call, CUresult),
     ) -> Result<()> {
-        let give = |record: &mut Recorder<'_>| memory.into_iter().for_each(|one| record.allocation(one));
+        let give = |record: &mut Recorder<'_>| {
+            memory.into_iter().for_each(|one| record.allocation(one));
+            if let Some(tag) = tag {
+                record.tag(tag);
+            }
+        };
         self.captured_call(work, give, call)
     }
 

@@ -60,6 +60,8 @@ mod scratch_runs;
 pub use crate::stream::Work;
 pub use active::{ActiveCapture, Captured};
 pub use book::Recorder;
+#[doc(hidden)]
+pub use book::Tag;
 pub use enqueue::Enqueue;
 pub use info::CaptureInfo;
 pub use mode::CaptureMode;

@@ -3,7 +3,7 @@
 use core::fmt;
 use std::collections::HashSet;
 
-use super::book::{Book, Declared, Entry, UNKNOWN};
+use super::book::{Book, Declared, Entry, Tag, UNKNOWN};
 use crate::graph::Owner;
 use crate::stream::Work;
 
@@ -127,6 +127,15 @@ impl<'r> Record<'r> {
         let place = declared.binary_search_by_key(&self.index, |(record, _)| *record).ok()?;
         declared.get(place).map(|(_, declared)| *declared)
     }
+
+    /// The value that goes with the call, if it has one.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn tag(&self) -> Option<&'r Tag> {
+        let tags = &self.book.tags;
+        let place = tags.binary_search_by_key(&self.index, |(record, _)| *record).ok()?;
+        tags.get(place).map(|(_, tag)| tag)
+    }
 }
 
 impl fmt::Debug for Record<'_> {
@@ -142,6 +151,8 @@ impl fmt::Debug for Record<'_> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
     use crate::capture::Recorder;
 
@@ -177,13 +188,16 @@ mod tests {
             record.owner(single.clone());
             record.argument(Some(&[3; 8]));
             record.handles([9]);
+            record.tag(Arc::new(3_u8));
         });
-        assert_eq!(book.take_back(before), std::slice::from_ref(&single));
+        let taken = book.take_back(before);
+        assert_eq!((taken.len(), &taken[0]), (2, &single));
         write(&mut book, 3, |_| ());
         write(&mut book, 4, |record| {
             record.owner(single.clone());
             record.argument(Some(&[]));
             record.handles([10]);
+            record.tag(Arc::new(4_u8));
         });
         let records = Records::new(book, vec![shared.clone()]);
         let work = |first| Work::Batch { first, count: 1 };
@@ -194,6 +208,8 @@ mod tests {
             (work(4), vec![Some(vec![])], 1, vec![10]),
         ];
         assert_eq!(listed(&records), expected);
+        let tags = records.iter().map(|record| record.tag()?.downcast_ref::<u8>().copied());
+        assert_eq!(tags.collect::<Vec<_>>(), [None, None, Some(4)]);
         assert_eq!(records.kept(), std::slice::from_ref(&shared));
         assert_eq!(records.into_owners(), [shared, single]);
     }

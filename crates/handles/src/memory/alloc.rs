@@ -85,7 +85,7 @@ impl Stream {
         };
         let captured = |memory: &Arc<Allocation>| {
             let work = Work::Fill { destination: memory.address(), bytes: bytes as u64 };
-            self.enqueue_use(memory, work, |driver, raw| {
+            self.enqueue_use(memory, work, None, |driver, raw| {
                 // SAFETY: the memory has at least that size, and lives as long as the capture and
                 // its graph; or until this point of the stream, if that has left the capture.
                 let code = unsafe { driver.cuMemsetD8Async(memory.address(), 0, bytes, raw) };

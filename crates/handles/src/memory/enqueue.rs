@@ -5,6 +5,7 @@ use std::sync::Arc;
 use cuda_sys::{CUresult, CUstream, Call, Driver};
 
 use super::allocation::Allocation;
+use crate::capture::Tag;
 use crate::error::Result;
 use crate::stream::{Stream, Work};
 
@@ -14,7 +15,7 @@ impl Stream {
     /// 1. makes the memory ready on this stream, until the call is enqueued;
     /// 2. takes read access of the stream; a call that is captured skips the waits of step 1;
     /// 3. on a capturing stream, records the call as `work`, with the memory for the capture to
-    ///    keep;
+    ///    keep, and with the tag;
     /// 4. makes the call and checks its answer.
     ///
     /// `call` makes the call, with the driver and the raw stream. Costs nothing over the steps
@@ -24,9 +25,10 @@ impl Stream {
         &self,
         memory: &Arc<Allocation>,
         work: Work,
+        tag: Option<Tag>,
         call: impl FnOnce(&'static Driver, CUstream) -> (Call, CUresult),
     ) -> Result<()> {
-        self.enqueue_kept([memory], || memory.ready_once(self), work, call)
+        self.enqueue_kept([memory], || memory.ready_once(self), work, tag, call)
     }
 
     /// As [`enqueue_use`](Self::enqueue_use), for a call that reads and writes memory.
@@ -35,10 +37,11 @@ impl Stream {
         &self,
         [source, destination]: [&Arc<Allocation>; 2],
         work: Work,
+        tag: Option<Tag>,
         call: impl FnOnce(&'static Driver, CUstream) -> (Call, CUresult),
     ) -> Result<()> {
         let ready = || Ok((source.ready_once(self)?, destination.ready_once(self)?));
-        self.enqueue_kept([source, destination], ready, work, call)
+        self.enqueue_kept([source, destination], ready, work, tag, call)
     }
 
     /// All steps; `ready` makes the memory ready.
@@ -48,12 +51,13 @@ impl Stream {
         memory: [&Arc<Allocation>; N],
         ready: impl Fn() -> Result<R>,
         work: Work,
+        tag: Option<Tag>,
         call: impl FnOnce(&'static Driver, CUstream) -> (Call, CUresult),
     ) -> Result<()> {
         let (access, _uses) = self.enqueue_once_ready(&memory, ready)?;
         let call = || call(self.context().driver(), self.as_raw());
         if access.is_captured()? {
-            return access.captured_use(memory, work, call);
+            return access.captured_use(memory, work, tag, call);
         }
         let (call, code) = call();
         self.context().check(call, code)

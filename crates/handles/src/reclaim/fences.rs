@@ -240,16 +240,21 @@ impl Fences {
         }
     }
 
-    /// Holds everything that only its home stream uses until that has got so far: behind an event
-    /// in the stream itself, as the lane may be waiting for other streams. Returns the rest.
+    /// Lets go of everything that only its home stream uses, if that is idle. Otherwise holds it
+    /// behind an event in the stream itself, as the lane may be waiting for other streams. Returns
+    /// the rest.
     fn hold_behind_homes(&mut self, context: &Context, frees: Vec<PendingFree>) -> Vec<PendingFree> {
         const WHAT: &str = "releasing what an executable graph no longer uses";
         let mut rest = Vec::new();
         for free in frees {
-            let FreeKind::Behind(_) = free.what else {
+            let FreeKind::Behind(owner) = &free.what else {
                 rest.push(free);
                 continue;
             };
+            if free.home.as_ref().is_some_and(|home| home.is_idle()) {
+                self.owners.push(owner.clone());
+                continue;
+            }
             match free.home.as_ref().map_or(Ok(None), |home| home.record_end(WHAT)) {
                 Ok(Some(event)) => {
                     let (context, since) = (context.clone(), Instant::now());

@@ -2,6 +2,7 @@
 
 use core::ffi::c_void;
 use core::mem::MaybeUninit;
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use cuda_handles::{Allocation, Kernel};
@@ -9,6 +10,7 @@ use smallvec::SmallVec;
 
 use crate::arguments::access::{AccessRanges, Accesses, Declaration, Memory};
 use crate::arguments::conditional_handle::ConditionalHandle;
+use crate::arguments::holder::Arguments;
 use crate::arguments::params::{WORD, Word};
 use crate::arguments::slot::ParameterSlot;
 use crate::config::launch_config::LaunchConfig;
@@ -34,7 +36,7 @@ pub(crate) type Check = fn(&Kernel, &StoredArguments, &LaunchConfig) -> Result<(
 pub struct StoredArguments {
     declaration: &'static Declaration,
     check: Check,
-    slots: &'static [ParameterSlot],
+    slots: Cow<'static, [ParameterSlot]>,
     /// The packed values. Padding is not initialised.
     words: SmallVec<[Word; 16]>,
     memory: SmallVec<[(usize, StoredMemory); 4]>,
@@ -49,7 +51,7 @@ impl StoredArguments {
     pub(crate) unsafe fn copied(
         declaration: &'static Declaration,
         check: Check,
-        slots: &'static [ParameterSlot],
+        slots: Cow<'static, [ParameterSlot]>,
         pointers: *mut *mut c_void,
     ) -> Self {
         let end = slots.iter().map(|slot| slot.end()).max().unwrap_or(0);
@@ -63,6 +65,33 @@ impl StoredArguments {
             }
         }
         Self { declaration, check, slots, words, memory: SmallVec::new(), handles: SmallVec::new() }
+    }
+
+    /// A copy of the arguments of an untyped launch, with the memory of those that are addresses,
+    /// and the positions of the handles of conditions. [`check`](Self::check) accepts them as they
+    /// are.
+    ///
+    /// # Safety
+    /// The declaration is of the kernel that is launched, and has its memory at these positions.
+    #[must_use]
+    pub unsafe fn untyped<'m>(
+        declaration: &'static Declaration,
+        arguments: &impl Arguments,
+        memory: impl IntoIterator<Item = (usize, Memory<'m>)>,
+        handles: impl IntoIterator<Item = usize>,
+    ) -> Self {
+        fn unchecked(_: &Kernel, _: &StoredArguments, _: &LaunchConfig) -> Result<()> {
+            Ok(())
+        }
+        let slots = arguments.slots().to_vec();
+        let mut stored = arguments.with_pointers(|pointers| {
+            // SAFETY: there is a pointer to the value of each slot.
+            unsafe { Self::copied(declaration, unchecked, slots.into(), pointers) }
+        });
+        memory.into_iter().for_each(|(position, memory)| stored.push_memory(position, &memory));
+        let handles = handles.into_iter().zip(arguments.handles());
+        handles.for_each(|(position, handle)| stored.push_handle(position, handle));
+        stored
     }
 
     pub(crate) fn push_memory(&mut self, position: usize, memory: &Memory<'_>) {

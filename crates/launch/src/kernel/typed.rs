@@ -203,7 +203,8 @@ impl<K: TypedKernel> Prepared<'_, K> {
         let mut stored = self.with_pointers(|pointers| {
             // SAFETY: there is a pointer to the value of each slot, in the declared type.
             unsafe {
-                StoredArguments::copied(K::DECLARATION, check_stored::<K>, K::Signature::SLOTS, pointers)
+                let slots = Cow::Borrowed(K::Signature::SLOTS);
+                StoredArguments::copied(K::DECLARATION, check_stored::<K>, slots, pointers)
             }
         });
         let mut positions = K::DECLARATION.each().map(|(position, _)| position);

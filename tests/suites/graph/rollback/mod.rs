@@ -5,3 +5,4 @@ pub(crate) mod broken;
 mod fault_sweep;
 mod params;
 mod refusals;
+mod whole_updates;

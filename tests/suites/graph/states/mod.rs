@@ -27,6 +27,7 @@ mod pools;
 #[cfg(unix)]
 mod semaphores;
 mod updates;
+mod whole_updates;
 
 cuda_tests::six_states!(rows);
 
@@ -98,6 +99,7 @@ fn rows() -> Vec<Row> {
         updates::rows(),
         reading(),
         running(),
+        whole_updates::rows(),
     ]
     .into_iter()
     .flatten()

@@ -11,8 +11,8 @@ use cuda_handles::{Buffer, Context, SharedHostBuffer, Stream, reaper};
 use cuda_launch::{Launch, params, per};
 use cuda_sys::{CUresult, Call};
 use cuda_tests::{
-    Gate, Kind, SOON, alone, fail, in_callback, is_soft, kernel, live, no_leaks, settle, setup,
-    takes_all_memory, until, used_stream,
+    Gate, Kind, SOON, alone, fail, in_callback, is_soft, kernel, live, no_leaks, settle, setup, until,
+    used_stream,
 };
 
 use crate::capture::{N, add_to};
@@ -635,28 +635,26 @@ fn kernels_and_events_that_updates_brought_are_kept() {
 
 #[test]
 fn an_allocation_that_fails_gets_what_waits() {
-    alone!();
-    takes_all_memory!();
     let context = setup();
     no_leaks(|| {
         let mut bench = Bench::new(&context);
         let last = bench.zeros();
         bench.set(1, &last);
         bench.launch();
-        // More than half of what is free, so that there is room for one alone.
-        let (free, _) = context.memory_info().unwrap();
-        let half = free / 8 * 5 / 4;
-        let first = bench.stream.alloc::<u32>(half).unwrap();
-        bench.set(1, &first);
+        let before = allocations();
+        let buffer = bench.zeros();
+        bench.set(1, &buffer);
         bench.launch();
-        drop(first);
-        bench.stream.synchronize_blocking().unwrap();
-        // A small change holds it back from the rule of 1 MiB: no launch comes after it.
+        drop(buffer);
         bench.set(1, &last);
-        let second = bench.stream.alloc::<u32>(half).unwrap();
-        bench.set(1, &second);
-        bench.launch();
         bench.stream.synchronize_blocking().unwrap();
+        assert_eq!(allocations(), before + 1);
+        let injected = fail(Call::cuMemAllocAsync, 1, CUresult::CUDA_ERROR_OUT_OF_MEMORY);
+        let more = bench.stream.alloc::<u32>(N).unwrap();
+        assert!(injected.hit());
+        drop(injected);
+        assert_eq!(allocations(), before + 1, "it was freed before the second attempt");
+        drop(more);
     });
 }
 

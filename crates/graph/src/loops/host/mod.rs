@@ -12,8 +12,10 @@
 //! | [`plan`] | the program of steps |
 //! | [`segment`] | executables of [copied](crate::clone::node_copy) nodes |
 //! | [`run`](mod@run) | one run of a program |
+//! | [`params`] | graph parameters: updates of segments, and memory that the host tests |
 
 mod flattened;
+mod params;
 mod plan;
 mod run;
 mod segment;
@@ -26,16 +28,19 @@ use cuda_handles::capture_mode::relaxed;
 use cuda_handles::{AsStream, Context, Stream, UserObject, WrongContext};
 
 use crate::error::wrong_context::ensure;
-use crate::error::{Error, ExecError, Result};
+use crate::error::{Error, ExecError, Refusal, RefusalReason, Result};
+use crate::exec::GraphExec;
 use crate::exec::destroy::after_deferred;
+use crate::exec::exec_params::ExecParams;
 use crate::exec::instantiate::awaited_streams;
 use crate::exec::launch::turns;
 use crate::exec::options::InstantiateOptions;
 use crate::exec::resources::ExecResources;
 use crate::exec::share::ExecShare;
-use crate::exec::{GraphExec, Source};
+use crate::exec::source::Source;
 use crate::graph::Graph;
 use crate::state::last_runs::LastRuns;
+use crate::update::whole::Update;
 use plan::Program;
 use run::{ConditionalState, Run};
 use segment::SegmentOptions;
@@ -103,6 +108,8 @@ struct HostExec {
     runs: Option<LastRuns>,
     /// The same as in a `GraphExec`.
     owners: ExecResources,
+    /// The graph parameters; `None` if the graph has none.
+    params: Option<Box<ExecParams>>,
     context: Context,
     /// Lives as long as the executable, if the graph can have one at a time.
     _single: Option<Arc<()>>,
@@ -188,6 +195,7 @@ impl Graph {
         if let Some(single) = &single {
             guard.executable = Arc::downgrade(single);
         }
+        let params = ExecParams::of(&guard);
         drop(guard);
         drop(turn);
         let owners = ExecResources::new(owners, &shared, None, false);
@@ -201,6 +209,7 @@ impl Graph {
             scratch,
             runs,
             owners,
+            params,
             context: context.clone(),
             _single: single,
         })
@@ -219,6 +228,7 @@ impl HostLoopExec {
     /// # Errors
     /// - `stream` is of another context, or is capturing.
     /// - The call is made inside a host function.
+    /// - The values of graph parameters do not fit; see [`GraphExec::launch`]. Nothing has run.
     /// - [`Error::HostLoop`]: a step of a run failed where the host
     ///   decides. The error names the loop and round; work enqueued before has run or is running.
     /// - The driver fails.
@@ -239,7 +249,30 @@ impl HostLoopExec {
                 exec.launch(stream)?;
                 Ok(stream.synchronize_blocking()?)
             }
-            Executor::Host(host) => host.run_blocking(stream),
+            Executor::Host(host) => {
+                host.apply_params(self.source.graph())?;
+                host.run_blocking(stream)
+            }
+        }
+    }
+
+    /// Updates the executable from a graph, as [`GraphExec::update`] does. If the
+    /// [host decides](Self::is_on_host), it is refused ([`RefusalReason::HostDecides`]).
+    ///
+    /// Calls `cuGraphExecUpdate` (CUDA 12.0) and the user object calls (CUDA 11.3).
+    ///
+    /// # Errors
+    /// The errors of [`GraphExec::update`].
+    #[doc(alias = "cuGraphExecUpdate")]
+    #[doc(alias = "cudaGraphExecUpdate")]
+    pub fn update(&mut self, graph: &Graph) -> Result<Update> {
+        match &mut self.form {
+            Executor::Device(exec) => exec.update(graph),
+            Executor::Host(host) => {
+                host.context.ensure_usable()?;
+                let why = "the host decides in the executable, which consists of several";
+                Ok(Update::Refused(Refusal::new(RefusalReason::HostDecides, why)))
+            }
         }
     }
 
@@ -279,8 +312,9 @@ impl HostExec {
         }
         let mut turns = turns(&self.scratch, stream)?;
         self.counts.runs += 1;
-        let Self { program, states, counts, .. } = self;
-        let outcome = Run { program, states, counts, stream }.all_blocking();
+        let Self { program, states, counts, params, .. } = self;
+        let values = params.as_ref().map_or(&[][..], |params| params.values());
+        let outcome = Run { program, states, counts, stream, values }.all_blocking();
         turns.iter_mut().for_each(|turn| turn.launched(stream));
         drop(turns);
         match &outcome {

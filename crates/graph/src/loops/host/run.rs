@@ -6,6 +6,7 @@ use super::HostCounts;
 use super::flattened::ConditionalNumber;
 use super::plan::{HostStep, Program};
 use crate::error::{Error, HostLoopError, HostRound, Result};
+use crate::state::bindings::ParamValue;
 use crate::state::loop_control::DecisionPoint;
 use crate::state::params::ConditionalKind;
 use crate::wording::Named;
@@ -33,6 +34,8 @@ pub(crate) struct Run<'r> {
     pub(crate) states: &'r mut [ConditionalState],
     pub(crate) counts: &'r mut HostCounts,
     pub(crate) stream: &'r Stream,
+    /// The values of the graph parameters.
+    pub(crate) values: &'r [ParamValue],
 }
 
 /// An error, and the action that failed.
@@ -96,7 +99,7 @@ impl Run<'_> {
         else {
             return Ok(());
         };
-        let decided = conditional.control.decide_blocking(point, &mut state.done, self.stream);
+        let decided = conditional.control.decide_blocking(point, &mut state.done, self.stream, self.values);
         state.goes_on = decided.map_err(|cause| StepError {
             cause,
             doing: format!("deciding about `{}`", Named(&conditional.name)),

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use cuda_handles::{Event, GraphExecHandle, GraphHandle, Stream, UserObject};
+use cuda_handles::{GraphExecHandle, GraphHandle, Stream, UserObject};
 use cuda_sys::{CUgraph, CUgraphEdgeData, CUgraphNode, CUgraphNodeParams, Call};
 
 use super::flattened::{Action, FlatGraph};
@@ -12,7 +12,7 @@ use crate::error::{Error, LoopError, Result};
 use crate::exec::instantiate::instantiate;
 use crate::exec::launch::enqueue;
 use crate::exec::options::InstantiateOptions;
-use crate::exec::recorded_events::recorded_event;
+use crate::exec::recorded_events::RecordedEvents;
 use crate::state::guard::GraphGuard;
 use crate::state::ids::NodeId;
 
@@ -23,12 +23,25 @@ pub(crate) struct SegmentOptions<'m> {
     pub(crate) owners: &'m UserObject,
 }
 
+/// The copies of nodes that take graph parameters, by their originals.
+#[derive(Debug, Default)]
+pub(super) struct BoundCopies(pub(super) HashMap<NodeId, CUgraphNode>);
+
+// SAFETY: the handles are only passed to the driver, with exclusive access to the segment.
+unsafe impl Send for BoundCopies {}
+// SAFETY: as above.
+unsafe impl Sync for BoundCopies {}
+
 /// An executable of some nodes of a graph.
 #[derive(Debug)]
 pub(crate) struct Segment {
-    exec: GraphExecHandle,
+    pub(super) exec: GraphExecHandle,
     /// The events that each launch records.
-    events: Vec<Event>,
+    pub(super) events: RecordedEvents,
+    /// The copies of nodes that take graph parameters.
+    pub(super) bound: BoundCopies,
+    /// The graph of the copies, if some take parameters: updates go by its nodes.
+    _source: Option<GraphHandle>,
 }
 
 impl Segment {
@@ -40,10 +53,10 @@ impl Segment {
         edges: &[(usize, usize, EdgeKind)],
         making: &SegmentOptions<'_>,
     ) -> Result<Self> {
-        // Destroyed at the end of this function. The caller owns what it keeps alive as well, so
+        // Destroyed at the end of this function, unless parameters need it. The caller owns what it keeps alive as well, so
         // that nothing of that is dropped under the lock.
         let graph = GraphHandle::create(guard.context())?;
-        let clone_map = copy(guard, flat, nodes, edges, graph.as_raw())?;
+        let (clone_map, bound) = copy(guard, flat, nodes, edges, graph.as_raw())?;
         making.owners.retain_on(&graph)?;
         let raw = instantiate(guard, graph.as_raw(), making.options).map_err(|failure| {
             let id = clone_map.get(&failure.params.hErrNode_out.addr());
@@ -51,31 +64,33 @@ impl Segment {
         })?;
         // SAFETY: the driver has just made it, in this context, and nobody else knows it.
         let exec = unsafe { GraphExecHandle::from_raw_owned(guard.context(), raw) };
-        let record = |node: &usize| guard.record(flat.nodes[*node].id);
-        let events = nodes.iter().filter_map(record).filter_map(recorded_event);
-        Ok(Self { exec, events: events.collect() })
+        let events = RecordedEvents::among(guard, nodes.iter().map(|node| flat.nodes[*node].id));
+        let source = (!bound.0.is_empty()).then_some(graph);
+        Ok(Self { exec, events, bound, _source: source })
     }
 
     /// Enqueues a run of the segment.
     pub(crate) fn launch(&mut self, stream: &Stream) -> Result<()> {
-        enqueue(&mut self.exec, &self.events, stream)
+        enqueue(&mut self.exec, self.events.all(), stream)
     }
 }
 
-/// Adds copies of nodes to a new graph. Returns the originals by the addresses of the copies.
+/// Adds copies of nodes to a new graph. Returns the originals by the addresses of the copies, and
+/// the copies of nodes that take graph parameters.
 fn copy(
     guard: &GraphGuard<'_>,
     flat: &FlatGraph,
     nodes: &[usize],
     edges: &[(usize, usize, EdgeKind)],
     graph: CUgraph,
-) -> Result<HashMap<usize, NodeId>> {
+) -> Result<(HashMap<usize, NodeId>, BoundCopies)> {
     let mut waits: HashMap<usize, Vec<(usize, EdgeKind)>> = HashMap::new();
     for &(from, to, kind) in edges {
         waits.entry(to).or_default().push((from, kind));
     }
     let mut clone_map: HashMap<usize, CUgraphNode> = HashMap::with_capacity(nodes.len());
     let mut names = HashMap::with_capacity(nodes.len());
+    let mut bound = BoundCopies::default();
     for &item in nodes {
         let waits = waits.remove(&item).unwrap_or_default();
         let after = waits.iter().filter_map(|(from, kind)| Some((*clone_map.get(from)?, *kind)));
@@ -91,9 +106,13 @@ fn copy(
         let new = add(guard, graph, &after, copied.params())?;
         copied.finish(guard, new)?;
         clone_map.insert(item, new);
-        names.insert(new.addr(), flat.nodes[item].id);
+        let id = flat.nodes[item].id;
+        names.insert(new.addr(), id);
+        if matches!(flat.nodes[item].action, Action::Run(_)) && guard.bindings.get(id).is_some() {
+            bound.0.insert(id, new);
+        }
     }
-    Ok(names)
+    Ok((names, bound))
 }
 
 /// The error for a node that cannot be in a segment.

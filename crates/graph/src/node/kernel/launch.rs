@@ -361,9 +361,10 @@ impl Frontier<'_> {
         arguments: impl Arguments,
         accesses: Accesses,
         more: Owner,
+        binding: Option<NewBinding>,
     ) -> Result<KernelNode> {
         check(self.graph(), kernel, &config, &arguments)?;
-        self.launch_in_steps(kernel, config, &arguments, accesses, More { owner: Some(more), binding: None })
+        self.launch_in_steps(kernel, config, &arguments, accesses, More { owner: Some(more), binding })
     }
 
     /// Adds a launch that takes more than one driver call, or keeps more than its arguments. The

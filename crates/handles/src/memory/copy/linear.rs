@@ -4,6 +4,7 @@ use core::ffi::c_void;
 
 use cuda_sys::{CUdeviceptr, CUresult, Call};
 
+use crate::capture::Tag;
 use crate::error::{Error, MemoryKind, Result};
 use crate::memory::{Element, Slice, same_length};
 use crate::stream::{Stream, Work};
@@ -36,7 +37,19 @@ impl Stream {
         source: impl Into<Slice<'a, T>>,
         destination: impl Into<Slice<'b, T>>,
     ) -> Result<()> {
-        let (source, destination) = (source.into(), destination.into());
+        self.copy_tagged(source.into(), destination.into(), None)
+    }
+
+    /// As [`copy`](Self::copy), with a tag for the record of a captured call.
+    // Inlined, so that a call without a tag has none to pass on.
+    #[doc(hidden)]
+    #[inline(always)]
+    pub fn copy_tagged<T: Element>(
+        &self,
+        source: Slice<'_, T>,
+        destination: Slice<'_, T>,
+        tag: Option<Tag>,
+    ) -> Result<()> {
         same_length("the destination of a copy", source.len(), destination.len())?;
         apart(source.address(), destination.address(), source.size_bytes())?;
         if source.size_bytes() == 0 {
@@ -47,7 +60,7 @@ impl Stream {
             destination: destination.address(),
             bytes: source.size_bytes() as u64,
         };
-        self.enqueue_copy([source.allocation(), destination.allocation()], work, |_driver, _stream| {
+        self.enqueue_copy([source.allocation(), destination.allocation()], work, tag, |_driver, _stream| {
             // SAFETY: both ranges lie in memory that lives until after this point of the stream, or
             // as long as the graph it is captured into.
             unsafe { copy_call(self, &source, &destination) }

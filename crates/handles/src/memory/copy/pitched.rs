@@ -37,11 +37,16 @@ impl Stream {
             Height: layout.height,
             ..Default::default()
         };
-        self.enqueue_copy([source.allocation(), destination.allocation()], layout.work(), |driver, stream| {
-            // SAFETY: the description is complete, and the rectangles lie in memory that lives
-            // until after this point of the stream, or as long as the graph it is captured into.
-            (Call::cuMemcpy2DAsync, unsafe { driver.cuMemcpy2DAsync(&raw const params, stream) })
-        })
+        self.enqueue_copy(
+            [source.allocation(), destination.allocation()],
+            layout.work(),
+            None,
+            |driver, stream| {
+                // SAFETY: the description is complete, and the rectangles lie in memory that lives
+                // until after this point of the stream, or as long as the graph it is captured into.
+                (Call::cuMemcpy2DAsync, unsafe { driver.cuMemcpy2DAsync(&raw const params, stream) })
+            },
+        )
     }
 
     /// Copies a box. Waits for nothing.
@@ -61,10 +66,15 @@ impl Stream {
         let Some(layout) = copy.layout()? else { return Ok(()) };
         let mut params = CUDA_MEMCPY3D::default();
         layout.write_to(&mut params);
-        self.enqueue_copy([source.allocation(), destination.allocation()], layout.work(), |driver, stream| {
-            // SAFETY: the description is complete, and the boxes lie in memory that lives until
-            // after this point of the stream, or as long as the graph it is captured into.
-            (Call::cuMemcpy3DAsync, unsafe { driver.cuMemcpy3DAsync(&raw const params, stream) })
-        })
+        self.enqueue_copy(
+            [source.allocation(), destination.allocation()],
+            layout.work(),
+            None,
+            |driver, stream| {
+                // SAFETY: the description is complete, and the boxes lie in memory that lives until
+                // after this point of the stream, or as long as the graph it is captured into.
+                (Call::cuMemcpy3DAsync, unsafe { driver.cuMemcpy3DAsync(&raw const params, stream) })
+            },
+        )
     }
 }

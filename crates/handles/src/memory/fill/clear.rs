@@ -3,6 +3,7 @@
 use cuda_sys::Call;
 
 use super::layout::FillLayout;
+use crate::capture::Tag;
 use crate::error::Result;
 use crate::memory::{Element, Slice};
 use crate::stream::{Stream, Work};
@@ -21,13 +22,20 @@ impl Stream {
     #[doc(alias = "memset")]
     #[doc(alias = "cudaMemset")]
     pub fn clear<'a, T: Element>(&self, memory: impl Into<Slice<'a, T>>) -> Result<()> {
-        let memory = memory.into();
+        self.clear_tagged(memory.into(), None)
+    }
+
+    /// As [`clear`](Self::clear), with a tag for the record of a captured call.
+    // Inlined, so that a call without a tag has none to pass on.
+    #[doc(hidden)]
+    #[inline(always)]
+    pub fn clear_tagged<T: Element>(&self, memory: Slice<'_, T>, tag: Option<Tag>) -> Result<()> {
         if memory.size_bytes() == 0 {
             return Ok(());
         }
         let (address, bytes) = (memory.address(), memory.size_bytes());
         let work = Work::Fill { destination: address, bytes: bytes as u64 };
-        self.enqueue_use(memory.allocation(), work, |driver, stream| {
+        self.enqueue_use(memory.allocation(), work, tag, |driver, stream| {
             // SAFETY: the range lies in memory that lives until after this point of the stream.
             (Call::cuMemsetD8Async, unsafe { driver.cuMemsetD8Async(address, 0, bytes, stream) })
         })

@@ -5,6 +5,7 @@ use cuda_sys::Call;
 use super::bits::Bits;
 use super::layout::FillLayout;
 use super::size::assert_value;
+use crate::capture::Tag;
 use crate::error::Result;
 use crate::memory::{Element, Slice};
 use crate::stream::{Stream, Work};
@@ -43,15 +44,22 @@ impl Stream {
     #[doc(alias = "cudaMemsetAsync")]
     #[doc(alias = "cudaMemset")]
     pub fn fill<'a, T: Element>(&self, memory: impl Into<Slice<'a, T>>, value: T) -> Result<()> {
+        self.fill_tagged(memory.into(), value, None)
+    }
+
+    /// As [`fill`](Self::fill), with a tag for the record of a captured call.
+    // Inlined, so that a call without a tag has none to pass on.
+    #[doc(hidden)]
+    #[inline(always)]
+    pub fn fill_tagged<T: Element>(&self, memory: Slice<'_, T>, value: T, tag: Option<Tag>) -> Result<()> {
         const { assert_value::<T>() };
-        let memory = memory.into();
         let bits = Bits::of(&value).at(memory.address())?;
         if memory.is_empty() {
             return Ok(());
         }
         let (address, len) = (memory.address(), memory.len());
         let work = Work::Fill { destination: address, bytes: memory.size_bytes() as u64 };
-        self.enqueue_use(memory.allocation(), work, |driver, stream| {
+        self.enqueue_use(memory.allocation(), work, tag, |driver, stream| {
             // SAFETY: the range lies in memory that lives until after this point of the stream, and
             // is aligned to its elements.
             unsafe {
@@ -100,7 +108,7 @@ impl Stream {
         };
         let FillLayout { address, value, pitch, width, height, element, .. } = layout;
         let work = Work::Fill { destination: address, bytes: layout.bytes() as u64 };
-        self.enqueue_use(memory.allocation(), work, |driver, stream| {
+        self.enqueue_use(memory.allocation(), work, None, |driver, stream| {
             // SAFETY: the rectangle lies in memory that lives until after this point of the stream,
             // or as long as the graph it is captured into, and is aligned to its elements.
             unsafe {

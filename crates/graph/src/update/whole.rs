@@ -1,0 +1,450 @@
+//! Updates of whole executables from a graph.
+
+use std::sync::Arc;
+
+use cuda_handles::{Error as HandleError, Stream, UserObject};
+use cuda_sys::{CUgraphExecUpdateResultInfo, CUgraphNode, CUresult, Call};
+
+use crate::error::wrong_context::ensure_of_graph;
+use crate::error::{Error, ExecError, NodeError, Refusal, RefusalReason, Result};
+use crate::exec::counterparts::Counterparts;
+use crate::exec::exec_params::ExecParams;
+use crate::exec::instantiate::awaited_streams;
+use crate::exec::node_updates::{Latest, NodeUpdates};
+use crate::exec::recorded_events::RecordedEvents;
+use crate::exec::share::ExecShare;
+use crate::exec::source::Source;
+use crate::exec::{GraphExec, NotRebuilt};
+use crate::graph::Graph;
+use crate::node_name::NodeName;
+use crate::state::changes::StructurePoint;
+use crate::state::guard::GraphGuard;
+use crate::state::ids::NodeId;
+use crate::update::compare::differences;
+use crate::update::located::counterparts;
+
+/// The outcome of an [update](GraphExec::update).
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[must_use = "if the update was refused, the executable is as it was, and the graph has to be instantiated"]
+pub enum Update {
+    /// The executable does what the graph does.
+    Updated,
+    /// The executable is as it was, for this reason.
+    Refused(Refusal),
+}
+
+impl Update {
+    /// Whether the executable does what the graph does.
+    #[must_use]
+    pub fn is_updated(&self) -> bool {
+        matches!(self, Self::Updated)
+    }
+
+    /// The reason for which the executable is as it was; `None` if it was updated.
+    #[must_use]
+    pub fn refusal(&self) -> Option<&Refusal> {
+        match self {
+            Self::Updated => None,
+            Self::Refused(refusal) => Some(refusal),
+        }
+    }
+}
+
+/// The graph of an update.
+enum UpdateSource {
+    /// The graph that the executable was made of, and whether its nodes and edges are as they were
+    /// then.
+    Own { is_as_it_was: bool },
+    /// Another graph, with the counterparts of the keys, if they are needed.
+    Other { pairs: Option<Pairs> },
+}
+
+/// The counterparts in a graph.
+struct Pairs {
+    counterparts: Counterparts,
+    /// The graph as it was when they were found.
+    structure: StructurePoint,
+}
+
+impl UpdateSource {
+    /// The same under the lock of the graph, which others may have changed before.
+    fn taken_now(self, guard: &GraphGuard<'_>, updates: &NodeUpdates) -> Self {
+        match self {
+            Self::Own { .. } => Self::Own { is_as_it_was: updates.has_keys_as_they_were(guard) },
+            Self::Other { pairs: Some(pairs) } if pairs.structure != guard.changes.structure() => {
+                let counterparts = Counterparts::Unknown("its nodes or edges changed during the update");
+                Self::Other { pairs: Some(Pairs { counterparts, structure: pairs.structure }) }
+            }
+            Self::Other { pairs } => Self::Other { pairs },
+        }
+    }
+
+    /// The key of a node of the graph, if it is known.
+    fn key(&self, id: NodeId) -> Option<NodeId> {
+        match self {
+            Self::Own { is_as_it_was: true } => Some(id),
+            Self::Own { is_as_it_was: false } => None,
+            Self::Other { pairs } => pairs.as_ref()?.counterparts.key(id),
+        }
+    }
+}
+
+/// A node whose key is not known.
+struct NoKey;
+
+#[cold]
+fn unpaired() -> Refusal {
+    let why = "it has graph parameters, and it is not known which nodes of the executable take them: its nodes \
+               or edges are others, or the graph of the executable was changed";
+    Refusal::new(RefusalReason::Unpaired, why)
+}
+
+/// A failed driver call: the code, and the reason with the nodes that the driver reports.
+struct Failure {
+    code: CUresult,
+    info: CUgraphExecUpdateResultInfo,
+}
+
+impl GraphExec {
+    /// Updates the executable to what a graph does now, for later launches: the graph that it was
+    /// made of, with other parameters, or another graph with the same structure.
+    ///
+    /// ```no_run
+    /// # use cuda_graph::{Graph, GraphExec, Result, Update};
+    /// # use cuda_handles::Stream;
+    /// # fn example(exec: &mut GraphExec, graph: &Graph, stream: &Stream) -> Result<()> {
+    /// match exec.update(graph)? {
+    ///     Update::Updated => exec.launch(stream)?,
+    ///     Update::Refused(refusal) => println!("{refusal}"),
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// The structure is the same if the driver can pair the nodes: it begins at the nodes that no
+    /// other waits for, in the order in which they were added, and follows the edges backwards, in
+    /// the order in which they were added. Build both graphs by the same code.
+    ///
+    /// | changes of a pair | allowed |
+    /// | --- | --- |
+    /// | kernel, configuration, arguments | all, but a launch stays cooperative or not |
+    /// | copy | addresses and size of a row of bytes, between the same kinds of memory |
+    /// | fill | all of a row, the value of a rectangle |
+    /// | host function, event | all |
+    /// | batch | addresses and values |
+    /// | child graph, bodies | what is allowed for the nodes in them |
+    /// | condition of a conditional node | its default; not its number, which counts conditions of a graph |
+    ///
+    /// Launches that are enqueued or running keep what they had, and nothing waits for them. From
+    /// the next launch on, all parameters are the graph's; what [node updates](Self::node) have set
+    /// is gone. Disabled nodes stay disabled. The executable lets go of everything that it owned,
+    /// once the runs that may use it are over, and owns what the graph's nodes use.
+    ///
+    /// Afterwards the nodes of both graphs, the one that the executable was made of and this one,
+    /// stand for the executable's nodes ([`node`](Self::node)). The executable keeps both graphs
+    /// alive. If nodes or edges of one change before the first node update, the nodes of the
+    /// executable cannot be updated one by one any more.
+    ///
+    /// Calls `cuGraphExecUpdate` (CUDA 12.0) and the user object calls (CUDA 11.3).
+    ///
+    /// # Errors
+    /// A [refusal](Update::Refused) is no error.
+    /// - The graph is of another context, or is embedded in a node
+    ///   ([`EmbedError::Embedded`](crate::EmbedError::Embedded)).
+    /// - The errors of [`Graph::instantiate`] for a graph that cannot be instantiated.
+    /// - [`ExecError::NotRebuilt`]: there is no executable.
+    /// - The driver's error. The executable is then unchanged.
+    #[doc(alias = "cuGraphExecUpdate")]
+    #[doc(alias = "cudaGraphExecUpdate")]
+    pub fn update(&mut self, graph: &Graph) -> Result<Update> {
+        if !graph.subgraph().is_root() {
+            return Err(graph.refuse_embedded("taken for an update"));
+        }
+        self.live()?;
+        ensure_of_graph(self.context(), graph.context(), || "the graph to update from")?;
+        match self.try_update(graph)? {
+            Ok(()) => Ok(Update::Updated),
+            Err(refusal) => self.with_reason(graph, refusal).map(Update::Refused),
+        }
+    }
+
+    /// [Updates](Self::update) the executable, or makes another one of the graph in its place, with
+    /// the same [options](Self::options). Returns the reason for which it had to; `None` after an
+    /// update.
+    ///
+    /// ```no_run
+    /// # use cuda_graph::{Graph, GraphExec, Result};
+    /// # use cuda_handles::Stream;
+    /// # fn example(exec: &mut GraphExec, graph: &Graph, stream: &Stream) -> Result<()> {
+    /// if let Some(refusal) = exec.update_or_rebuild(graph)? {
+    ///     println!("instantiated again: {refusal}");
+    /// }
+    /// exec.launch(stream)?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// In a new executable all nodes are enabled.
+    ///
+    /// # One executable at a time
+    ///
+    /// If the executable was made of this graph, and the graph can have
+    /// [one](Graph::instantiate#one-executable-at-a-time), the executable is given up before the
+    /// new one is made. If that fails, as while a run is in flight of an executable with
+    /// conditional nodes ([`StillRunning`](cuda_handles::Error::StillRunning)), there is none:
+    /// launches return [`ExecError::NotRebuilt`], until another call of this method makes one.
+    ///
+    /// # Errors
+    /// The errors of [`update`](Self::update) and of [`Graph::instantiate_with`]. The executable is
+    /// then unchanged, with the exception above.
+    #[doc(alias = "cuGraphExecUpdate")]
+    #[doc(alias = "cudaGraphExecUpdate")]
+    #[doc(alias = "cuGraphInstantiateWithParams")]
+    pub fn update_or_rebuild(&mut self, graph: &Graph) -> Result<Option<Refusal>> {
+        let given_up = self.handle.as_ref().err().map(|why| why.refusal.clone());
+        let refusal = match given_up {
+            Some(refusal) => refusal,
+            None => match self.update(graph)? {
+                Update::Updated => return Ok(None),
+                Update::Refused(refusal) => refusal,
+            },
+        };
+        let rebuilt = match graph.instantiate_with(self.options().clone()) {
+            Err(Error::Exec(ExecError::OneExecutable { .. })) if self.is_only_one_of(graph) => {
+                self.give_up(&refusal);
+                graph.instantiate_with(self.options().clone())
+            }
+            other => other,
+        };
+        match rebuilt {
+            Ok(new) => {
+                *self = new;
+                Ok(Some(refusal))
+            }
+            Err(error) => {
+                if let Err(why) = &mut self.handle {
+                    why.cause = error.to_string();
+                }
+                Err(error)
+            }
+        }
+    }
+
+    /// Whether the graph's only executable is this one.
+    fn is_only_one_of(&self, graph: &Graph) -> bool {
+        self.handle.is_ok() && self.launches.runs.is_some() && self.source.is_of(graph.hierarchy())
+    }
+
+    /// Destroys the executable, or lets its destruction be deferred.
+    fn give_up(&mut self, refusal: &Refusal) {
+        let none = NotRebuilt { refusal: refusal.clone(), cause: String::new() };
+        drop(core::mem::replace(&mut self.handle, Err(Box::new(none))));
+        self.owners.give_up();
+        self.launches.awaited = Vec::new();
+        self.launches.outputs = None;
+        self.params = None;
+        self.launches.scratch = Arc::from([]);
+    }
+
+    /// The update itself; a refusal changes nothing.
+    fn try_update(&mut self, graph: &Graph) -> Result<Result<(), Refusal>> {
+        // Declared before the lock, so that nothing is dropped under it.
+        let (shared, owners, replaced);
+        let source = self.pair_with(graph)?;
+        let mut guard = graph.enter()?;
+        let source = source.taken_now(&guard, &self.updates);
+        if let Some(refusal) = self.refusal(&guard, &source) {
+            return Ok(Err(refusal));
+        }
+        guard.ensure_executable(graph, self.options())?;
+        let Ok(params) = self.params_after_update(&guard, &source) else {
+            return Ok(Err(unpaired()));
+        };
+        let awaited = self.awaited_after_update(&guard);
+        let (events, scratch) = (RecordedEvents::of(&guard), guard.scratch().into());
+        shared = ExecShare::new(guard.owners());
+        owners = UserObject::new(self.context(), Box::new(Arc::clone(&shared)))?;
+        owners.retain_on(graph.handle())?;
+        let outcome = self.call_update(&guard);
+        // The graph gives up its reference either way. If the driver refuses that, the graph keeps
+        // it: the executable is updated all the same.
+        let _ = owners.release_from(graph.handle());
+        if let Err(failure) = outcome {
+            return guard.refusal_of(&failure).map(Err);
+        }
+        let updates = match source {
+            UpdateSource::Own { .. } => self.updates.update_from_own(&mut guard),
+            UpdateSource::Other { pairs } => {
+                let counterparts = pairs.map(|pairs| pairs.counterparts);
+                self.updates.update_from(&mut guard, Source::of(graph), counterparts)
+            }
+        };
+        let share = self.owners.replace(owners, &shared);
+        let params = core::mem::replace(&mut self.params, params);
+        let launches = &mut self.launches;
+        let awaited = core::mem::replace(&mut launches.awaited, awaited);
+        let events = core::mem::replace(&mut launches.events, events);
+        let scratch = core::mem::replace(&mut launches.scratch, scratch);
+        replaced = (updates, share, params, awaited, events, scratch);
+        drop(guard);
+        drop(replaced);
+        Ok(Ok(()))
+    }
+
+    /// The graph parameters after an update, with their initial values. An error if a node that
+    /// takes one has no key.
+    fn params_after_update(
+        &self,
+        guard: &GraphGuard<'_>,
+        source: &UpdateSource,
+    ) -> Result<Option<Box<ExecParams>>, NoKey> {
+        let Some(params) = ExecParams::of(guard) else { return Ok(None) };
+        let params = params.with_keys(|id| source.key(id), |key| self.updates.is_enabled(key));
+        params.map(Some).ok_or(NoKey)
+    }
+
+    /// Pairs the nodes of a graph with the executable's, if what goes by node is needed at once:
+    /// the nodes that decide about conditions, and those that take graph parameters.
+    fn pair_with(&self, graph: &Graph) -> Result<UpdateSource> {
+        if self.source.is_of(graph.hierarchy()) {
+            return Ok(UpdateSource::Own { is_as_it_was: true });
+        }
+        let is_needed = {
+            let guard = graph.enter()?;
+            guard.has_conditionals() || !guard.bindings.is_empty()
+        };
+        let keys = if is_needed { self.source.graph() } else { None };
+        let Some(keys) = keys else { return Ok(UpdateSource::Other { pairs: None }) };
+        let mut guards = match keys.enter_with(graph) {
+            // The graph of the keys has none any more; the other one is locked again below.
+            Err(Error::Node(NodeError::GraphMoved) | Error::Broken(_)) => {
+                return Ok(UpdateSource::Other { pairs: None });
+            }
+            guards => guards?,
+        };
+        let counterparts = counterparts(&mut guards, &self.updates, true)?;
+        let structure = guards.other_guard().changes.structure();
+        Ok(UpdateSource::Other { pairs: Some(Pairs { counterparts, structure }) })
+    }
+
+    /// Refuses a graph of which no driver is asked.
+    fn refusal(&self, guard: &GraphGuard<'_>, source: &UpdateSource) -> Option<Refusal> {
+        if self.options().is_for_device_launch() {
+            let why = "kernels may launch the executable at any time";
+            return Some(Refusal::new(RefusalReason::DeviceLaunch, why));
+        }
+        if let Some(refusal) = guard.refusal_of_memory() {
+            return Some(refusal);
+        }
+        self.refusal_of_disabled(guard, source)
+    }
+
+    /// Refuses a graph with nodes that decide about conditions, if one may be disabled in the
+    /// executable: a loop would never end.
+    fn refusal_of_disabled(&self, guard: &GraphGuard<'_>, source: &UpdateSource) -> Option<Refusal> {
+        if self.updates.disabled().len() == 0 {
+            return None;
+        }
+        let is_disabled = |id: &NodeId| source.key(*id).is_none_or(|key| !self.updates.is_enabled(key));
+        let node = guard.kernels_with_handles().find(is_disabled)?;
+        let why = "it decides about a condition, and is disabled in the executable, or may be; enable all nodes \
+                   first";
+        Some(Refusal::new(RefusalReason::Disabled, why).at(guard.name(node)))
+    }
+
+    /// The streams that the next launch waits for after an update from the graph.
+    fn awaited_after_update(&self, guard: &GraphGuard<'_>) -> Vec<Stream> {
+        let mut awaited = awaited_streams(guard);
+        if !self.launches.awaited.is_empty() {
+            // There was no launch yet that has waited for the previous executable's runs.
+            for stream in self.owners.followed() {
+                if !awaited.contains(&stream) {
+                    awaited.push(stream);
+                }
+            }
+        }
+        awaited
+    }
+
+    fn call_update(&mut self, guard: &GraphGuard<'_>) -> Result<(), Failure> {
+        let mut info = CUgraphExecUpdateResultInfo::default();
+        let exec = match &self.handle {
+            Ok(handle) => handle.as_raw(),
+            Err(_) => core::ptr::null_mut(),
+        };
+        // SAFETY: the executable is live, as the caller has checked, and the exclusive reference
+        // keeps other calls on it away. The graph is live and locked, and the out pointer is valid.
+        let code = unsafe { guard.driver().cuGraphExecUpdate(exec, guard.raw(), &raw mut info) };
+        if code.is_success() { Ok(()) } else { Err(Failure { code, info }) }
+    }
+
+    /// A refusal with the reason that a comparison of the graphs finds, if that tells more.
+    fn with_reason(&self, graph: &Graph, refusal: Refusal) -> Result<Refusal> {
+        let is_of_driver = !matches!(
+            refusal.reason,
+            RefusalReason::MemoryNodes | RefusalReason::DeviceLaunch | RefusalReason::Disabled
+        );
+        let before = match self.updates.latest() {
+            Latest::Own => self.source.graph(),
+            Latest::Other(latest) => latest.source.graph(),
+            Latest::OwnChanged => None,
+        };
+        let (true, Some(before)) = (is_of_driver, before) else { return Ok(refusal) };
+        if before.is_in_same_hierarchy(graph) {
+            return Ok(refusal);
+        }
+        let mut guards = match before.enter_with(graph) {
+            // There is nothing to compare with.
+            Err(Error::Node(NodeError::GraphMoved) | Error::Broken(_)) => return Ok(refusal),
+            guards => guards?,
+        };
+        let is_as_it_was = match self.updates.latest() {
+            Latest::Own => self.updates.has_keys_as_they_were(&guards.ours),
+            Latest::Other(latest) => latest.is_as_it_was(&guards.ours),
+            Latest::OwnChanged => false,
+        };
+        if !is_as_it_was {
+            return Ok(refusal);
+        }
+        let found = differences(&mut guards, |guard, id| self.updates.unchanged(guard, id))?;
+        // Drivers name no node, or any node, where the structure differs.
+        let is_unpaired = refusal.reason == RefusalReason::Unpaired;
+        let is_vague = refusal.node.is_none() || refusal.reason == RefusalReason::Topology;
+        let is_reason = |found: &Refusal| is_unpaired || found.reason == refusal.reason;
+        let same = found.iter().find(|found| is_reason(found) && found.node == refusal.node);
+        let similar = || found.iter().find(|found| is_vague && is_reason(found));
+        let closest = same.or_else(similar).cloned();
+        Ok(closest.unwrap_or(refusal))
+    }
+}
+
+impl GraphGuard<'_> {
+    /// The refusal behind a failed driver call, or the error.
+    #[cold]
+    fn refusal_of(&mut self, &Failure { code, info }: &Failure) -> Result<Refusal> {
+        let is_refusal = matches!(
+            code,
+            CUresult::CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE | CUresult::CUDA_ERROR_NOT_SUPPORTED
+        );
+        match self.answer(Call::cuGraphExecUpdate, code) {
+            Err(error @ Error::Handles(HandleError::Driver { .. })) if is_refusal => {
+                let (reason, why) = RefusalReason::of(info.result);
+                let why = match reason {
+                    RefusalReason::Other => format!("{why} ({error}, with update result {})", info.result.0),
+                    _ => why.to_owned(),
+                };
+                let (node, from_node) =
+                    (self.known_name(info.errorNode), self.known_name(info.errorFromNode));
+                Ok(Refusal { reason, node, from_node, why })
+            }
+            Err(error) => Err(error),
+            Ok(()) => Ok(Refusal::new(RefusalReason::Other, "the driver gives no closer reason")),
+        }
+    }
+
+    /// The name of a node that the driver reports.
+    fn known_name(&mut self, raw: CUgraphNode) -> Option<NodeName> {
+        let index = if raw.is_null() { None } else { self.find(raw) };
+        self.id(index?).map(|id| self.name(id))
+    }
+}

@@ -1,0 +1,415 @@
+//! Updates of whole executables from a graph: what later launches do, and what is refused.
+
+use cuda_graph::{
+    ContextExt, EmbedError, Error, Fallback, Graph, GraphExec, InstantiateOptions, Refusal, RefusalReason,
+    Update, UpdateError,
+};
+use cuda_handles::{Buffer, Context, Stream};
+use cuda_launch::per;
+use cuda_tests::{count, needs, no_leaks, setup};
+
+use crate::capture::{N, add_to};
+use crate::conditions::branches_and_loops::Kernels;
+
+/// The refusal of an update.
+#[track_caller]
+pub(super) fn refused(update: Update) -> Refusal {
+    match update {
+        Update::Refused(refusal) => refusal,
+        Update::Updated => panic!("updated"),
+    }
+}
+
+#[track_caller]
+pub(super) fn update(exec: &mut GraphExec, graph: &Graph) {
+    let outcome = exec.update(graph).unwrap();
+    assert!(outcome.is_updated(), "{outcome:?}");
+}
+
+/// Adds `amount` to the first number.
+fn adding(context: &Context, add: &add_to, amount: u32, to: &Buffer<u32>) -> Graph {
+    let graph = context.graph().unwrap();
+    let _node = graph.root().launch(add, per(1, 1), (amount, to)).unwrap().named("adds");
+    graph
+}
+
+fn first(buffer: &Buffer<u32>, stream: &Stream) -> u32 {
+    buffer.read_blocking(stream).unwrap()[0]
+}
+
+#[test]
+fn later_launches_do_what_the_graph_does() {
+    let context = setup();
+    no_leaks(|| {
+        let stream = context.stream().unwrap();
+        let add = add_to::load(&context).unwrap();
+        let (one, other) = (stream.zeros::<u32>(N).unwrap(), stream.zeros::<u32>(N).unwrap());
+        let graph = adding(&context, &add, 1, &one);
+        let mut exec = graph.instantiate().unwrap();
+        exec.launch(&stream).unwrap();
+        let new = adding(&context, &add, 10, &other);
+        let (updated, cost) = count(|| exec.update(&new));
+        assert!(updated.unwrap().is_updated());
+        assert_eq!(cost.calls("cuGraphExecUpdate"), 1, "{cost}");
+        // Nothing waits, and nothing is asked node by node.
+        for call in ["cuStreamSynchronize", "cuGraphGetNodes", "cuGraphNodeGetDependencies"] {
+            assert_eq!(cost.calls(call), 0, "{cost}");
+        }
+        drop(new);
+        exec.launch(&stream).unwrap();
+        exec.launch(&stream).unwrap();
+        assert_eq!((first(&one, &stream), first(&other, &stream)), (1, 20));
+        assert_eq!(exec.graph(), Some(graph));
+    });
+}
+
+#[test]
+fn an_executable_is_updated_from_its_own_changed_graph() {
+    let context = setup();
+    no_leaks(|| {
+        let stream = context.stream().unwrap();
+        let add = add_to::load(&context).unwrap();
+        let numbers = stream.zeros::<u32>(N).unwrap();
+        let graph = context.graph().unwrap();
+        let node = graph.root().launch(&add, per(1, 1), (1, &numbers)).unwrap();
+        let mut exec = graph.instantiate().unwrap();
+        node.set(&add, per(1, 1), (10, &numbers)).unwrap();
+        exec.launch(&stream).unwrap();
+        exec.node(&node).set(&add, per(1, 1), (100, &numbers)).unwrap();
+        exec.launch(&stream).unwrap();
+        assert_eq!(first(&numbers, &stream), 101);
+        // What the node update has set is gone.
+        update(&mut exec, &graph);
+        exec.launch(&stream).unwrap();
+        assert_eq!(first(&numbers, &stream), 111);
+        exec.node(&node).set(&add, per(1, 1), (1000, &numbers)).unwrap();
+        exec.launch(&stream).unwrap();
+        assert_eq!(first(&numbers, &stream), 1111);
+    });
+}
+
+#[test]
+fn nodes_of_both_graphs_stand_for_those_of_the_executable() {
+    let context = setup();
+    no_leaks(|| {
+        let stream = context.stream().unwrap();
+        let add = add_to::load(&context).unwrap();
+        let numbers = stream.zeros::<u32>(N).unwrap();
+        // The second graph adds its nodes in another order.
+        let graph = context.graph().unwrap();
+        let launch = |at: &cuda_graph::Frontier<'_>, amount: u32| {
+            at.launch(&add, per(1, 1), (amount, &numbers)).unwrap()
+        };
+        let fill = graph.root().fill(&numbers, 0).unwrap();
+        let last = launch(&fill.then(), 1);
+        let new = context.graph().unwrap();
+        let new_last = launch(&new.root(), 10);
+        let new_fill = new.root().fill(&numbers, 5).unwrap();
+        new.add_edge(&new_fill, &new_last).unwrap();
+        let mut exec = graph.instantiate().unwrap();
+        update(&mut exec, &new);
+        let run = |exec: &mut GraphExec| {
+            exec.launch(&stream).unwrap();
+            first(&numbers, &stream)
+        };
+        assert_eq!(run(&mut exec), 15);
+        exec.node(&last).set(&add, per(1, 1), (20, &numbers)).unwrap();
+        assert_eq!(run(&mut exec), 25);
+        exec.node(&new_fill).set(&numbers, 6).unwrap();
+        assert_eq!(run(&mut exec), 26);
+        exec.node(&fill).set(&numbers, 7).unwrap();
+        exec.node(&new_last).set(&add, per(1, 1), (30, &numbers)).unwrap();
+        assert_eq!(run(&mut exec), 37);
+        // Disabled by one, enabled by the other.
+        exec.node(&last).set_enabled(false).unwrap();
+        assert!(!exec.node(&new_last).is_enabled().unwrap());
+        assert_eq!(run(&mut exec), 7);
+        // It stays disabled, whatever graph comes.
+        update(&mut exec, &graph);
+        assert!(!exec.node(&last).is_enabled().unwrap());
+        assert_eq!(run(&mut exec), 0);
+        exec.node(&last).set_enabled(true).unwrap();
+        assert_eq!(run(&mut exec), 1);
+        // The second graph's nodes no longer stand for the executable's.
+        let refused = exec.node(&new_last).set_enabled(false).unwrap_err();
+        assert!(matches!(refused, Error::Update(UpdateError::NotInExecutable { .. })), "{refused}");
+        // They do once more, also after the graph's handle is gone.
+        update(&mut exec, &new);
+        drop((new, new_fill));
+        exec.node(&new_last).set_enabled(false).unwrap();
+        assert_eq!(run(&mut exec), 5);
+    });
+}
+
+#[test]
+fn graphs_changed_before_the_first_node_update_leave_the_nodes_unpaired() {
+    let context = setup();
+    no_leaks(|| {
+        let stream = context.stream().unwrap();
+        let add = add_to::load(&context).unwrap();
+        let numbers = stream.zeros::<u32>(N).unwrap();
+        let build = || {
+            let graph = context.graph().unwrap();
+            let node = graph.root().launch(&add, per(1, 1), (1, &numbers)).unwrap();
+            (graph, node)
+        };
+        let unpaired = |exec: &mut GraphExec, node: &cuda_graph::KernelNode| {
+            let refused = exec.node(node).set_enabled(false).unwrap_err();
+            assert!(matches!(refused, Error::Update(UpdateError::Unpaired { .. })), "{refused}");
+            // Launches and whole updates go on.
+            exec.launch(&stream).unwrap();
+        };
+        // The graph of the update.
+        let ((graph, node), (new, new_node)) = (build(), build());
+        let mut exec = graph.instantiate().unwrap();
+        update(&mut exec, &new);
+        new.root().empty().unwrap();
+        unpaired(&mut exec, &new_node);
+        unpaired(&mut exec, &node);
+        // An update pairs anew.
+        let (new, new_node) = build();
+        update(&mut exec, &new);
+        exec.node(&node).set_enabled(false).unwrap();
+        // Changes after the pairs were found do no harm.
+        let late = new.root().empty().unwrap();
+        graph.root().empty().unwrap().remove().unwrap();
+        exec.node(&new_node).set_enabled(true).unwrap();
+        let late = new.root().launch(&add, per(1, 1), (1, &numbers)).inspect(|_| late.remove().unwrap());
+        let refused = exec.node(&late.unwrap()).set_enabled(true).unwrap_err();
+        assert!(matches!(refused, Error::Update(UpdateError::NotInExecutable { .. })), "{refused}");
+        // The graph of the keys: another node with the same work, in the place of the first.
+        let (graph, node) = build();
+        let mut exec = graph.instantiate().unwrap();
+        node.remove().unwrap();
+        let node = graph.root().launch(&add, per(1, 1), (1, &numbers)).unwrap();
+        update(&mut exec, &graph);
+        unpaired(&mut exec, &node);
+        let (new, new_node) = build();
+        update(&mut exec, &new);
+        unpaired(&mut exec, &new_node);
+        stream.synchronize_blocking().unwrap();
+    });
+}
+
+#[test]
+fn an_update_starts_from_the_parameters_that_the_executable_has() {
+    let context = setup();
+    no_leaks(|| {
+        let stream = context.stream().unwrap();
+        let add = add_to::load(&context).unwrap();
+        let numbers = stream.zeros::<u32>(N).unwrap();
+        let build = |config| {
+            let graph = context.graph().unwrap();
+            let node = graph.root().launch(&add, config, (1, &numbers)).unwrap();
+            (graph, node)
+        };
+        let ((graph, node), (new, new_node)) = (build(per(1, 1)), build(per(1, 1).priority(-1)));
+        let mut exec = graph.instantiate().unwrap();
+        update(&mut exec, &new);
+        // The executable has the priority, and its first graph has not.
+        let config = per(1, 1).priority(-1);
+        exec.node(&node).set(&add, config, (2, &numbers)).unwrap();
+        assert!(exec.node(&node).set(&add, per(1, 1), (2, &numbers)).is_err());
+        // A change of the graph's node is no change of the executable.
+        update(&mut exec, &new);
+        new_node.set(&add, per(1, 1), (3, &numbers)).unwrap();
+        assert!(exec.node(&node).set(&add, config, (2, &numbers)).is_err());
+        update(&mut exec, &new);
+        exec.node(&new_node).set(&add, per(1, 1), (4, &numbers)).unwrap();
+        exec.launch(&stream).unwrap();
+        assert_eq!(first(&numbers, &stream), 4);
+    });
+}
+
+#[test]
+fn a_refusal_changes_nothing_and_says_why() {
+    let context = setup();
+    no_leaks(|| {
+        let stream = context.stream().unwrap();
+        let add = add_to::load(&context).unwrap();
+        let numbers = stream.zeros::<u32>(N).unwrap();
+        let graph = context.graph().unwrap();
+        let fill = graph.root().fill(&numbers, 1).unwrap().named("clears");
+        let node = fill.then().launch(&add, per(1, 1), (1, &numbers)).unwrap().named("adds");
+        let mut exec = graph.instantiate().unwrap();
+        exec.node(&node).set(&add, per(1, 1), (2, &numbers)).unwrap();
+        let new = context.graph().unwrap();
+        let copied = new.root().copy(numbers.slice(..4).unwrap(), numbers.slice(4..8).unwrap()).unwrap();
+        let copied = copied.named("copies");
+        let _last = copied.then().launch(&add, per(1, 1), (5, &numbers)).unwrap();
+        let refusal = refused(exec.update(&new).unwrap());
+        assert_eq!((refusal.reason, refusal.node.as_deref()), (RefusalReason::NodeKind, Some("copies")));
+        assert_eq!(
+            refusal.to_string(),
+            "the executable cannot be updated from the graph because of node `copies`: it is a memcpy, and its \
+             counterpart `clears` is a memset"
+        );
+        exec.launch(&stream).unwrap();
+        assert_eq!(first(&numbers, &stream), 3);
+        exec.node(&node).set(&add, per(1, 1), (4, &numbers)).unwrap();
+        exec.launch(&stream).unwrap();
+        assert_eq!(first(&numbers, &stream), 5);
+        // The comparison says the same, and more than the driver.
+        assert_eq!(graph.check_update(&new).unwrap(), [refusal]);
+        assert_eq!(graph.check_update(&graph).unwrap(), []);
+        let _more = copied.then().fill(&numbers, 3).unwrap();
+        let refusal = refused(exec.update(&new).unwrap());
+        assert_eq!((refusal.reason, refusal.node.as_deref()), (RefusalReason::Topology, None));
+        let why = "the graph has 3 nodes, and the executable's 2 nodes (1 memcpy more)";
+        assert_eq!(refusal.why, why);
+    });
+}
+
+#[test]
+fn graphs_that_no_driver_is_asked_about() {
+    let context = setup();
+    no_leaks(|| {
+        let stream = context.stream().unwrap();
+        let add = add_to::load(&context).unwrap();
+        let numbers = stream.zeros::<u32>(N).unwrap();
+        let graph = adding(&context, &add, 1, &numbers);
+        let mut exec = graph.instantiate().unwrap();
+        let refuse = |exec: &mut GraphExec, graph: &Graph, reason| {
+            let (update, cost) = count(|| exec.update(graph));
+            let refusal = refused(update.unwrap());
+            assert_eq!((refusal.reason, cost.calls("cuGraphExecUpdate")), (reason, 0), "{refusal}");
+        };
+        // Memory of the graph's own.
+        let memory = context.graph().unwrap();
+        let (node, own) = memory.root().alloc::<u32>(N).unwrap();
+        let free = memory.after([&node.then().fill(&own, 1).unwrap()]).unwrap().free(&own).unwrap();
+        refuse(&mut exec, &memory, RefusalReason::MemoryNodes);
+        let mut with_memory = memory.instantiate().unwrap();
+        refuse(&mut with_memory, &memory, RefusalReason::MemoryNodes);
+        assert_eq!(graph.check_update(&memory).unwrap()[0].reason, RefusalReason::MemoryNodes);
+        drop((with_memory, free));
+        // Launched by kernels.
+        let mut by_kernels = graph.instantiate_with(InstantiateOptions::new().device_launch()).unwrap();
+        refuse(&mut by_kernels, &graph, RefusalReason::DeviceLaunch);
+        // Embedded graphs are no graphs of executables.
+        let outer = context.graph().unwrap();
+        let child = outer.root().child(&graph).unwrap().embedded().unwrap();
+        let embedded = exec.update(&child).unwrap_err();
+        assert!(matches!(embedded, Error::Embed(EmbedError::Embedded { .. })), "{embedded}");
+        assert!(graph.check_update(&child).is_err());
+        // The driver's answer is heard about an executable that is lent, and its nodes are not.
+        let _raw = exec.as_raw();
+        update(&mut exec, &graph);
+        exec.launch(&stream).unwrap();
+        assert_eq!(first(&numbers, &stream), 1);
+    });
+}
+
+#[test]
+fn executables_that_the_host_decides_in_are_refused() {
+    let context = setup();
+    no_leaks(|| {
+        let stream = context.stream().unwrap();
+        let numbers = stream.zeros::<u32>(N).unwrap();
+        let graph = context.graph().unwrap();
+        graph.root().fill(&numbers, 1).unwrap();
+        let options = InstantiateOptions::new;
+        let mut exec = graph.instantiate_with_fallback(Fallback::HostLoopAlways, options()).unwrap();
+        let refusal = refused(exec.update(&graph).unwrap());
+        assert_eq!(refusal.reason, RefusalReason::HostDecides);
+        let mut exec = graph.instantiate_with_fallback(Fallback::HostLoop, options()).unwrap();
+        assert!(exec.update(&graph).unwrap().is_updated());
+        exec.run_blocking(&stream).unwrap();
+        assert_eq!(first(&numbers, &stream), 1);
+    });
+}
+
+#[test]
+fn a_loop_is_updated_from_its_own_graph_and_from_another() {
+    let context = setup();
+    needs!(Conditionals);
+    no_leaks(|| {
+        let kernels = Kernels::new(&context);
+        let build = |rounds: u32, amount| {
+            let counter = kernels.stream.upload(&[rounds]).unwrap();
+            let graph = context.graph().unwrap();
+            let going = graph.condition_with_default(1).unwrap();
+            let node = graph.root().while_node(&going).unwrap();
+            let body = node.body().unwrap();
+            let counted = kernels.count(&body.root(), amount);
+            let decides = kernels.decide(&counted.then(), &counter, &going).unwrap();
+            (graph, counted, decides)
+        };
+        let (graph, counted, decides) = build(5, 1);
+        let mut exec = graph.instantiate().unwrap();
+        exec.launch(&kernels.stream).unwrap();
+        assert_eq!(kernels.counted(), 5);
+        let (new, ..) = build(7, 10);
+        update(&mut exec, &new);
+        exec.launch(&kernels.stream).unwrap();
+        assert_eq!(kernels.counted(), 70);
+        // Nodes of bodies have counterparts. The one that decides stays as it is.
+        exec.node(&counted).set_enabled(false).unwrap();
+        assert!(exec.node(&decides).set_enabled(false).is_err());
+        // A node that is disabled might be one that decides.
+        let (new, ..) = build(3, 10);
+        let refusal = refused(exec.update(&new).unwrap());
+        assert_eq!(refusal.reason, RefusalReason::Disabled);
+        exec.node(&counted).set_enabled(true).unwrap();
+        let graphs = [build(3, 2).0, build(2, 3).0];
+        for graph in &graphs {
+            update(&mut exec, graph);
+            exec.launch(&kernels.stream).unwrap();
+            assert_eq!(kernels.counted(), 6);
+        }
+        // Its own graph, of which it is the only executable.
+        let counter = kernels.stream.upload(&[4]).unwrap();
+        let going = graph.condition_with_default(1);
+        drop(going);
+        let (own, _, decides) = build(1, 1);
+        let mut exec = own.instantiate().unwrap();
+        let condition = own.condition_with_default(1).unwrap();
+        let unused = exec.update(&own).unwrap_err();
+        assert!(matches!(unused, Error::Condition(_)), "{unused}");
+        drop((condition, counter, decides));
+    });
+}
+
+#[test]
+fn a_loop_with_other_conditions_is_refused() {
+    let context = setup();
+    needs!(Branches);
+    no_leaks(|| {
+        let kernels = Kernels::new(&context);
+        let build = |before: u32, if_else: bool| {
+            let graph = context.graph().unwrap();
+            for _ in 0..before {
+                let other = graph.condition_with_default(0).unwrap();
+                graph.root().if_node(&other).unwrap();
+            }
+            let condition = graph.condition_with_default(1).unwrap();
+            // Each graph has two nodes.
+            match if_else {
+                true => drop(graph.root().if_else_node(&condition).unwrap().named("decides")),
+                false => drop(graph.root().if_node(&condition).unwrap().named("decides")),
+            }
+            for _ in before..1 {
+                let other = graph.condition_with_default(0).unwrap();
+                graph.root().if_node(&other).unwrap();
+            }
+            graph
+        };
+        let graph = build(1, false);
+        let mut exec = graph.instantiate().unwrap();
+        update(&mut exec, &build(1, false));
+        let other_kind = build(1, true);
+        let refusal = refused(exec.update(&other_kind).unwrap());
+        assert_eq!((refusal.reason, refusal.node.as_deref()), (RefusalReason::Conditional, Some("decides")));
+        // The conditions in the other order.
+        let swapped = context.graph().unwrap();
+        let (one, two) =
+            (swapped.condition_with_default(0).unwrap(), swapped.condition_with_default(1).unwrap());
+        let _first = swapped.root().if_node(&two).unwrap().named("first");
+        swapped.root().if_node(&one).unwrap();
+        let refusal = refused(exec.update(&swapped).unwrap());
+        assert_eq!((refusal.reason, refusal.node.as_deref()), (RefusalReason::Conditional, Some("first")));
+        assert!(refusal.why.starts_with("its condition is number 2 of its graph"), "{refusal}");
+        exec.launch(&kernels.stream).unwrap();
+        kernels.stream.synchronize_blocking().unwrap();
+    });
+}
