@@ -135,10 +135,16 @@ impl GraphExec {
     /// | child graph, bodies | what is allowed for the nodes in them |
     /// | condition of a conditional node | its default; not its number, which counts conditions of a graph |
     ///
+    /// Refused without a call of the driver are graphs with allocation or free nodes, executables
+    /// [that kernels launch](crate::InstantiateOptions::device_launch), and graphs in which a node
+    /// decides about a condition that is disabled in the executable.
+    ///
     /// Launches that are enqueued or running keep what they had, and nothing waits for them. From
     /// the next launch on, all parameters are the graph's; what [node updates](Self::node) have set
-    /// is gone. Disabled nodes stay disabled. The executable lets go of everything that it owned,
-    /// once the runs that may use it are over, and owns what the graph's nodes use.
+    /// is gone. The [graph parameters](crate::GraphParam) are those of the graph, with their
+    /// initial values. Nodes that are disabled stay so, unless a graph parameter enables them. The
+    /// executable lets go of everything that it owned, once the runs that may use it are over, and
+    /// owns what the graph's nodes use.
     ///
     /// Afterwards the nodes of both graphs, the one that the executable was made of and this one,
     /// stand for the executable's nodes ([`node`](Self::node)). The executable keeps both graphs
@@ -188,11 +194,11 @@ impl GraphExec {
     ///
     /// # One executable at a time
     ///
-    /// If the executable was made of this graph, and the graph can have
-    /// [one](Graph::instantiate#one-executable-at-a-time), the executable is given up before the
-    /// new one is made. If that fails, as while a run is in flight of an executable with
-    /// conditional nodes ([`StillRunning`](cuda_handles::Error::StillRunning)), there is none:
-    /// launches return [`ExecError::NotRebuilt`], until another call of this method makes one.
+    /// If the executable was made of this graph, and the graph can have one
+    /// ([`Graph::instantiate`]), the executable is given up before the new one is made. If that
+    /// fails, as while a run is in flight of an executable with conditional nodes
+    /// ([`StillRunning`](cuda_handles::Error::StillRunning)), there is none: launches return
+    /// [`ExecError::NotRebuilt`], until another call of this method makes one.
     ///
     /// # Errors
     /// The errors of [`update`](Self::update) and of [`Graph::instantiate_with`]. The executable is
@@ -249,7 +255,7 @@ impl GraphExec {
     /// The update itself; a refusal changes nothing.
     fn try_update(&mut self, graph: &Graph) -> Result<Result<(), Refusal>> {
         // Declared before the lock, so that nothing is dropped under it.
-        let (shared, owners, replaced);
+        let (shared, owners, params, awaited, events, scratch, replaced);
         let source = self.pair_with(graph)?;
         let mut guard = graph.enter()?;
         let source = source.taken_now(&guard, &self.updates);
@@ -257,11 +263,12 @@ impl GraphExec {
             return Ok(Err(refusal));
         }
         guard.ensure_executable(graph, self.options())?;
-        let Ok(params) = self.params_after_update(&guard, &source) else {
-            return Ok(Err(unpaired()));
+        params = match self.params_after_update(&guard, &source) {
+            Ok(params) => params,
+            Err(NoKey) => return Ok(Err(unpaired())),
         };
-        let awaited = self.awaited_after_update(&guard);
-        let (events, scratch) = (RecordedEvents::of(&guard), guard.scratch().into());
+        awaited = self.awaited_after_update(&guard);
+        (events, scratch) = (RecordedEvents::of(&guard), guard.scratch().into());
         shared = ExecShare::new(guard.owners());
         owners = UserObject::new(self.context(), Box::new(Arc::clone(&shared)))?;
         owners.retain_on(graph.handle())?;
@@ -279,13 +286,15 @@ impl GraphExec {
                 self.updates.update_from(&mut guard, Source::of(graph), counterparts)
             }
         };
-        let share = self.owners.replace(owners, &shared);
-        let params = core::mem::replace(&mut self.params, params);
         let launches = &mut self.launches;
-        let awaited = core::mem::replace(&mut launches.awaited, awaited);
-        let events = core::mem::replace(&mut launches.events, events);
-        let scratch = core::mem::replace(&mut launches.scratch, scratch);
-        replaced = (updates, share, params, awaited, events, scratch);
+        replaced = (
+            updates,
+            self.owners.replace(owners, &shared),
+            core::mem::replace(&mut self.params, params),
+            core::mem::replace(&mut launches.awaited, awaited),
+            core::mem::replace(&mut launches.events, events),
+            core::mem::replace(&mut launches.scratch, scratch),
+        );
         drop(guard);
         drop(replaced);
         Ok(Ok(()))

@@ -1,8 +1,8 @@
 //! Updates of whole executables from a graph: what later launches do, and what is refused.
 
 use cuda_graph::{
-    ContextExt, EmbedError, Error, Fallback, Graph, GraphExec, InstantiateOptions, Refusal, RefusalReason,
-    Update, UpdateError,
+    ContextExt, EmbedError, Error, Fallback, Graph, GraphExec, InstantiateOptions, ParamError, Refusal,
+    RefusalReason, Update, UpdateError,
 };
 use cuda_handles::{Buffer, Context, Stream};
 use cuda_launch::per;
@@ -48,13 +48,20 @@ fn later_launches_do_what_the_graph_does() {
         let mut exec = graph.instantiate().unwrap();
         exec.launch(&stream).unwrap();
         let new = adding(&context, &add, 10, &other);
+        stream.synchronize_blocking().unwrap();
         let (updated, cost) = count(|| exec.update(&new));
         assert!(updated.unwrap().is_updated());
-        assert_eq!(cost.calls("cuGraphExecUpdate"), 1, "{cost}");
-        // Nothing waits, and nothing is asked node by node.
-        for call in ["cuStreamSynchronize", "cuGraphGetNodes", "cuGraphNodeGetDependencies"] {
-            assert_eq!(cost.calls(call), 0, "{cost}");
-        }
+        // Four calls, and some for what the executable owned before. Nothing is asked node by node.
+        let calls = [
+            "cuUserObjectCreate",
+            "cuGraphRetainUserObject",
+            "cuGraphExecUpdate",
+            "cuGraphReleaseUserObject",
+        ];
+        assert_eq!(calls.map(|call| cost.calls(call)), [1; 4], "{cost}");
+        let after =
+            ["cuStreamQuery", "cuUserObjectRelease", "cuCtxGetCurrent", "cuThreadExchangeStreamCaptureMode"];
+        assert_eq!(after.map(|call| cost.calls(call)).iter().sum::<u64>() + 4, cost.total(), "{cost}");
         drop(new);
         exec.launch(&stream).unwrap();
         exec.launch(&stream).unwrap();
@@ -301,6 +308,109 @@ fn graphs_that_no_driver_is_asked_about() {
 }
 
 #[test]
+fn graph_parameters_are_the_new_graphs_with_their_initial_values() {
+    let context = setup();
+    no_leaks(|| {
+        let stream = context.stream().unwrap();
+        let add = add_to::load(&context).unwrap();
+        let numbers = stream.zeros::<u32>(N).unwrap();
+        let build = |amount: u32| {
+            let graph = context.graph().unwrap();
+            let param = graph.param(amount).unwrap();
+            let fill = graph.root().fill(&numbers, 0).unwrap();
+            let node = fill.then().launch(&add, per(1, 1), (&param, &numbers)).unwrap();
+            let wanted = graph.param(true).unwrap();
+            node.enabled_by(&wanted).unwrap();
+            (graph, param, wanted, node)
+        };
+        let run = |exec: &mut GraphExec| {
+            exec.launch(&stream).unwrap();
+            first(&numbers, &stream)
+        };
+        let (graph, param, wanted, node) = build(1);
+        let mut exec = graph.instantiate().unwrap();
+        exec.set(&param, 2).unwrap();
+        assert_eq!(run(&mut exec), 2);
+        // A value that no launch has taken is gone, too.
+        exec.set(&param, 3).unwrap();
+        update(&mut exec, &graph);
+        assert_eq!(run(&mut exec), 1);
+        exec.set(&param, 4).unwrap();
+        exec.set(&wanted, false).unwrap();
+        assert_eq!(run(&mut exec), 0);
+        // The parameters of another graph. Its node is wanted, and disabled in the executable.
+        let (new, new_param, new_wanted, new_node) = build(10);
+        update(&mut exec, &new);
+        assert_eq!(run(&mut exec), 10);
+        assert_eq!(exec.set(&param, 5), Err(Error::Param(ParamError::Foreign)));
+        exec.launch_with(&stream, ((&new_param, 20), (&new_wanted, true))).unwrap();
+        assert_eq!(first(&numbers, &stream), 20);
+        exec.set(&new_wanted, false).unwrap();
+        assert_eq!(run(&mut exec), 0);
+        exec.set(&new_wanted, true).unwrap();
+        assert_eq!(run(&mut exec), 20);
+        // Nodes that take parameters are not set by hand, whichever graph names them.
+        for node in [&node, &new_node] {
+            let bound = exec.node(node).set(&add, per(1, 1), (1, &numbers)).unwrap_err();
+            assert!(matches!(bound, Error::Param(ParamError::Bound { .. })), "{bound}");
+        }
+        // Without parameters again.
+        let plain = context.graph().unwrap();
+        let fill = plain.root().fill(&numbers, 0).unwrap();
+        fill.then().launch(&add, per(1, 1), (7, &numbers)).unwrap();
+        update(&mut exec, &plain);
+        assert_eq!(run(&mut exec), 7);
+        assert_eq!(exec.set(&new_param, 5), Err(Error::Param(ParamError::Foreign)));
+        exec.node(&node).set(&add, per(1, 1), (8, &numbers)).unwrap();
+        assert_eq!(run(&mut exec), 8);
+        // Where the nodes of the parameters cannot be found, the update is refused.
+        graph.root().empty().unwrap().remove().unwrap();
+        let refusal = refused(exec.update(&new).unwrap());
+        assert_eq!(refusal.reason, RefusalReason::Unpaired);
+        assert_eq!(run(&mut exec), 8);
+        assert!(exec.update_or_rebuild(&new).unwrap().is_some());
+        exec.set(&new_param, 30).unwrap();
+        assert_eq!(run(&mut exec), 30);
+    });
+}
+
+#[test]
+fn a_child_graph_is_set_by_the_nodes_of_both_graphs() {
+    let context = setup();
+    no_leaks(|| {
+        let stream = context.stream().unwrap();
+        let add = add_to::load(&context).unwrap();
+        let numbers = stream.zeros::<u32>(N).unwrap();
+        let build = |amount: u32| {
+            let graph = context.graph().unwrap();
+            let fill = graph.root().fill(&numbers, 0).unwrap();
+            let child = fill.then().child(&adding(&context, &add, amount, &numbers)).unwrap();
+            (graph, child)
+        };
+        let ((graph, child), (new, new_child)) = (build(1), build(10));
+        let mut exec = graph.instantiate().unwrap();
+        update(&mut exec, &new);
+        let run = |exec: &mut GraphExec| {
+            exec.launch(&stream).unwrap();
+            first(&numbers, &stream)
+        };
+        assert_eq!(run(&mut exec), 10);
+        exec.node(&child).set_graph(&adding(&context, &add, 2, &numbers)).unwrap();
+        assert_eq!(run(&mut exec), 2);
+        exec.node(&new_child).set_graph(&adding(&context, &add, 3, &numbers)).unwrap();
+        assert_eq!(run(&mut exec), 3);
+        // A whole update gives the graph's own child graph back, and its nodes are known again.
+        update(&mut exec, &new);
+        assert_eq!(run(&mut exec), 10);
+        let inner = new_child.embedded().unwrap().nodes().unwrap().remove(0);
+        let inner = cuda_graph::KernelNode::try_from(inner).unwrap();
+        exec.node(&inner).set(&add, per(1, 1), (4, &numbers)).unwrap();
+        assert_eq!(run(&mut exec), 4);
+        drop((child, graph));
+    });
+}
+
+#[test]
 fn executables_that_the_host_decides_in_are_refused() {
     let context = setup();
     no_leaks(|| {
@@ -333,40 +443,77 @@ fn a_loop_is_updated_from_its_own_graph_and_from_another() {
             let body = node.body().unwrap();
             let counted = kernels.count(&body.root(), amount);
             let decides = kernels.decide(&counted.then(), &counter, &going).unwrap();
-            (graph, counted, decides)
+            (graph, counted, decides, counter)
         };
-        let (graph, counted, decides) = build(5, 1);
+        let (graph, counted, decides, counter) = build(5, 1);
         let mut exec = graph.instantiate().unwrap();
-        exec.launch(&kernels.stream).unwrap();
-        assert_eq!(kernels.counted(), 5);
-        let (new, ..) = build(7, 10);
+        let run = |exec: &mut GraphExec| {
+            exec.launch(&kernels.stream).unwrap();
+            kernels.counted()
+        };
+        assert_eq!(run(&mut exec), 5);
+        let (new, _, new_decides, _) = build(7, 10);
         update(&mut exec, &new);
-        exec.launch(&kernels.stream).unwrap();
-        assert_eq!(kernels.counted(), 70);
+        assert_eq!(run(&mut exec), 70);
         // Nodes of bodies have counterparts. The one that decides stays as it is.
         exec.node(&counted).set_enabled(false).unwrap();
-        assert!(exec.node(&decides).set_enabled(false).is_err());
-        // A node that is disabled might be one that decides.
-        let (new, ..) = build(3, 10);
-        let refusal = refused(exec.update(&new).unwrap());
-        assert_eq!(refusal.reason, RefusalReason::Disabled);
-        exec.node(&counted).set_enabled(true).unwrap();
-        let graphs = [build(3, 2).0, build(2, 3).0];
-        for graph in &graphs {
-            update(&mut exec, graph);
-            exec.launch(&kernels.stream).unwrap();
-            assert_eq!(kernels.counted(), 6);
+        for node in [&decides, &new_decides] {
+            assert!(exec.node(node).set_enabled(false).is_err());
         }
+        let (new, ..) = build(3, 10);
+        update(&mut exec, &new);
+        assert_eq!(run(&mut exec), 0);
+        exec.node(&counted).set_enabled(true).unwrap();
         // Its own graph, of which it is the only executable.
-        let counter = kernels.stream.upload(&[4]).unwrap();
-        let going = graph.condition_with_default(1);
-        drop(going);
-        let (own, _, decides) = build(1, 1);
-        let mut exec = own.instantiate().unwrap();
-        let condition = own.condition_with_default(1).unwrap();
-        let unused = exec.update(&own).unwrap_err();
+        kernels.stream.fill(&counter, 6).unwrap();
+        update(&mut exec, &graph);
+        assert_eq!(run(&mut exec), 6);
+        let condition = graph.condition_with_default(1).unwrap();
+        let unused = exec.update(&graph).unwrap_err();
         assert!(matches!(unused, Error::Condition(_)), "{unused}");
-        drop((condition, counter, decides));
+        drop(condition);
+    });
+}
+
+#[test]
+fn a_node_that_would_decide_is_not_disabled() {
+    let context = setup();
+    needs!(Conditionals);
+    no_leaks(|| {
+        let kernels = Kernels::new(&context);
+        let counter = kernels.stream.upload(&[3_u32]).unwrap();
+        let build = |decides_last: bool| {
+            let graph = context.graph().unwrap();
+            let going = graph.condition_with_default(1).unwrap();
+            let body = graph.root().while_node(&going).unwrap().body().unwrap();
+            let decide = |at: &cuda_graph::Frontier<'_>| kernels.decide(at, &counter, &going).unwrap();
+            let counted = match decides_last {
+                true => {
+                    let counted = kernels.count(&body.root(), 1);
+                    let _decides = decide(&counted.then()).named("decides");
+                    counted
+                }
+                false => kernels.count(&decide(&body.root()).named("decides").then(), 1),
+            };
+            (graph, counted)
+        };
+        let ((graph, counted), (new, new_counted)) = (build(true), build(false));
+        let mut exec = graph.instantiate().unwrap();
+        exec.node(&counted).set_enabled(false).unwrap();
+        let refusal = refused(exec.update(&new).unwrap());
+        assert_eq!((refusal.reason, refusal.node.as_deref()), (RefusalReason::Disabled, Some("decides")));
+        exec.node(&counted).set_enabled(true).unwrap();
+        update(&mut exec, &new);
+        exec.launch(&kernels.stream).unwrap();
+        assert_eq!(kernels.counted(), 3);
+        // The counterpart of the first counting node decides now, and the other way round.
+        assert!(exec.node(&counted).set_enabled(false).is_err());
+        exec.node(&new_counted).set_enabled(false).unwrap();
+        assert_eq!(refused(exec.update(&graph).unwrap()).reason, RefusalReason::Disabled);
+        // Where the nodes are not known, none may be disabled.
+        let late = graph.root().empty().unwrap();
+        late.remove().unwrap();
+        assert_eq!(refused(exec.update(&build(false).0).unwrap()).reason, RefusalReason::Disabled);
     });
 }
 
