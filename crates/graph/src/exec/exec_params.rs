@@ -39,6 +39,8 @@ pub(crate) struct ExecBound {
     pub(crate) binding: Binding,
     /// Whether the driver's node is enabled.
     pub(crate) is_enabled: bool,
+    /// Whether the binding has memory of parameters that the executable does not keep for the node.
+    pub(crate) has_new_memory: bool,
     /// Whether the driver's node has other parameters than the binding.
     pub(crate) is_stale: bool,
     is_pending: bool,
@@ -79,7 +81,14 @@ impl ExecParams {
             }
         }
         self.places.insert(id, node);
-        self.nodes.push(ExecBound { id, binding, is_enabled: true, is_stale: false, is_pending: false });
+        self.nodes.push(ExecBound {
+            id,
+            binding,
+            is_enabled: true,
+            has_new_memory: false,
+            is_stale: false,
+            is_pending: false,
+        });
     }
 
     /// Nodes of a new executable are enabled, whatever the parameters say.

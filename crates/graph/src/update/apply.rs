@@ -74,7 +74,7 @@ impl GraphExec {
                 if !one.is_empty() {
                     replaced.push(one);
                 }
-                bound.is_stale = false;
+                (bound.is_stale, bound.has_new_memory) = (false, false);
             }
             if bound.is_enabled != enabled {
                 self.enable_raw(guard, bound.id, enabled)?;
@@ -181,15 +181,18 @@ impl ExecBound {
     fn fill_in(&mut self, values: &[ParamValue]) -> Result<(), Problem> {
         for one in &self.binding.uses {
             if let Some(value) = values.get(one.param as usize) {
-                put(&mut self.binding.node, one.place, value)?;
+                put(&mut self.binding.node, one.place, value, &mut self.has_new_memory)?;
             }
         }
         if self.is_on(values) { self.check() } else { Ok(()) }
     }
 
-    /// The owners of the memory of parameters. Everything else that the node uses is the graph's,
-    /// and kept by the executable as long as it has this graph's nodes.
+    /// The owners of the memory of parameters, if some is new. Everything else that the node uses
+    /// is the graph's, and kept by the executable as long as it has this graph's nodes.
     fn owners(&self) -> Owners {
+        if !self.has_new_memory {
+            return Owners::new();
+        }
         let memory = |one: &Use| match (&self.binding.node, one.place) {
             (BoundNode::Kernel { arguments, .. }, Place::Argument(position)) => arguments.memory(position),
             (BoundNode::Fill(fill), Place::Target) => Some(&fill.memory),
@@ -234,10 +237,15 @@ impl ExecBound {
 }
 
 /// Puts a value into a place of a node.
-fn put(node: &mut BoundNode, place: Place, value: &ParamValue) -> Result<(), Problem> {
+fn put(
+    node: &mut BoundNode,
+    place: Place,
+    value: &ParamValue,
+    has_new_memory: &mut bool,
+) -> Result<(), Problem> {
     let fits = match (node, place, value) {
         (BoundNode::Kernel { arguments, .. }, Place::Argument(position), value) => {
-            put_argument(arguments, position, value)
+            put_argument(arguments, position, value, has_new_memory)
         }
         (
             BoundNode::Kernel { arguments, .. },
@@ -260,7 +268,7 @@ fn put(node: &mut BoundNode, place: Place, value: &ParamValue) -> Result<(), Pro
             true
         }
         (BoundNode::Fill(fill), Place::Target, ParamValue::Memory(memory)) => {
-            fill.memory.replace_by(memory);
+            *has_new_memory |= fill.memory.replace_by(memory);
             true
         }
         (BoundNode::Fill(fill), Place::Value, ParamValue::Bytes(value)) => {
@@ -269,11 +277,11 @@ fn put(node: &mut BoundNode, place: Place, value: &ParamValue) -> Result<(), Pro
             bits.is_some()
         }
         (BoundNode::Copy(copy), Place::Source, ParamValue::Memory(memory)) => {
-            copy.source.replace_by(memory);
+            *has_new_memory |= copy.source.replace_by(memory);
             true
         }
         (BoundNode::Copy(copy), Place::Destination, ParamValue::Memory(memory)) => {
-            copy.destination.replace_by(memory);
+            *has_new_memory |= copy.destination.replace_by(memory);
             true
         }
         (_, Place::Enabled, ParamValue::Enabled(_)) => true,
@@ -282,15 +290,25 @@ fn put(node: &mut BoundNode, place: Place, value: &ParamValue) -> Result<(), Pro
     if fits { Ok(()) } else { Err(Problem::WrongValue) }
 }
 
-fn put_argument(arguments: &mut StoredArguments, position: usize, value: &ParamValue) -> bool {
+fn put_argument(
+    arguments: &mut StoredArguments,
+    position: usize,
+    value: &ParamValue,
+    has_new_memory: &mut bool,
+) -> bool {
     match value {
         // SAFETY: the type of the parameter is the declared one: it was given for that argument.
         ParamValue::Bytes(value) => unsafe { arguments.set_value(position, &value.bytes) },
-        // SAFETY: as above.
-        ParamValue::Memory(memory) => unsafe {
-            arguments.memory(position).is_some_and(|known| known.is_same(memory))
-                || arguments.set_memory(position, memory.clone()).is_some()
-        },
+        ParamValue::Memory(memory)
+            if arguments.memory(position).is_some_and(|known| known.is_same(memory)) =>
+        {
+            true
+        }
+        ParamValue::Memory(memory) => {
+            *has_new_memory = true;
+            // SAFETY: as above.
+            unsafe { arguments.set_memory(position, memory.clone()).is_some() }
+        }
         ParamValue::Event(_) | ParamValue::Config(_) | ParamValue::Enabled(_) => false,
     }
 }

@@ -96,13 +96,15 @@ impl<N: CanBeDisabled> ExecNode<'_, N> {
 
     /// Whether the node is enabled. It is in a new executable.
     ///
+    /// Parameters disable nodes at the launch after they were set.
+    ///
     /// # Errors
-    /// The node cannot be updated, as for [`set_enabled`](Self::set_enabled).
+    /// The node is not in the executable, as for [`set_enabled`](Self::set_enabled).
     #[doc(alias = "cuGraphNodeGetEnabled")]
     #[doc(alias = "cudaGraphNodeGetEnabled")]
     pub fn is_enabled(&self) -> Result<bool> {
         let node: &Node = self.node;
-        drop(self.exec.enter(node)?);
+        drop(self.exec.enter_to_look(node)?);
         Ok(self.exec.updates.is_enabled(node.id()))
     }
 }

@@ -106,6 +106,18 @@ impl GraphExec {
         }
     }
 
+    /// The guard of the hierarchy of a node of this executable.
+    pub(super) fn enter_to_look<'n>(&self, node: &'n Node) -> Result<GraphGuard<'n>> {
+        self.ensure_not_lent()?;
+        let guard = node.graph().enter()?;
+        if guard.record(node.id()).is_none() {
+            drop(guard);
+            return Err(node.removed());
+        }
+        self.ensure_has(&guard, node)?;
+        Ok(guard)
+    }
+
     /// Refuses a node that cannot be updated. False if it was removed.
     pub(super) fn ensure_updatable(&self, guard: &GraphGuard<'_>, node: &Node) -> Result<bool> {
         self.ensure_not_lent()?;
@@ -155,7 +167,7 @@ impl GraphExec {
         raw: &mut CUgraphNodeParams,
     ) -> Result<Replaced> {
         self.call_driver(guard, id, raw)?;
-        // Earlier updates of the node have brought nothing, either.
+        // What earlier updates have brought to the node stays.
         if owners.is_empty() {
             return Ok(Replaced::default());
         }

@@ -31,6 +31,8 @@
 //!    one event: it is created, recorded in the stream of the last run, asked for and destroyed.
 //! 6. New parameters are declared before the guard, and an update leaves in them what it has
 //!    replaced. So all of it is dropped after the lock, on every path.
+//! 7. Updates by graph parameters bring the memory of parameters alone. Everything else that a
+//!    bound node uses is in the base of the executable, as the binding was made by the same graph.
 
 mod apply;
 mod child;
