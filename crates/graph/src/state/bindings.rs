@@ -185,6 +185,15 @@ impl Bindings {
         self.nodes.iter().map(|(id, binding)| (*id, binding))
     }
 
+    /// Whether a parameter disables a node of new executables.
+    pub(crate) fn is_off(&self, id: NodeId) -> bool {
+        let is_off = |one: &Use| {
+            let value = self.values.get(one.param as usize);
+            one.place == Place::Enabled && matches!(value, Some(ParamValue::Enabled(false)))
+        };
+        self.nodes.get(&id).is_some_and(|binding| binding.uses.iter().any(is_off))
+    }
+
     /// A node that uses parameters.
     pub(crate) fn get(&self, id: NodeId) -> Option<&Binding> {
         self.nodes.get(&id)
