@@ -8,6 +8,7 @@ use cuda_launch::LaunchConfig;
 use crate::error::{Error, ParamError, Result, UpdateError};
 use crate::exec::GraphExec;
 use crate::exec::exec_params::ExecParams;
+use crate::exec::node_updates::Latest;
 use crate::exec::source::Source;
 use crate::param::graph_param::{GraphParam, ParamArg, ParamType, Stored, ensure_no_output, ensure_of};
 use crate::state::bindings::ParamValue;
@@ -52,7 +53,7 @@ impl GraphExec {
         value: impl ParamArg<T>,
     ) -> Result<()> {
         let Stored(value) = T::stored(value.into_initial());
-        let value = self.scope().checked(param, value)?;
+        let value = self.scope()?.checked(param, value)?;
         self.put(param.placeholder.number(), value);
         Ok(())
     }
@@ -83,7 +84,7 @@ impl GraphExec {
     /// Sets parameters, all or none.
     pub(crate) fn set_all(&mut self, values: impl ParamValues) -> Result<()> {
         let mut list = ValueList::default();
-        values.list(&self.scope(), &mut list)?;
+        values.list(&self.scope()?, &mut list)?;
         list.0.into_iter().for_each(|(param, value)| self.put(param, value));
         Ok(())
     }
@@ -95,7 +96,7 @@ impl GraphExec {
     /// is missing; nothing is set and launched.
     pub fn launch_bound(&mut self, stream: &impl AsStream, values: impl ParamValues) -> Result<()> {
         let mut list = ValueList::default();
-        values.list(&self.scope(), &mut list)?;
+        values.list(&self.scope()?, &mut list)?;
         let all = self.params.as_ref().map_or(0, |params| params.len());
         let missing = (0..all as u32).filter(|param| list.0.iter().all(|(named, _)| named != param)).count();
         if missing > 0 {
@@ -105,13 +106,14 @@ impl GraphExec {
         self.launch(stream)
     }
 
-    fn scope(&self) -> ParamScope<'_> {
-        ParamScope {
-            params: self.params.as_deref(),
-            source: &self.source,
-            context: self.context(),
-            is_lent: self.owners.is_lent(),
-        }
+    fn scope(&self) -> Result<ParamScope<'_>> {
+        self.live()?;
+        let source = match self.updates.latest() {
+            Latest::Other(latest) => &latest.source,
+            Latest::Own | Latest::OwnChanged => &self.source,
+        };
+        let is_lent = self.owners.is_lent();
+        Ok(ParamScope { params: self.params.as_deref(), source, context: self.context(), is_lent })
     }
 
     fn put(&mut self, param: u32, value: ParamValue) {
@@ -158,7 +160,7 @@ impl ParamScope<'_> {
         }
     }
 
-    /// Whether the executable was made of the hierarchy with this number.
+    /// Whether the executable was made of the hierarchy with this number, or updated from it last.
     fn is_of(&self, graph: u64) -> bool {
         self.source.graph().is_some_and(|source| source.hierarchy().number() == graph)
     }
