@@ -165,7 +165,7 @@ fn kernels_with_handles_are_launched_into_captures_of_this_library_alone() {
         let launch = |capture| {
             let prepared = count_down.prepare(&one, (&counter, handle)).unwrap();
             // SAFETY: the arguments are the kernel's, and it never runs.
-            unsafe { launch_captured(count_down.kernel(), (&stream, capture), one, &prepared) }
+            unsafe { launch_captured(count_down.kernel(), (&stream, capture), one, &prepared, None) }
         };
         let (outcome, cost) = count(|| launch(1));
         is_outside(outcome);
@@ -179,7 +179,8 @@ fn kernels_with_handles_are_launched_into_captures_of_this_library_alone() {
         // SAFETY: as above.
         let untyped = params![&counter, handle];
         // SAFETY: as above.
-        unsafe { launch_captured(count_down.kernel(), (&stream, capture.id()), one, &untyped) }.unwrap();
+        unsafe { launch_captured(count_down.kernel(), (&stream, capture.id()), one, &untyped, None) }
+            .unwrap();
         // SAFETY: it does not reach the driver.
         is_outside(unsafe { count_down.kernel().launch(&stream, one, &untyped) });
         let captured = capture.end().unwrap();
