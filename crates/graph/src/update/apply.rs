@@ -266,8 +266,8 @@ impl ExecBound {
         if self.is_on(values) { self.check(context) } else { Ok(()) }
     }
 
-    /// The owners of the memory and events of parameters. Everything else that the node uses is the graph's,
-    /// and kept by the executable as long as it has this graph's nodes.
+    /// The owners of the memory and events of parameters. Everything else that the node
+    /// uses is the graph's, and kept by the executable as long as it has this graph's nodes.
     fn owners(&self) -> Owners {
         let owner = |one: &Use| {
             let memory = match (&self.binding.node, one.place) {
