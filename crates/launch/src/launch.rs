@@ -130,7 +130,8 @@ pub(crate) unsafe fn enqueue(
 }
 
 /// Launches into the capture of this library with this number. An argument may be the handle of a
-/// condition; the caller checks that its graph is the capture's. The record of the call has the tag.
+/// condition; the caller checks that its graph is the capture's. The record of the call has the
+/// tag.
 ///
 /// # Safety
 /// As [`Launch::launch`]; and the handles among the arguments are of the graph into which the

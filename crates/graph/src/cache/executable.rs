@@ -2,12 +2,13 @@
 
 use core::fmt;
 
-use crate::error::Result;
+use crate::error::{RefusalReason, Result};
 use crate::exec::GraphExec;
 use crate::exec::options::InstantiateOptions;
 use crate::exec::resources::RanOn;
 use crate::graph::Graph;
 use crate::loops::host::{Fallback, HostLoopExec};
+use crate::update::whole::Update;
 
 mod sealed {
     pub trait Sealed {}
@@ -55,8 +56,8 @@ pub struct LastStream(pub(crate) RanOn);
 pub enum Refreshed {
     /// By an update.
     Updated,
-    /// By another instantiation, for a reason in words.
-    Rebuilt(String),
+    /// By another instantiation, as the update was refused.
+    Rebuilt(RefusalReason),
 }
 
 impl sealed::Sealed for GraphExec {}
@@ -69,10 +70,11 @@ impl Executable for GraphExec {
     fn refresh(
         &mut self,
         graph: &Graph,
-        options: &InstantiateOptions,
-        fallback: Fallback,
+        _options: &InstantiateOptions,
+        _fallback: Fallback,
     ) -> Result<Refreshed> {
-        rebuild(self, graph, options, fallback)
+        let refusal = self.update_or_rebuild(graph)?;
+        Ok(refusal.map_or(Refreshed::Updated, |refusal| Refreshed::Rebuilt(refusal.reason)))
     }
 
     fn decides_on_host(&self) -> bool {
@@ -97,7 +99,12 @@ impl Executable for HostLoopExec {
         options: &InstantiateOptions,
         fallback: Fallback,
     ) -> Result<Refreshed> {
-        rebuild(self, graph, options, fallback)
+        let reason = match self.update(graph)? {
+            Update::Updated => return Ok(Refreshed::Updated),
+            Update::Refused(refusal) => refusal.reason,
+        };
+        *self = Self::make(graph, options, fallback)?;
+        Ok(Refreshed::Rebuilt(reason))
     }
 
     fn decides_on_host(&self) -> bool {
@@ -108,15 +115,4 @@ impl Executable for HostLoopExec {
         // A call that runs it returns once the run has ended.
         LastStream(RanOn::None)
     }
-}
-
-/// Makes another executable in the place of one.
-fn rebuild<E: Executable>(
-    exec: &mut E,
-    graph: &Graph,
-    options: &InstantiateOptions,
-    fallback: Fallback,
-) -> Result<Refreshed> {
-    *exec = E::make(graph, options, fallback)?;
-    Ok(Refreshed::Rebuilt("updates are not there yet".to_owned()))
 }

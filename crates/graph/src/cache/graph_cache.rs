@@ -79,6 +79,24 @@ use crate::graph::Graph;
 /// the memory of the largest alone, as for the batch sizes of one model. They are one line: each
 /// launch waits on its stream for the last one, and a key has one executable.
 ///
+/// ```no_run
+/// # use cuda_graph::{GraphCache, Result, StreamExt};
+/// # use cuda_handles::capture::{CaptureOptions, Scratch};
+/// # use cuda_handles::{Buffer, Stream};
+/// # fn model(stream: &Stream, batch: usize) -> Result<()> { Ok(()) }
+/// # fn example(
+/// #     cache: &GraphCache<usize, ()>, stream: &Stream, scratch: &Scratch, batch: usize
+/// # ) -> Result<()> {
+/// let build = || {
+///     let options = CaptureOptions::new().scratch(scratch);
+///     let graph = stream.capture(options, |capture| model(capture.stream(), batch))?;
+///     Ok((graph, ()))
+/// };
+/// cache.launch(stream, batch, 0, build, |exec, ()| exec.launch(stream))?;
+/// # Ok(())
+/// # }
+/// ```
+///
 /// # Results for the host
 ///
 /// Copy results into memory that the call site has, as a parameter. A graph that copies into
@@ -90,7 +108,9 @@ use crate::graph::Graph;
 /// another call for the same key waits for it, with the library's
 /// [patience](cuda_handles::set_patience). `build` runs without a lock, so it can use the cache. If
 /// two threads build the same key, the executable of the first stays and the other graph is
-/// dropped. A build that fails or panics leaves the key as it was.
+/// dropped. A build that fails or panics leaves the key as it was. Threads that take several
+/// executables at once take them in the same order; otherwise they may wait for each other until
+/// their patience ends.
 pub struct GraphCache<K, P, S = u64, E = GraphExec> {
     options: CacheOptions,
     verifies: AtomicBool,
@@ -141,6 +161,12 @@ impl<K, P, S, E> GraphCache<K, P, S, E> {
     /// and the closures of host functions are not compared, nor the arguments of kernels whose
     /// layout the driver does not report (before CUDA 12.4). Memory that `build` allocates differs
     /// in each build, and is no constant; memory that somebody else holds as well is one.
+    ///
+    /// ```
+    /// # use cuda_graph::{CacheOptions, GraphCache};
+    /// let cache: GraphCache<u32, ()> = GraphCache::new(CacheOptions::new());
+    /// cache.verify(cfg!(debug_assertions));
+    /// ```
     pub fn verify(&self, verifies: bool) {
         self.verifies.store(verifies, Ordering::Relaxed);
     }
@@ -172,6 +198,26 @@ impl<K: Hash + Eq, P, S: PartialEq, E: Executable> GraphCache<K, P, S, E> {
     /// or made again. It goes back to the cache when the result is dropped.
     ///
     /// With `build`'s graph goes what the program needs to use the executable: its parameters.
+    ///
+    /// ```no_run
+    /// # use cuda_graph::{ContextExt, GraphCache, GraphParam, Result};
+    /// # use cuda_handles::{Buffer, Context, Stream};
+    /// # fn example(
+    /// #     cache: &GraphCache<&'static str, GraphParam<[u32]>>, context: &Context,
+    /// #     stream: &Stream, x: &Buffer<u32>, weights: &Buffer<u32>, version: u64
+    /// # ) -> Result<()> {
+    /// // The weights are no parameter, so the stamp has to change when they are others.
+    /// let mut cached = cache.get(stream, "add weights", version, || {
+    ///     let graph = context.graph()?;
+    ///     let target = graph.param(x)?;
+    ///     graph.root().copy(weights, &target)?;
+    ///     Ok((graph, target))
+    /// })?;
+    /// let (exec, target) = cached.parts();
+    /// exec.launch_with(stream, ((target, x),))?;
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// A hit makes no driver call, if the key has one executable. Otherwise
     /// `cuGraphInstantiateWithParams` (CUDA 12.0) or `cuGraphExecUpdate` (CUDA 12.0).

@@ -205,8 +205,8 @@ impl<P> ExecPool<P> {
 impl ExecPool {
     /// Makes a pool of `count` executables of one graph. All have the same memory, apart from what
     /// [graph parameters](crate::GraphParam) stand for, so this is for graphs that write parameters
-    /// alone. Give runs that may overlap different memory for them. Events that nodes record are the
-    /// same for all executables.
+    /// alone. Give runs that may overlap different memory for them. Events that nodes record are
+    /// the same for all executables.
     ///
     /// ```no_run
     /// # use cuda_graph::{ContextExt, ExecPool, Result};

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::error::RefusalReason;
 use crate::graph::Graph;
 
 /// What a [`GraphCache`](crate::GraphCache) has done since it was made or
@@ -17,8 +18,9 @@ pub struct CacheStatistics {
     pub verified: u64,
     /// Executables that were updated to another stamp.
     pub updates: u64,
-    /// Executables that were instantiated again for another stamp, by the reason in words.
-    pub rebuilds: BTreeMap<String, u64>,
+    /// Executables that were instantiated again for another stamp, by the reason for which their
+    /// updates were refused.
+    pub rebuilds: BTreeMap<RefusalReason, u64>,
     /// Executables that were made with the host deciding; see
     /// [`Fallback`](crate::Fallback).
     pub host_fallbacks: u64,

@@ -10,7 +10,7 @@
 use std::collections::{HashMap, HashSet, VecDeque};
 
 use cuda_handles::capture::{Captured, Record, Work};
-use cuda_handles::{FillLayout, Owner};
+use cuda_handles::{CopySide, FillLayout, MemorySpace, Owner};
 use cuda_launch::internal::Accesses;
 use cuda_sys::{CUgraphNode, CUgraphNodeType, CUstreamBatchMemOpParams, CUstreamBatchMemOpType};
 
@@ -21,7 +21,7 @@ use crate::graph::Graph;
 use crate::node_name::NodeName;
 use crate::param::bind::NewBinding;
 use crate::state::GraphState;
-use crate::state::bindings::BoundNode;
+use crate::state::bindings::{Binding, BoundNode};
 use crate::state::guard::GraphGuard;
 use crate::state::host_function::Host;
 use crate::state::ids::{NodeId, SubgraphId};
@@ -67,7 +67,8 @@ impl Adopted {
                 guard.give(id, &record);
                 if let Some(bound) = binding_of(&record) {
                     params_of = Some(bound.graph());
-                    guard.bindings.bind(id, bound.binding().clone());
+                    let binding = guard.fitted(id, bound);
+                    guard.bindings.bind(id, binding);
                 }
                 if !record.handles().is_empty() {
                     handles.insert(id, RawHandles::from_slice(record.handles()));
@@ -291,6 +292,17 @@ impl GraphGuard<'_> {
                 _,
             ) => false,
         }
+    }
+
+    /// The use of parameters by a captured node.
+    fn fitted(&self, id: NodeId, bound: &NewBinding) -> Binding {
+        let mut binding = bound.binding().clone();
+        let node_params = self.record(id).map(|record| &record.node_params);
+        if let (BoundNode::Copy(copy), Some(NodeParams::Memcpy(layout))) = (&mut binding.node, node_params) {
+            let is_unified = |side: &CopySide| side.space == MemorySpace::Found;
+            copy.unified = [is_unified(&layout.source), is_unified(&layout.destination)];
+        }
+        binding
     }
 
     fn kernel_work(&self, raw: CUgraphNode) -> Result<(Work, NodeArguments)> {

@@ -61,8 +61,8 @@ impl<'a, T: Element> CaptureMemory<'a, T> for &'a GraphParam<[T]> {
     }
 }
 
-/// A launch configuration for a captured launch: a [`LaunchConfig`], a [`StreamConfig`], or one that
-/// depends on a [`GraphParam`].
+/// A launch configuration for a captured launch: a [`LaunchConfig`], a [`StreamConfig`], or one
+/// that depends on a [`GraphParam`].
 pub trait CaptureConfig<'e> {
     /// The configuration with the value that the parameter was made with.
     #[doc(hidden)]

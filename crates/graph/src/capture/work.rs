@@ -66,8 +66,8 @@ impl<K: Kind> GraphBuilder<K, Capturing> {
     ///
     /// # Errors
     /// The errors of a launch; [`ForeignCondition`]: a condition of another graph;
-    /// [`ParamError`](crate::ParamError): a parameter of another graph, or the kernel takes a tensor
-    /// map beside a parameter; [`CaptureError::Over`]: the capture has ended.
+    /// [`ParamError`](crate::ParamError): a parameter of another graph, or the kernel takes a
+    /// tensor map beside a parameter; [`CaptureError::Over`]: the capture has ended.
     ///
     /// [`ForeignCondition`]: crate::ConditionError::ForeignCondition
     #[doc(alias = "cuLaunchKernel")]

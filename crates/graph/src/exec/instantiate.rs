@@ -249,6 +249,10 @@ impl GraphGuard<'_> {
         let mut empty = true;
         for (id, record) in self.records() {
             empty = false;
+            if self.bindings.is_off(id) {
+                let why = "a graph parameter disables it, and kernels would launch it enabled";
+                return refused(Some(record.display_name(id).into()), why);
+            }
             // By the driver's type, as the parameters of nodes of other code may be unknown.
             if !fits_device_launch(NodeKind::of(record.node_params.kind().raw())) {
                 let why = "only kernels, copies, fills and child graphs of these can be in it";

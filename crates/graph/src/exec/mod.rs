@@ -186,6 +186,10 @@ impl GraphExec {
     /// nothing runs any more. If such a call launches an executable with conditional nodes, the run
     /// has to be over before the `GraphExec` is dropped.
     ///
+    /// From now on nodes cannot be updated, and graph parameters cannot be set. A launch with
+    /// values that were set before, and not launched, is refused
+    /// ([`UpdateError::Lent`](crate::UpdateError::Lent)).
+    ///
     /// Null if there is none ([`ExecError::NotRebuilt`]).
     #[must_use]
     pub fn as_raw(&self) -> CUgraphExec {

@@ -182,11 +182,11 @@ impl HostPredicate for OwnedTest {
 
 /// A comparison of one number in device memory with a value, which decides about a loop or branch.
 ///
-/// The number is the first element of a [`Buffer`], a [`Slice`] of one,
-/// [shared pinned memory](cuda_handles::SharedHostBuffer), memory [of the graph
+/// The number is the first element of a [`Buffer`], a [`Slice`] of one, [shared pinned
+/// memory](cuda_handles::SharedHostBuffer), memory [of the graph
 /// itself](cuda_handles::GraphBuffer), or a [parameter](crate::GraphParam) of the graph: then each
-/// executable can test memory of its own. A kernel of the library reads it on the device each time the
-/// graph gets to the loop or branch; its node keeps the memory alive. Floating point numbers
+/// executable can test memory of its own. A kernel of the library reads it on the device each time
+/// the graph gets to the loop or branch; its node keeps the memory alive. Floating point numbers
 /// compare as in Rust: a NaN is not less than, greater than or equal to anything, but not equal to
 /// everything, and so not zero.
 ///

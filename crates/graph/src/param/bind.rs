@@ -101,7 +101,7 @@ pub(crate) fn of_copy<T: 'static>(
     to.map(|to| found.note(to, Place::Destination, Some(TypeId::of::<[T]>()))).transpose()?;
     let (source, destination) = sides();
     let follows = [from.is_some(), to.is_some()];
-    Ok(found.into_binding(BoundNode::Copy(BoundCopy { source, destination, follows })))
+    Ok(found.into_binding(BoundNode::Copy(BoundCopy { source, destination, follows, unified: [false; 2] })))
 }
 
 /// What a node that decides by memory of a type uses.

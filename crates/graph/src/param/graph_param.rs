@@ -42,8 +42,8 @@ mod sealed {
 /// It is given where nodes take the value itself: as an argument of
 /// [`Frontier::launch`](crate::Frontier::launch), as memory or value of a fill or copy, and in the
 /// same places of calls that are captured ([`GraphBuilder::param`](crate::GraphBuilder::param)).
-/// The length of memory is a parameter, too ([`len`](Self::len)): as an argument, and for the grid by
-/// [`per`](cuda_launch::per).
+/// The length of memory is a parameter, too ([`len`](Self::len)): as an argument, and for the grid
+/// by [`per`](cuda_launch::per).
 ///
 /// ```no_run
 /// # use cuda_launch::per;

@@ -27,6 +27,11 @@
 //! 4. A node is up to date once the driver has taken its update. If a call fails on the way, the
 //!    nodes before it are up to date, nothing is launched, and the next launch goes on.
 //! 5. A bound node is not set by hand: its parameter is.
+//! 6. Copies of a graph have no parameters: clones, graphs embedded in nodes, and graphs moved
+//!    there. Their nodes keep the values of that time.
+//! 7. Values and lists of values are of this crate alone (sealed traits). Arguments, memory of
+//!    nodes and values of fills can be implemented elsewhere, and may lie: a placeholder is taken
+//!    for the type of its values only, and values are checked as they are put in.
 
 pub(crate) mod argument;
 pub(crate) mod bind;

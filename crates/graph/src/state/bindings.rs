@@ -133,6 +133,9 @@ pub(crate) struct BoundCopy {
     pub(crate) destination: StoredMemory,
     /// Whether source and destination are parameters: the length of the copy is theirs.
     pub(crate) follows: [bool; 2],
+    /// Whether the node has source and destination by addresses of no certain space, as captured
+    /// nodes may. An update keeps to that.
+    pub(crate) unified: [bool; 2],
 }
 
 /// A fill of memory in one dimension.
@@ -180,6 +183,15 @@ impl Bindings {
     /// The nodes that use parameters.
     pub(crate) fn nodes(&self) -> impl Iterator<Item = (NodeId, &Binding)> {
         self.nodes.iter().map(|(id, binding)| (*id, binding))
+    }
+
+    /// Whether a parameter disables a node of new executables.
+    pub(crate) fn is_off(&self, id: NodeId) -> bool {
+        let is_off = |one: &Use| {
+            let value = self.values.get(one.param as usize);
+            one.place == Place::Enabled && matches!(value, Some(ParamValue::Enabled(false)))
+        };
+        self.nodes.get(&id).is_some_and(|binding| binding.uses.iter().any(is_off))
     }
 
     /// A node that uses parameters.

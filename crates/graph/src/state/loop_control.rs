@@ -85,8 +85,8 @@ impl LoopControl {
     }
 
     /// Decides in the order of a stream whether to go on, as `decide` in `kernels/conditions.cu`
-    /// does; `values` are those of the graph parameters. Counts the rounds of a loop both here and in the memory that kernels read. **Waits**
-    /// for the stream, unless the limit alone decides.
+    /// does; `values` are those of the graph parameters. Counts the rounds of a loop both here and
+    /// in the memory that kernels read. **Waits** for the stream, unless the limit alone decides.
     pub(crate) fn decide_blocking(
         &self,
         point: DecisionPoint,

@@ -2,7 +2,7 @@
 
 use core::mem::take;
 
-use cuda_handles::{Context, CopyLayout, Element, Event, FillLayout, Owner, Slice};
+use cuda_handles::{Context, CopyLayout, Element, Event, FillLayout, MemorySpace, Owner, Slice};
 use cuda_launch::internal::{StoredArguments, StoredMemory};
 use cuda_launch::{Dim, LaunchConfig, per};
 use cuda_sys::{CUgraphNodeParams, Call};
@@ -266,8 +266,8 @@ impl ExecBound {
         if self.is_on(values) { self.check(context) } else { Ok(()) }
     }
 
-    /// The owners of the memory and events of parameters. Everything else that the node uses is the graph's,
-    /// and kept by the executable as long as it has this graph's nodes.
+    /// The owners of the memory and events of parameters. Everything else that the node uses is the
+    /// graph's, and kept by the executable as long as it has this graph's nodes.
     fn owners(&self) -> Owners {
         let owner = |one: &Use| {
             let memory = match (&self.binding.node, one.place) {
@@ -439,7 +439,15 @@ fn slice<T: Element>(memory: &StoredMemory, bytes: u64) -> Slice<'_, T> {
 
 fn copy_layout(copy: &BoundCopy) -> Result<Option<CopyLayout>> {
     let bytes = copy.bytes();
-    Ok(CopyLayout::linear(slice::<u8>(&copy.source, bytes), slice::<u8>(&copy.destination, bytes))?)
+    let layout = CopyLayout::linear(slice::<u8>(&copy.source, bytes), slice::<u8>(&copy.destination, bytes))?;
+    Ok(layout.map(|mut layout| {
+        for (side, unified) in [&mut layout.source, &mut layout.destination].into_iter().zip(copy.unified) {
+            if unified {
+                side.space = MemorySpace::Found;
+            }
+        }
+        layout
+    }))
 }
 
 fn fill_layout(BoundFill { memory, layout, clears }: &BoundFill) -> Result<Option<FillLayout>> {

@@ -39,8 +39,9 @@ impl GraphExec {
     /// # Errors
     /// - [`ParamError::Foreign`]: the parameter is of another graph.
     /// - [`ParamError::MadeLater`]: it was made after this executable.
-    /// - [`ParamError::GraphMemory`]: the memory is that of an allocation node, or an output of this
-    ///   graph. [`WrongContext`](cuda_handles::Error::WrongContext): it is of another context.
+    /// - [`ParamError::GraphMemory`], [`ParamError::OwnOutput`]: the memory is that of an
+    ///   allocation node, or an output of this graph.
+    /// - [`WrongContext`](cuda_handles::Error::WrongContext): the memory is of another context.
     /// - [`ParamError::Attributes`]: a configuration has other attributes than the parameter was
     ///   made with.
     /// - [`UpdateError::Lent`](crate::UpdateError::Lent): the executable cannot be updated.

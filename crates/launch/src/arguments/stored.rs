@@ -223,11 +223,13 @@ impl StoredMemory {
             && (self.start, self.bytes) == (other.start, other.bytes)
     }
 
-    /// Becomes the same memory. Counts no reference if it is already.
-    pub fn replace_by(&mut self, other: &Self) {
-        if !self.is_same(other) {
+    /// Becomes the same memory. Returns whether it was another one; else it counts no reference.
+    pub fn replace_by(&mut self, other: &Self) -> bool {
+        let is_new = !self.is_same(other);
+        if is_new {
             *self = other.clone();
         }
+        is_new
     }
 
     /// The number of elements of a size in bytes.

@@ -3,7 +3,10 @@
 use core::cell::Cell;
 use core::num::NonZeroU64;
 
-use cuda_graph::{ByValue, ContextExt, Error, FillValue, GraphParam, NodeConfig, ParamError, UpdateError};
+use cuda_graph::{
+    ByValue, ContextExt, Error, FillValue, GraphParam, InstantiateOptions, NodeConfig, ParamError,
+    UpdateError,
+};
 use cuda_handles::{Buffer, Error as HandleError, Image, NodeMemory, Placeholder, Slice};
 use cuda_launch::internal::Placeholders;
 use cuda_launch::{Argument, ArgumentsOf, In, LaunchConfig, Struct, kernel, per};
@@ -129,7 +132,9 @@ fn a_parameter_of_another_type_is_refused_wherever_it_is_given() {
         assert_eq!(root.launch(&takes, per(1, 1), (&floats, lie)).map(drop), wrong);
         assert_eq!(root.fill(&words, Lie { value: 1, stands_for: of_memory }).map(drop), wrong);
         assert_eq!(root.fill(Lie { value: &words, stands_for: of_number }, 1).map(drop), wrong);
-        assert_eq!(root.copy(Lie { value: &words, stands_for: of_number }, &words).map(drop).is_err(), true);
+        let half = words.slice(..4).unwrap();
+        let lie = Lie { value: &stream.zeros::<u32>(4).unwrap(), stands_for: of_number };
+        assert_eq!(root.copy(lie, half).map(drop), wrong);
         assert!(graph.is_empty().unwrap());
         // A kernel that safe code cannot launch takes parameters, too.
         let trusts = trusts::load(&context).unwrap();
@@ -327,6 +332,89 @@ fn removed_nodes_are_named_and_new_ones_at_their_address_are_not_updated() {
         let firsts = [&x, &y, &z].map(|buffer| buffer.read_blocking(&stream).unwrap()[0]);
         assert_eq!(firsts, [1, 6, 5]);
         drop(again);
+    });
+}
+
+#[test]
+fn bound_nodes_in_a_child_go_with_the_child() {
+    let context = setup();
+    no_leaks(|| {
+        let stream = context.stream().unwrap();
+        let (x, y) = (stream.zeros::<u32>(8).unwrap(), stream.zeros::<u32>(8).unwrap());
+        let (graph, inner) = (context.graph().unwrap(), context.graph().unwrap());
+        inner.root().empty().unwrap();
+        let value = graph.param(1_u32).unwrap();
+        let (child, other) = (graph.root().child(&inner).unwrap(), graph.root().child(&inner).unwrap());
+        for (node, memory) in [(&child, &x), (&other, &y)] {
+            node.embedded().unwrap().root().fill(memory, &value).unwrap();
+        }
+        let mut exec = graph.instantiate().unwrap();
+        exec.launch(&stream).unwrap();
+        // The nodes inside would be other ones, and get no values.
+        let same = context.graph().unwrap();
+        same.root().empty().unwrap();
+        same.root().fill(&x, 9).unwrap();
+        let refused = exec.node(&child).set_graph(&same).unwrap_err();
+        assert!(matches!(refused, Error::Param(ParamError::Bound { .. })), "{refused}");
+        // The graph's own nodes can be replaced; later executables do not know the old ones.
+        child.set_graph(&same).unwrap();
+        other.remove().unwrap();
+        assert!(exec.launch_with(&stream, ((&value, 2),)).is_err());
+        assert_eq!([&x, &y].map(|buffer| buffer.read_blocking(&stream).unwrap()[0]), [1, 1]);
+        let mut exec = graph.instantiate().unwrap();
+        let (_, cost) = count(|| exec.launch_with(&stream, ((&value, 3),)).unwrap());
+        cost.assert_calls(&[("cuGraphLaunch", 1)]);
+        assert_eq!([&x, &y].map(|buffer| buffer.read_blocking(&stream).unwrap()[0]), [9, 1]);
+    });
+}
+
+#[test]
+fn memory_of_the_graph_stays_beside_a_parameter() {
+    let context = setup();
+    no_leaks(|| {
+        let stream = context.stream().unwrap();
+        let scale = scale::load(&context).unwrap();
+        let x = stream.upload(&[3_u32; 8]).unwrap();
+        let y = stream.zeros::<u32>(8).unwrap();
+        let graph = context.graph().unwrap();
+        let (alloc, memory) = graph.root().alloc::<u32>(8).unwrap();
+        let factor = graph.param(2_u32).unwrap();
+        let node = alloc.then().launch(&scale, per(8, 8), (8, &factor, &x, &memory)).unwrap();
+        node.then().copy(&memory, &y).unwrap();
+        graph.free(&memory).unwrap();
+        let mut exec = graph.instantiate().unwrap();
+        for factor_of in [2, 5, 7] {
+            exec.launch_with(&stream, ((&factor, factor_of),)).unwrap();
+            assert_eq!(y.read_blocking(&stream).unwrap(), [3 * factor_of; 8]);
+        }
+    });
+    context.synchronize_blocking().unwrap();
+    context.trim_graph_memory().unwrap();
+}
+
+#[test]
+fn a_node_that_a_parameter_disables_is_in_no_graph_that_kernels_launch() {
+    let context = setup();
+    no_leaks(|| {
+        let stream = context.stream().unwrap();
+        let x = stream.zeros::<u32>(8).unwrap();
+        let graph = context.graph().unwrap();
+        let on = graph.param(false).unwrap();
+        let fill = graph.root().fill(&x, 1).unwrap().named("off");
+        fill.enabled_by(&on).unwrap();
+        let refused =
+            graph.instantiate_with(InstantiateOptions::new().device_launch()).map(drop).unwrap_err();
+        assert!(refused.to_string().contains("`off`"), "{refused}");
+        let mut exec = graph.instantiate().unwrap();
+        exec.launch(&stream).unwrap();
+        assert!(!exec.node(&fill).is_enabled().unwrap());
+        exec.launch_with(&stream, ((&on, true),)).unwrap();
+        assert!(exec.node(&fill).is_enabled().unwrap());
+        assert_eq!(x.read_blocking(&stream).unwrap(), [1; 8]);
+        // Set before the handle was lent, and not launched.
+        exec.set(&on, false).unwrap();
+        let _ = exec.as_raw();
+        assert_eq!(exec.launch(&stream), Err(Error::Update(UpdateError::Lent)));
     });
 }
 

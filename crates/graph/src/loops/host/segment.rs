@@ -53,8 +53,8 @@ impl Segment {
         edges: &[(usize, usize, EdgeKind)],
         making: &SegmentOptions<'_>,
     ) -> Result<Self> {
-        // Destroyed at the end of this function, unless parameters need it. The caller owns what it keeps alive as well, so
-        // that nothing of that is dropped under the lock.
+        // Destroyed at the end of this function, unless parameters need it. The caller owns what it
+        // keeps alive as well, so that nothing of that is dropped under the lock.
         let graph = GraphHandle::create(guard.context())?;
         let (clone_map, bound) = copy(guard, flat, nodes, edges, graph.as_raw())?;
         making.owners.retain_on(&graph)?;

@@ -43,7 +43,8 @@ impl Stream {
             None,
             |driver, stream| {
                 // SAFETY: the description is complete, and the rectangles lie in memory that lives
-                // until after this point of the stream, or as long as the graph it is captured into.
+                // until after this point of the stream, or as long as the graph it is captured
+                // into.
                 (Call::cuMemcpy2DAsync, unsafe { driver.cuMemcpy2DAsync(&raw const params, stream) })
             },
         )
