@@ -1,24 +1,37 @@
-//! The output of a process: its beginning and its end, so that memory stays bounded.
+//! The output of a process: all of it, or its beginning and its end, so that memory stays bounded.
 
 use std::collections::VecDeque;
 
-/// Bytes kept of the beginning, and as many of the end.
+/// What is kept of the output of a test.
 const KEPT: usize = 32 << 10;
 
-#[derive(Default)]
 pub(crate) struct Output {
+    /// Bytes kept of the beginning, and as many of the end.
+    kept: usize,
     beginning: Vec<u8>,
     end: VecDeque<u8>,
     dropped: usize,
 }
 
+impl Default for Output {
+    /// Keeps the beginning and the end.
+    fn default() -> Self {
+        Self { kept: KEPT, beginning: Vec::new(), end: VecDeque::new(), dropped: 0 }
+    }
+}
+
 impl Output {
+    /// Keeps everything.
+    pub(crate) fn whole() -> Self {
+        Self { kept: usize::MAX, ..Self::default() }
+    }
+
     pub(crate) fn push(&mut self, bytes: &[u8]) {
-        let room = KEPT.saturating_sub(self.beginning.len()).min(bytes.len());
+        let room = self.kept.saturating_sub(self.beginning.len()).min(bytes.len());
         let (first, rest) = bytes.split_at(room);
         self.beginning.extend_from_slice(first);
         self.end.extend(rest);
-        let excess = self.end.len().saturating_sub(KEPT);
+        let excess = self.end.len().saturating_sub(self.kept);
         self.end.drain(..excess);
         self.dropped += excess;
     }
@@ -49,5 +62,8 @@ mod tests {
         let mut short = Output::default();
         short.push(b"all of it");
         assert_eq!(short.into_text(), "all of it");
+        let mut whole = Output::whole();
+        (0..100).for_each(|_| whole.push(&[b'.'; 1000]));
+        assert_eq!(whole.into_text().len(), 100_000);
     }
 }

@@ -22,15 +22,24 @@ pub(crate) struct Ended {
     pub(crate) time: Duration,
 }
 
-/// Runs `command`, and kills it after `limit`.
-pub(crate) fn run(mut command: Command, limit: Duration) -> std::io::Result<Ended> {
+/// Runs `command`, and kills it after `limit`. Of long output it keeps the beginning and the end.
+pub(crate) fn run(command: Command, limit: Duration) -> std::io::Result<Ended> {
+    run_into(Output::default(), command, limit)
+}
+
+/// As [`run`], with all of the output.
+pub(crate) fn run_for_output(command: Command, limit: Duration) -> std::io::Result<Ended> {
+    run_into(Output::whole(), command, limit)
+}
+
+fn run_into(output: Output, mut command: Command, limit: Duration) -> std::io::Result<Ended> {
     let (reader, writer) = std::io::pipe()?;
     command.stdin(Stdio::null()).stdout(writer.try_clone()?).stderr(writer);
     let start = Instant::now();
     let mut child = command.spawn()?;
     // The command holds the writing ends. While they are open, the reader never sees the end.
     drop(command);
-    let output = Arc::new(Mutex::new(Output::default()));
+    let output = Arc::new(Mutex::new(output));
     let (at_end, closed) = channel();
     let sink = Arc::clone(&output);
     std::thread::spawn(move || {

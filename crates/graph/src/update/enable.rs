@@ -93,7 +93,8 @@ impl<N: CanBeDisabled> ExecNode<'_, N> {
         Ok(())
     }
 
-    /// Whether the node is enabled. It is in a new executable.
+    /// Whether the node is enabled. It is in a new executable. Parameters enable and disable nodes
+    /// at the launch after they were set.
     ///
     /// # Errors
     /// The node cannot be updated, as for [`set_enabled`](Self::set_enabled).
@@ -102,7 +103,7 @@ impl<N: CanBeDisabled> ExecNode<'_, N> {
     pub fn is_enabled(&self) -> Result<bool> {
         let node: &Node = self.node;
         let graphs = self.exec.graphs_of(node)?;
-        let key = graphs.locate(self.exec, node)?.key;
+        let key = graphs.locate_any(self.exec, node)?.key;
         Ok(self.exec.updates.is_enabled(key))
     }
 }

@@ -73,23 +73,27 @@ impl GraphExec {
 }
 
 impl Graphs<'_> {
-    /// Finds a node of an executable: one of the graph that the executable was made of, when it was
-    /// made, or of the graph of the last whole update, when that was made. Refuses a node that gets
-    /// values from graph parameters.
+    /// Finds a node of an executable that gets no values from graph parameters, to be updated.
     pub(super) fn locate<'g>(&'g self, exec: &GraphExec, node: &'g Node) -> Result<Located<'g>> {
-        let found = match self {
-            Self::One(graph) => locate_key(graph.enter()?, exec, node)?,
+        let found = self.locate_any(exec, node)?;
+        exec.ensure_unbound(found.keys(), found.key)?;
+        Ok(found)
+    }
+
+    /// Finds a node of an executable: one of the graph that the executable was made of, when it was
+    /// made, or of the graph of the last whole update, when that was made.
+    pub(super) fn locate_any<'g>(&'g self, exec: &GraphExec, node: &'g Node) -> Result<Located<'g>> {
+        match self {
+            Self::One(graph) => locate_key(graph.enter()?, exec, node),
             Self::Two { keys, latest } => {
                 let is_key = node.graph().is_in_same_hierarchy(keys);
                 if !is_key && !node.graph().is_in_same_hierarchy(latest) {
                     // It is under neither lock.
                     return Err(not_in_executable(&node.graph().enter()?, node));
                 }
-                locate_pair(keys.enter_with(latest)?, &exec.updates, node, is_key)?
+                locate_pair(keys.enter_with(latest)?, &exec.updates, node, is_key)
             }
-        };
-        exec.ensure_unbound(found.keys(), found.key)?;
-        Ok(found)
+        }
     }
 }
 
