@@ -5,17 +5,18 @@ use core::hash::Hash;
 use core::mem::ManuallyDrop;
 use std::sync::Arc;
 
-use crate::cache::entries::{CacheKey, Made};
+use cuda_handles::internal::Lock;
+
+use crate::cache::entries::{CacheKey, Made, State};
 use crate::cache::executable::{Executable, LastStream};
-use crate::cache::graph_cache::GraphCache;
 use crate::cache::statistics::CachePath;
 use crate::exec::GraphExec;
 use crate::graph::Graph;
 
-/// An executable of a [`GraphCache`], until this is dropped.
+/// An executable of a [`GraphCache`](crate::GraphCache), until this is dropped.
 #[must_use = "the executable goes back to the cache at once"]
 pub struct CachedExec<'c, K: Hash + Eq, P, S: PartialEq = u64, E: Executable = GraphExec> {
-    cache: &'c GraphCache<K, P, S, E>,
+    state: &'c Lock<State<K, P, S, E>>,
     key: Arc<CacheKey<K>>,
     number: u64,
     path: CachePath,
@@ -25,12 +26,12 @@ pub struct CachedExec<'c, K: Hash + Eq, P, S: PartialEq = u64, E: Executable = G
 
 impl<'c, K: Hash + Eq, P, S: PartialEq, E: Executable> CachedExec<'c, K, P, S, E> {
     pub(super) fn new(
-        cache: &'c GraphCache<K, P, S, E>,
+        state: &'c Lock<State<K, P, S, E>>,
         key: Arc<CacheKey<K>>,
         number: u64,
         made: Box<Made<P, S, E>>,
     ) -> Self {
-        Self { cache, key, number, path: CachePath::Hit, made: ManuallyDrop::new(made) }
+        Self { state, key, number, path: CachePath::Hit, made: ManuallyDrop::new(made) }
     }
 
     pub(super) fn made(&mut self) -> &mut Made<P, S, E> {
@@ -41,7 +42,7 @@ impl<'c, K: Hash + Eq, P, S: PartialEq, E: Executable> CachedExec<'c, K, P, S, E
     pub(super) fn called(&mut self, path: CachePath) {
         self.path = path;
         let size = self.made.size;
-        let mut state = self.cache.state.lock();
+        let mut state = self.state.lock();
         state.called(path, size);
         if path != CachePath::Hit {
             let is_one_line = self.made.is_one_line;
@@ -73,7 +74,7 @@ impl<K: Hash + Eq, P, S: PartialEq, E: Executable> Drop for CachedExec<'_, K, P,
         // SAFETY: nothing else takes it, and it is not used afterwards.
         let made = unsafe { ManuallyDrop::take(&mut self.made) };
         let LastStream(last_run) = made.exec.last_stream();
-        let left = self.cache.state.lock().put(&self.key, self.number, made, last_run);
+        let left = self.state.lock().put(&self.key, self.number, made, last_run);
         drop(left);
     }
 }

@@ -334,7 +334,7 @@ impl<K: Hash + Eq, P, S: PartialEq, E: Executable> GraphCache<K, P, S, E> {
             };
             match wait_unless_inside(&context, "every executable that could be used", BY, attempt)? {
                 Step::Taken { key, number, made, is_current } => {
-                    let cached = CachedExec::new(self, key, number, made);
+                    let cached = CachedExec::new(&self.state, key, number, made);
                     return Ok(if is_current { Found::Current(cached) } else { Found::Other(cached) });
                 }
                 Step::Build => return Ok(Found::Nothing),
@@ -458,7 +458,7 @@ impl<'c, K: Hash + Eq, P, S: PartialEq, E: Executable> Place<'c, K, P, S, E> {
         state.counts.host_fallbacks += fallbacks;
         self.is_filled = true;
         drop(state);
-        let mut cached = CachedExec::new(cache, Arc::clone(&self.key), number, made);
+        let mut cached = CachedExec::new(&cache.state, Arc::clone(&self.key), number, made);
         cached.called(CachePath::Built);
         Ok(cached)
     }

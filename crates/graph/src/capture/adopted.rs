@@ -14,7 +14,7 @@ use cuda_handles::{CopySide, FillLayout, MemorySpace, Owner};
 use cuda_launch::internal::Accesses;
 use cuda_sys::{CUgraphNode, CUgraphNodeType, CUstreamBatchMemOpParams, CUstreamBatchMemOpType};
 
-use crate::capture::params::EarlyParams;
+use crate::capture::early_params::EarlyParams;
 use crate::clone::node_copy::NodeCopy;
 use crate::error::{CaptureError, Error, Result};
 use crate::graph::Graph;

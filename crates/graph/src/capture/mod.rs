@@ -62,6 +62,7 @@ mod adopted;
 mod builder;
 mod conditional;
 mod copied;
+mod early_params;
 mod foreign;
 mod fork;
 #[cfg(doctest)]

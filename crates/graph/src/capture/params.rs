@@ -1,7 +1,7 @@
 //! Graph parameters in captures: making them, and the calls that take them.
 //!
 //! A parameter belongs to the graph that the capture is for. Without a target, that graph does not
-//! exist before the end: its number is taken early ([`EarlyParams`]), and the end gives it to the
+//! exist before the end: its number is taken early (`early_params.rs`), and the end gives it to the
 //! driver's graph, or to the target that is made meanwhile.
 //!
 //! The record of a call with parameters carries its binding as a tag. The end binds the node that
@@ -21,8 +21,6 @@ use crate::node::{memcpy, memset};
 use crate::param::bind::{NewBinding, of_copy, of_fill};
 use crate::param::config::{ConfigSource, NodeConfig, ParamConfig};
 use crate::param::graph_param::{GraphParam, IntoParam, stored};
-use crate::state::bindings::Bindings;
-use crate::state::hierarchy::Hierarchy;
 
 /// Memory that a captured call can use: whatever a stream can use, or a [`GraphParam`].
 #[diagnostic::on_unimplemented(
@@ -107,19 +105,6 @@ impl<'e> CaptureConfig<'e> for &GraphParam<LaunchConfig> {
 
     fn source(&self) -> Option<ConfigSource> {
         NodeConfig::source(self)
-    }
-}
-
-/// The parameters of a graph that does not exist yet, under the number that it will have.
-#[derive(Debug)]
-pub(super) struct EarlyParams {
-    pub(super) number: u64,
-    pub(super) bindings: Bindings,
-}
-
-impl Default for EarlyParams {
-    fn default() -> Self {
-        Self { number: Hierarchy::next_number(), bindings: Bindings::default() }
     }
 }
 

@@ -17,7 +17,7 @@ use cuda_launch::ConditionalHandle;
 use crate::build::frontier::Frontier;
 use crate::capture::adopted::Adopted;
 use crate::capture::copied::{Position, copy_into};
-use crate::capture::params::EarlyParams;
+use crate::capture::early_params::EarlyParams;
 use crate::capture::placed::{Placed, broken};
 use crate::error::{CaptureError, Error, ParamError, Result};
 use crate::graph::Graph;
