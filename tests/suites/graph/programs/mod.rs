@@ -2,6 +2,7 @@
 //! repeated runs.
 
 mod bisection;
+mod call_sites;
 mod capture;
 mod dispatch;
 mod heat_loop;
