@@ -13,6 +13,7 @@ use crate::capture::builder::GraphBuilder;
 use crate::capture::kind::{Capturing, Kind, Primary};
 use crate::capture::session::Session;
 use crate::error::{CaptureError, Result};
+use crate::exec::GraphExec;
 use crate::graph::Graph;
 use crate::node::ChildGraphNode;
 use crate::node_kind::NodeKind;
@@ -26,8 +27,9 @@ type Enqueue<V> = dyn Fn(CUstream, &V) -> Result<Vec<Owner>> + Send + Sync;
 
 /// A child graph node with work of other code; see [`GraphBuilder::embed_foreign`].
 ///
-/// [`set`](Self::set) captures the work again for other values. The graphs of the values used last
-/// are kept, so that values which come again cost no capture.
+/// [`set`](Self::set) captures the work again for other values, in the graph for executables that
+/// are made later; [`set_in`](Self::set_in) does in an executable. The graphs of the values used
+/// last are kept, so that values which come again cost no capture.
 pub struct ForeignNode<V> {
     node: ChildGraphNode,
     stream: Stream,
@@ -103,16 +105,37 @@ impl<V: PartialEq + Clone> ForeignNode<V> {
     #[doc(alias = "cuGraphChildGraphNodeSetParams")]
     #[doc(alias = "cuGraphNodeSetParams")]
     pub fn set(&self, values: V) -> Result<()> {
-        self.stream.context().ensure_usable()?;
-        let all = self.made.lock().clone();
-        let known = all.into_iter().rev().find(|made| made.values == values);
-        let made = match known {
-            Some(made) => made,
-            None => Arc::new(Made { graph: self.make(&values)?, values }),
-        };
+        let made = self.made_for(&values)?;
         self.node.set_graph(&made.graph)?;
         drop(self.remember(made));
         Ok(())
+    }
+
+    /// Captures the work for other values, unless their graph is still known, and sets it in an
+    /// executable, for later launches. The graph of the node stays as it is.
+    ///
+    /// Calls `cuGraphExecNodeSetParams` (CUDA 12.2) besides the calls of a capture.
+    ///
+    /// # Errors
+    /// The errors of [`set`](Self::set), and those of [setting](crate::ExecNode::set_graph) the
+    /// child graph of the executable's node. The executable is unchanged then.
+    #[doc(alias = "cuGraphExecChildGraphNodeSetParams")]
+    #[doc(alias = "cuGraphExecNodeSetParams")]
+    pub fn set_in(&self, exec: &mut GraphExec, values: V) -> Result<()> {
+        let made = self.made_for(&values)?;
+        exec.node(&self.node).set_graph(&made.graph)?;
+        drop(self.remember(made));
+        Ok(())
+    }
+
+    /// The graph for some values, captured unless it is known.
+    fn made_for(&self, values: &V) -> Result<Arc<Made<V>>> {
+        self.stream.context().ensure_usable()?;
+        let all = self.made.lock().clone();
+        match all.into_iter().rev().find(|made| made.values == *values) {
+            Some(made) => Ok(made),
+            None => Ok(Arc::new(Made { graph: self.make(values)?, values: values.clone() })),
+        }
     }
 
     /// Notes what was set last. Returns what is forgotten, to be dropped after the lock.

@@ -3,12 +3,12 @@
 use core::cell::RefCell;
 use std::rc::Rc;
 
-use cuda_graph::Result;
 use cuda_graph::capture::ForeignNode;
-use cuda_handles::Owner;
+use cuda_graph::{CaptureError, Error, Result};
+use cuda_handles::{Buffer, Owner};
 use cuda_tests::{no_leaks, raw, setup};
 
-use super::Bench;
+use super::{Bench, N};
 
 /// What the next comparison of values does, or the next drop.
 #[derive(Default)]
@@ -90,6 +90,45 @@ fn values_that_set_the_node_when_they_are_compared_or_dropped() -> Result<()> {
         assert_eq!(bench.run(&graph), 7);
         node.set(Values(last))?;
         assert_eq!(bench.run(&graph), last);
+        bench.works_again();
+        Ok(())
+    })
+}
+
+#[test]
+fn values_are_set_in_an_executable_for_later_launches() -> Result<()> {
+    let context = setup();
+    no_leaks(|| {
+        let bench = Bench::new(&context);
+        let fill = move |stream, (numbers, values): &(Buffer<u32>, Vec<u32>)| {
+            for value in values {
+                // SAFETY: the memory is the buffer's, which is returned.
+                raw::ok(unsafe { raw::driver().cuMemsetD32Async(numbers.address(), *value, 1, stream) });
+            }
+            Ok(vec![Owner::from(numbers)])
+        };
+        let capture = bench.begin();
+        let first = (bench.numbers.clone(), vec![1]);
+        // SAFETY: the work fills only the buffer, and only on the stream that it gets.
+        let node = unsafe { capture.embed_foreign(first, fill) }?;
+        let graph = capture.end()?.into_graph();
+        let mut exec = graph.instantiate()?;
+        exec.launch(&bench.stream)?;
+        let other = bench.stream.zeros::<u32>(N)?;
+        node.set_in(&mut exec, (other.clone(), vec![5]))?;
+        exec.launch(&bench.stream)?;
+        assert_eq!(bench.numbers.read_blocking(&bench.stream)?[0], 1);
+        assert_eq!(other.read_blocking(&bench.stream)?[0], 5);
+        // The executable keeps the memory of the work, whoever else has it.
+        drop(other);
+        exec.launch(&bench.stream)?;
+        let refused = node.set_in(&mut exec, (bench.numbers.clone(), vec![6, 7])).unwrap_err();
+        assert!(matches!(refused, Error::Capture(CaptureError::OtherShape { .. })), "{refused}");
+        node.set_in(&mut exec, (bench.numbers.clone(), vec![8]))?;
+        exec.launch(&bench.stream)?;
+        assert_eq!(bench.numbers.read_blocking(&bench.stream)?[0], 8);
+        // The graph is as it was captured.
+        assert_eq!(bench.run(&graph), 1);
         bench.works_again();
         Ok(())
     })
