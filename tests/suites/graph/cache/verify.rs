@@ -5,7 +5,7 @@ use cuda_graph::{
 };
 use cuda_handles::{Buffer, Context, Stream};
 use cuda_launch::{kernel, params, per};
-use cuda_tests::{kernel, no_leaks, setup};
+use cuda_tests::{kernel, needs, no_leaks, setup};
 
 use super::{Cache, filling};
 use crate::common::scale::SCALE;
@@ -67,6 +67,7 @@ fn parameters_and_the_builds_own_memory_are_no_constants() {
 #[test]
 fn constants_of_kernels_are_named() {
     let context = setup();
+    needs!(ParameterLayouts);
     no_leaks(|| {
         let stream = context.stream().unwrap();
         let scale = scale::load(&context).unwrap();
@@ -94,6 +95,7 @@ fn constants_of_kernels_are_named() {
 #[test]
 fn constants_of_untyped_kernels_are_named_by_their_places() {
     let context = setup();
+    needs!(ParameterLayouts);
     no_leaks(|| {
         let stream = context.stream().unwrap();
         let saxpy = kernel(&context, "saxpy");
