@@ -159,8 +159,9 @@ impl<K, P, S, E> GraphCache<K, P, S, E> {
     /// Nodes are compared in the order in which they were added: kernels by name, their arguments
     /// and configurations; addresses, sizes and values of fills, copies and batches. Edges, events
     /// and the closures of host functions are not compared, nor the arguments of kernels whose
-    /// layout the driver does not report (before CUDA 12.4). Memory that `build` allocates differs
-    /// in each build, and is no constant; memory that somebody else holds as well is one.
+    /// layout the driver does not report (before CUDA 12.4), nor structs passed by value. Memory
+    /// that `build` allocates differs in each build, and is no constant; memory that somebody else
+    /// holds as well is one.
     ///
     /// ```
     /// # use cuda_graph::{CacheOptions, GraphCache};

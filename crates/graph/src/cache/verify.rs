@@ -219,7 +219,12 @@ impl Reader<'_> {
             return Ok(());
         }
         let names = accesses.declaration().map_or(&[][..], |declaration| declaration.names);
+        let padded = accesses.declaration().map_or(&[][..], |declaration| declaration.padded);
         for (position, parameter) in kernel.parameters().unwrap_or_default().iter().enumerate() {
+            // Padding is not initialised, and differs without a reason.
+            if padded.get(position) == Some(&true) {
+                continue;
+            }
             // SAFETY: the driver gives a pointer to each parameter of the kernel, which it reports
             // with this size, in the node's own block. Nobody changes that while the lock is held.
             let bytes = unsafe {

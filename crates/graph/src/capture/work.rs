@@ -88,7 +88,7 @@ impl<K: Kind> GraphBuilder<K, Capturing> {
     ///
     /// # Safety
     /// At every launch of the graph, the conditions in the documentation of the kernel's
-    /// declaration hold.
+    /// declaration hold, for every value that its graph parameters can be set to.
     ///
     /// # Errors
     /// The errors of [`launch`](Self::launch).

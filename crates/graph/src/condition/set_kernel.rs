@@ -82,7 +82,8 @@ impl SetKernel {
 
     /// The memory accesses of the kernel: none.
     pub(crate) fn accesses() -> Accesses {
-        static SET: Declaration = Declaration { names: &["handle", "value"], memory: &[None, None] };
+        static SET: Declaration =
+            Declaration { names: &["handle", "value"], memory: &[None, None], padded: &[] };
         Accesses::new(&SET)
     }
 

@@ -8,6 +8,7 @@ use crate::exec::source::Source;
 use crate::state::changes::{ChangePoint, StructurePoint};
 use crate::state::guard::GraphGuard;
 use crate::state::ids::NodeId;
+use crate::state::kernel_config::KernelConfig;
 use crate::state::params::NodeParams;
 
 /// The nodes of an executable as they differ from a graph's.
@@ -20,6 +21,9 @@ pub(crate) struct NodeUpdates {
     latest: Latest,
     /// Kernels that have handles of conditions, by key.
     deciding: HashSet<NodeId>,
+    /// Whether a kernel may have attributes. Those of a node whose parameters are not known are not
+    /// known, either, and the conditions of kernels may name them.
+    may_have_attributes: bool,
     /// Nodes of the latest graph that were changed after this have other parameters than in the
     /// executable.
     made: ChangePoint,
@@ -70,6 +74,11 @@ impl LatestGraph {
     }
 }
 
+/// Whether a kernel among nodes has attributes.
+pub(crate) fn have_attributes<'p>(mut nodes: impl Iterator<Item = &'p NodeParams>) -> bool {
+    nodes.any(|params| matches!(params, NodeParams::Kernel { config: KernelConfig::WithAttributes(_), .. }))
+}
+
 impl NodeUpdates {
     /// Of an executable that is made of the graph now.
     pub(crate) fn of(guard: &mut GraphGuard<'_>) -> Self {
@@ -78,6 +87,7 @@ impl NodeUpdates {
             keys: Keys { end: guard.next_number(), records: guard.indices(), structure },
             latest: Latest::Own,
             deciding: guard.kernels_with_handles().collect(),
+            may_have_attributes: have_attributes(guard.records().map(|(_, record)| &record.node_params)),
             made: guard.changes.now(),
             set: HashMap::new(),
             replaced: HashSet::new(),
@@ -113,8 +123,10 @@ impl NodeUpdates {
 
     fn renew(&mut self, guard: &mut GraphGuard<'_>, latest: Latest, deciding: HashSet<NodeId>) -> Self {
         let (keys, disabled) = (self.keys, core::mem::take(&mut self.disabled));
+        let may_have_attributes = have_attributes(guard.records().map(|(_, record)| &record.node_params));
         let (made, set, replaced) = (guard.changes.now(), HashMap::new(), HashSet::new());
-        core::mem::replace(self, Self { keys, latest, deciding, made, set, replaced, disabled })
+        let new = Self { keys, latest, deciding, may_have_attributes, made, set, replaced, disabled };
+        core::mem::replace(self, new)
     }
 
     /// The graph that the parameters are of.
@@ -177,8 +189,15 @@ impl NodeUpdates {
         self.set.insert(key, node_params)
     }
 
-    /// Notes that updates have replaced the child graphs around nodes.
-    pub(crate) fn replace(&mut self, keys: &[NodeId]) {
+    /// Whether a kernel whose parameters are not known may have attributes.
+    pub(crate) fn may_have_attributes(&self) -> bool {
+        self.may_have_attributes
+    }
+
+    /// Notes that updates have replaced the child graphs around nodes, and whether kernels in the
+    /// new ones have attributes.
+    pub(crate) fn replace(&mut self, keys: &[NodeId], have_attributes: bool) {
+        self.may_have_attributes |= have_attributes;
         keys.iter().for_each(|key| drop(self.set.remove(key)));
         self.replaced.extend(keys);
     }

@@ -150,6 +150,14 @@ impl ExecResources {
         }
     }
 
+    /// The stream of the last run, if there was one and a handle of it is left.
+    pub(crate) fn last_stream(&self) -> Option<Stream> {
+        match self.ran.last_run() {
+            LastRun::On(stream) => Some(stream),
+            LastRun::None | LastRun::Unknown => None,
+        }
+    }
+
     /// The streams whose work may be runs of the executable; `None` if that is unknown.
     fn runs_unless(&self, is_unknown: bool) -> Option<Vec<Stream>> {
         if is_unknown {

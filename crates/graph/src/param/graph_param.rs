@@ -128,7 +128,6 @@ pub struct GraphParam<T: ParamType + ?Sized> {
 /// The type of a parameter; see [`GraphParam`].
 pub trait ParamType: sealed::Sealed + 'static {
     /// The value that a parameter is made with.
-    #[doc(hidden)]
     type Initial: Clone + Send + Sync;
 
     /// The type of the values: `[T]` stands for memory with elements of type `T`.

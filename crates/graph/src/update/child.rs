@@ -9,6 +9,7 @@ use cuda_handles::internal::alone_in_order;
 use crate::error::Result;
 use crate::exec::instantiate::awaited_streams;
 use crate::exec::launch::LaunchState;
+use crate::exec::node_updates::have_attributes;
 use crate::exec::recorded_events::recorded_event;
 use crate::graph::Graph;
 use crate::graph::node::Node;
@@ -67,6 +68,7 @@ impl ExecNode<'_, ChildGraphNode> {
         let inside = nodes_inside(&guards.ours, key);
         inside.iter().try_for_each(|id| self.exec.ensure_unbound(&guards.ours, *id))?;
         self.ensure_may_replace((&guards.ours, key), &inside)?;
+        let with_attributes = have_attributes(snapshot.node_params());
         new.owners = snapshot.into_owners();
         new.raw.__bindgen_anon_1.graph.graph = guards.other_raw()?;
         {
@@ -74,7 +76,7 @@ impl ExecNode<'_, ChildGraphNode> {
             self.exec.call(&guards.ours, key, (&guards.ours, key), &new.owners, new.raw)?;
         }
         self.exec.commit(key, &mut new, &inside);
-        self.exec.updates.replace(&inside);
+        self.exec.updates.replace(&inside, with_attributes);
         let updates = &self.exec.updates;
         let inside: Vec<NodeId> = inside.into_iter().map(|key| updates.counterpart(key)).collect();
         let (source, _) = guards.other();

@@ -96,7 +96,8 @@ impl ExecNode<'_, KernelNode> {
             let mut raw = kernel_params(kernel, config, pointers);
             let mut new = NewParams::new(node_params, owners, &mut raw);
             let found = graphs.locate(self.exec, node)?;
-            ensure_same_attributes(found.params(&self.exec.updates), config)
+            let updates = &self.exec.updates;
+            ensure_same_attributes(found.params(updates), config, updates.may_have_attributes())
                 .map_err(|why| not_possible(found.named(), why))?;
             ensure_no_handles(self.exec, &found, &handles)?;
             self.exec.replace_params(&found, &mut new)
@@ -105,7 +106,11 @@ impl ExecNode<'_, KernelNode> {
 }
 
 /// Refuses a configuration with other attributes than the node of the executable has.
-fn ensure_same_attributes(before: Option<&NodeParams>, new: LaunchConfig) -> Result<(), &'static str> {
+fn ensure_same_attributes(
+    before: Option<&NodeParams>,
+    new: LaunchConfig,
+    may_have_some: bool,
+) -> Result<(), &'static str> {
     let before = match before {
         Some(NodeParams::Kernel { config, .. }) => Some(config.get()),
         _ => None,
@@ -113,16 +118,17 @@ fn ensure_same_attributes(before: Option<&NodeParams>, new: LaunchConfig) -> Res
     let plain = |config: LaunchConfig| LaunchConfig::new(1, 1).attributes_of(&config);
     match before {
         Some(before) if plain(before) == plain(new) => Ok(()),
-        None if !new.has_attributes() => Ok(()),
+        None if !new.has_attributes() && !may_have_some => Ok(()),
         Some(_) => {
             Err("its configuration has other attributes than the node's; an executable takes another \
                         grid, block and size of shared memory alone; set the graph's node, and update the \
                         executable from the graph")
         }
-        None => {
-            Err("its configuration has attributes, and the graph's node was changed after the executable \
-                     was made; update the executable from the graph")
-        }
+        None => Err(
+            "the attributes of its configuration are not known, as the graph's node was changed after the \
+                     executable was made, or the child graph around it was replaced; update the executable \
+                     from the graph",
+        ),
     }
 }
 

@@ -75,6 +75,11 @@ impl UpdateSource {
                 let counterparts = Counterparts::Unknown("its nodes or edges changed during the update");
                 Self::Other { pairs: Some(Pairs { counterparts, structure: pairs.structure }) }
             }
+            // The graph got conditions or parameters after the look whether it has some.
+            Self::Other { pairs: None } if guard.has_conditionals() || !guard.bindings.is_empty() => {
+                let counterparts = Counterparts::Unknown("its nodes or edges changed during the update");
+                Self::Other { pairs: Some(Pairs { counterparts, structure: guard.changes.structure() }) }
+            }
             Self::Other { pairs } => Self::Other { pairs },
         }
     }
@@ -190,7 +195,7 @@ impl GraphExec {
     /// # }
     /// ```
     ///
-    /// In a new executable all nodes are enabled.
+    /// In a new executable all nodes are enabled. Its first launch waits for the last one before.
     ///
     /// # One executable at a time
     ///
@@ -223,7 +228,10 @@ impl GraphExec {
             other => other,
         };
         match rebuilt {
-            Ok(new) => {
+            Ok(mut new) => {
+                // Launches go on in one line.
+                let before = self.owners.last_stream();
+                new.launches.awaited.extend(before.filter(|stream| !new.launches.awaited.contains(stream)));
                 *self = new;
                 Ok(Some(refusal))
             }

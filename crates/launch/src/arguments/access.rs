@@ -69,6 +69,8 @@ pub struct Declaration {
     pub names: &'static [&'static str],
     /// For each parameter, its memory; `None` for one passed by value.
     pub memory: &'static [Option<MemoryParameter>],
+    /// For each parameter, whether its value may have padding. Shorter if the rest has none.
+    pub padded: &'static [bool],
 }
 
 impl Declaration {
@@ -200,7 +202,7 @@ mod tests {
     fn lengths_come_back() {
         const WORDS: MemoryParameter = MemoryParameter { access: Access::Read, by_address: true, element: 4 };
         const BYTES: MemoryParameter = MemoryParameter { element: 1, ..WORDS };
-        static MANY: Declaration = Declaration { names: &[], memory: &[Some(BYTES); 32] };
+        static MANY: Declaration = Declaration { names: &[], memory: &[Some(BYTES); 32], padded: &[] };
         let most = Accesses::LONGEST - 1;
         for (first, second) in
             [(8, 8), (0, 0), (most, most), (8, 9), (0, 8), (8, 0), (most + 1, 8), (8, u64::MAX)]
@@ -222,7 +224,8 @@ mod tests {
         let mut tensor = Accesses::new(&MANY);
         tensor.note_part(0, 8, MemoryParameter { by_address: false, ..WORDS });
         assert!(tensor.are_apart());
-        static MIXED: Declaration = Declaration { names: &[], memory: &[Some(WORDS), Some(BYTES)] };
+        static MIXED: Declaration =
+            Declaration { names: &[], memory: &[Some(WORDS), Some(BYTES)], padded: &[] };
         let mut mixed = Accesses::new(&MIXED);
         mixed.note_part(0, 40, WORDS);
         mixed.note_part(1, 10, BYTES);

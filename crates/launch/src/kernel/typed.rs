@@ -40,8 +40,11 @@ pub unsafe trait TypedKernel: Sized + Send + Sync + 'static {
     /// Whether memory that the kernel writes may overlap other arguments.
     const MAY_OVERLAP: bool;
     /// How the kernel accesses the memory of its arguments.
-    const DECLARATION: &'static Declaration =
-        &Declaration { names: Self::PARAMETERS, memory: <Self::Signature as Signature>::MEMORY };
+    const DECLARATION: &'static Declaration = &Declaration {
+        names: Self::PARAMETERS,
+        memory: <Self::Signature as Signature>::MEMORY,
+        padded: <Self::Signature as Signature>::PADDED,
+    };
 
     /// The image that contains the kernel.
     fn image() -> Image<'static>;

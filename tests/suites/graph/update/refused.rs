@@ -561,3 +561,21 @@ fn host_loops_have_no_nodes_to_be_set() {
         }
     });
 }
+
+#[test]
+fn a_kernel_that_may_have_attributes_in_the_executable_is_not_set_without_knowing_them() {
+    let context = setup();
+    needs!(LaunchAttributes);
+    no_leaks(|| {
+        let bench = Bench::new(&context);
+        let graph = context.graph().unwrap();
+        let node = graph.root().launch(&bench.add, per(1, 1).cooperative(), (1, &bench.x)).unwrap();
+        let mut exec = graph.instantiate().unwrap();
+        // The executable's node stays cooperative, whatever becomes of the graph's.
+        node.set(&bench.add, per(1, 1), (2, &bench.x)).unwrap();
+        let refused = exec.node(&node).set(&bench.add, per(1, 1), (3, &bench.x)).unwrap_err();
+        assert!(matches!(refused, Error::Update(UpdateError::NotPossible { .. })), "{refused}");
+        exec.launch(&bench.stream).unwrap();
+        assert_eq!(bench.x.read_blocking(&bench.stream).unwrap()[0], 1);
+    });
+}

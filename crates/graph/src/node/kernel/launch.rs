@@ -228,7 +228,8 @@ impl Frontier<'_> {
     /// # Safety
     /// At every launch of an executable of the graph, the conditions in the documentation of the
     /// kernel's declaration hold, for these arguments, this configuration and the contents of the
-    /// memory at that time.
+    /// memory at that time; and for every value that its graph parameters can be set to, which is
+    /// checked against the declaration alone.
     ///
     /// # Errors
     /// The errors of [`launch`](Self::launch).
