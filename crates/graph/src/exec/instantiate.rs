@@ -134,7 +134,7 @@ impl Graph {
         };
         let last = single.as_ref().map(|_| guard.last_runs.clone());
         let (updates, params) = (NodeUpdates::of(&mut guard), ExecParams::of(&guard));
-        let mut owners = ExecResources::new(owners, &shared, last, is_deferred);
+        let mut owners = ExecResources::new(owners, shared, params, last, is_deferred);
         if options.is_for_device_launch() {
             owners.lend();
         }
@@ -144,7 +144,7 @@ impl Graph {
         drop(guard);
         drop(turn);
         released?;
-        Ok(GraphExec::new(handle, owners, self, launches, updates, params, options.clone()))
+        Ok(GraphExec::new(handle, owners, self, launches, updates, options.clone()))
     }
 
     /// Access to a stream for an upload.

@@ -32,7 +32,6 @@ use cuda_handles::{Context, GraphExecHandle};
 use cuda_sys::{CUgraphExec, CUgraphInstantiate_flags as Flags, Call};
 
 use crate::error::{Error, ExecError, Refusal, Result};
-use crate::exec::exec_params::ExecParams;
 use crate::exec::launch::LaunchState;
 use crate::exec::node_updates::NodeUpdates;
 use crate::exec::options::InstantiateOptions;
@@ -98,7 +97,6 @@ pub struct GraphExec {
     pub(crate) source: Source,
     pub(crate) launches: LaunchState,
     pub(crate) updates: NodeUpdates,
-    pub(crate) params: Option<Box<ExecParams>>,
     options: InstantiateOptions,
 }
 
@@ -118,11 +116,10 @@ impl GraphExec {
         graph: &Graph,
         launches: LaunchState,
         updates: NodeUpdates,
-        params: Option<Box<ExecParams>>,
         options: InstantiateOptions,
     ) -> Self {
         let (context, source) = (handle.context().clone(), Source::of(graph));
-        Self { handle: Ok(handle), context, owners, source, launches, updates, params, options }
+        Self { handle: Ok(handle), context, owners, source, launches, updates, options }
     }
 
     /// The driver's executable.

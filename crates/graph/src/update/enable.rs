@@ -2,6 +2,7 @@
 
 use core::ops::Deref;
 
+use cuda_handles::GraphExecHandle;
 use cuda_sys::Call;
 
 use crate::error::{ParamError, Result};
@@ -10,6 +11,8 @@ use crate::graph::node::Node;
 use crate::node::{KernelNode, MemcpyNode, MemsetNode};
 use crate::param::graph_param::GraphParam;
 use crate::state::bindings::{Binding, BoundNode, Place, Use, Uses};
+use crate::state::guard::GraphGuard;
+use crate::state::ids::NodeId;
 use crate::update::exec_node::{ExecNode, not_possible};
 use crate::update::located::Located;
 
@@ -83,12 +86,7 @@ impl<N: CanBeDisabled> ExecNode<'_, N> {
         if !enabled {
             ensure_decides_nothing(self.exec, &found, "be disabled")?;
         }
-        let (guard, raw) = (found.keys(), found.raw_key()?);
-        let exec = self.exec.live()?.as_raw();
-        // SAFETY: the executable is live, and the exclusive reference keeps other calls on it away.
-        // The node is live and of the graph that it was made of, whose lock is held.
-        let code = unsafe { guard.driver().cuGraphNodeSetEnabled(exec, raw, enabled.into()) };
-        guard.answer(Call::cuGraphNodeSetEnabled, code)?;
+        call_set_enabled(self.exec.live()?, found.keys(), found.key, enabled)?;
         self.exec.updates.set_enabled(found.key, enabled);
         Ok(())
     }
@@ -106,6 +104,21 @@ impl<N: CanBeDisabled> ExecNode<'_, N> {
         let key = graphs.locate_any(self.exec, node)?.key;
         Ok(self.exec.updates.is_enabled(key))
     }
+}
+
+/// Enables or disables a node of an executable, by its key. The caller has the executable for
+/// itself.
+pub(super) fn call_set_enabled(
+    exec: &GraphExecHandle,
+    keys: &GraphGuard<'_>,
+    key: NodeId,
+    enabled: bool,
+) -> Result<()> {
+    let raw_key = keys.raw_of(key)?;
+    // SAFETY: the executable is live, and the caller keeps other calls on it away. The node is live
+    // and of the graph that it was made of, whose lock is held.
+    let code = unsafe { keys.driver().cuGraphNodeSetEnabled(exec.as_raw(), raw_key, enabled.into()) };
+    keys.answer(Call::cuGraphNodeSetEnabled, code)
 }
 
 /// Refuses a node that decides about a condition, a loop or a branch, also if the graph's node has

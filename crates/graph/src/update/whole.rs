@@ -256,7 +256,6 @@ impl GraphExec {
         self.owners.give_up();
         self.launches.awaited = Vec::new();
         self.launches.outputs = None;
-        self.params = None;
         self.launches.scratch = Arc::from([]);
     }
 
@@ -297,8 +296,7 @@ impl GraphExec {
         let launches = &mut self.launches;
         replaced = (
             updates,
-            self.owners.replace(owners, &shared),
-            core::mem::replace(&mut self.params, params),
+            self.owners.replace(owners, shared, params),
             core::mem::replace(&mut launches.awaited, awaited),
             core::mem::replace(&mut launches.events, events),
             core::mem::replace(&mut launches.scratch, scratch),

@@ -108,8 +108,6 @@ struct HostExec {
     runs: Option<LastRuns>,
     /// The same as in a `GraphExec`.
     owners: ExecResources,
-    /// The graph parameters; `None` if the graph has none.
-    params: Option<Box<ExecParams>>,
     context: Context,
     /// Lives as long as the executable, if the graph can have one at a time.
     _single: Option<Arc<()>>,
@@ -198,7 +196,7 @@ impl Graph {
         let params = ExecParams::of(&guard);
         drop(guard);
         drop(turn);
-        let owners = ExecResources::new(owners, &shared, None, false);
+        let owners = ExecResources::new(owners, shared, params, None, false);
         let states = vec![ConditionalState::default(); program.conditionals.len()];
         let counts = HostCounts::default();
         Ok(HostExec {
@@ -209,7 +207,6 @@ impl Graph {
             scratch,
             runs,
             owners,
-            params,
             context: context.clone(),
             _single: single,
         })
@@ -312,8 +309,8 @@ impl HostExec {
         }
         let mut turns = turns(&self.scratch, stream)?;
         self.counts.runs += 1;
-        let Self { program, states, counts, params, .. } = self;
-        let values = params.as_ref().map_or(&[][..], |params| params.values());
+        let Self { program, states, counts, owners, .. } = self;
+        let values = owners.since.params.as_ref().map_or(&[][..], |params| params.values());
         let outcome = Run { program, states, counts, stream, values }.all_blocking();
         turns.iter_mut().for_each(|turn| turn.launched(stream));
         drop(turns);
