@@ -42,8 +42,8 @@ kernel! {
         block.y * block.z == 1;
 
     /// # Safety
-    /// `place` holds a position and the address of a cache. For them the conditions of `store` hold,
-    /// and the cache lives as long as the kernel may run.
+    /// `place` holds a position and the address of a cache, which lives as long as the kernel may
+    /// run. The conditions of `store` hold for both.
     unsafe fn store_from(width: u32, capacity: u32, layer: u32, place: In<u64>, projected: In<f32>)
     where width <= 1_000_000, place.len() >= 2, projected.len() >= 3 * width, grid.product() == 1,
         block.y * block.z == 1;
