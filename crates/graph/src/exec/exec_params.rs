@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use cuda_handles::Owner;
+use cuda_handles::{Buffer, FillLayout, Owner};
 use smallvec::SmallVec;
 
 use crate::state::bindings::{Binding, ParamValue, Place};
@@ -32,6 +32,8 @@ pub(crate) struct ExecParams {
     /// Values of before that nodes may still have, because the update of one of them failed after
     /// others.
     partly: Vec<ParamValue>,
+    /// Memory for fills that parameters disable.
+    pub(crate) spare: Option<Buffer<u32>>,
 }
 
 /// A node that uses a parameter.
@@ -52,7 +54,12 @@ pub(crate) struct ExecBound {
     /// The node of the graph that the parameters are of.
     pub(crate) counterpart: NodeId,
     pub(crate) binding: Binding,
-    /// Whether the driver's node is enabled.
+    /// The fill of a row that the node was made with, if parameters can disable it.
+    ///
+    /// A disabled fill of a row loses the order of the nodes before and after it (seen on driver
+    /// 580). So it fills [spare memory](super::spare) instead.
+    pub(crate) row: Option<FillLayout>,
+    /// Whether the driver's node is enabled, or fills memory of its own.
     pub(crate) is_enabled: bool,
     /// Whether the driver's node has other parameters than the binding.
     pub(crate) is_stale: bool,
@@ -67,8 +74,9 @@ pub(crate) struct PendingNodes {
 }
 
 impl ExecParams {
-    /// The parameters of an executable that is made now; `None` if the graph has none.
-    pub(crate) fn of(guard: &GraphGuard<'_>) -> Option<Box<Self>> {
+    /// The parameters of an executable that is made now; `None` if the graph has none. `spare` is from
+    /// [`enter_with_spare`](crate::graph::Graph::enter_with_spare).
+    pub(crate) fn of(guard: &GraphGuard<'_>, spare: Option<Buffer<u32>>) -> Option<Box<Self>> {
         if guard.bindings.is_empty() {
             return None;
         }
@@ -83,19 +91,20 @@ impl ExecParams {
             places: HashMap::new(),
             pending: Vec::new(),
             partly: Vec::new(),
+            spare,
         };
         // In the order of their additions, so that the same error comes first each time.
         let mut nodes: Vec<_> = guard.bindings.nodes().collect();
         nodes.sort_unstable_by_key(|(id, _)| id.number);
         for (id, binding) in nodes {
-            params.add(id, binding.clone());
+            params.add(id, binding.clone(), guard.row_of(id, binding));
         }
         params.pending.reserve(params.nodes.len());
         params.disable_nodes();
         Some(Box::new(params))
     }
 
-    fn add(&mut self, id: NodeId, binding: Binding) {
+    fn add(&mut self, id: NodeId, binding: Binding, row: Option<FillLayout>) {
         // Memory runs out before the number does.
         let node = self.nodes.len() as u32;
         for one in &binding.uses {
@@ -111,6 +120,7 @@ impl ExecParams {
             id,
             counterpart: id,
             binding,
+            row,
             is_enabled: true,
             is_stale: false,
             is_pending: false,
@@ -160,6 +170,12 @@ impl ExecParams {
     /// Whether a node uses parameters.
     pub(crate) fn has(&self, id: NodeId) -> bool {
         self.places.contains_key(&id)
+    }
+
+    /// Whether parameters have disabled a node.
+    pub(crate) fn disables(&self, id: NodeId) -> bool {
+        let place = self.places.get(&id).and_then(|place| self.nodes.get(*place as usize));
+        place.is_some_and(|bound| !bound.is_enabled)
     }
 
     /// The values of all parameters.
@@ -263,8 +279,8 @@ impl ExecParams {
         }
     }
 
-    /// Keeps the values of before, which some nodes still have and others do not. Nodes that are not
-    /// up to date say so.
+    /// Keeps the values of before, which some nodes still have and others do not. Nodes that are
+    /// not up to date say so.
     fn keep_values(&mut self) {
         let before = self.changed.drain(..).filter_map(|param| self.before.get_mut(param as usize)?.take());
         self.partly.extend(before);

@@ -7,6 +7,7 @@
 //! | [`instantiate`] | `Graph::instantiate`: checks, the driver's call, its failure in words |
 //! | [`launch`] | launches and uploads |
 //! | [`exec_params`] | the values of graph parameters, and the nodes that wait for an update |
+//! | [`spare`] | memory for fills that parameters disable |
 //! | [`source`] | the graph that the executable was made of |
 //! | [`node_updates`] | which nodes the executable has, and what updates have set |
 //! | [`counterparts`] | nodes of two graphs that stand for the same node of the executable |
@@ -26,6 +27,7 @@ pub(crate) mod recorded_events;
 pub(crate) mod resources;
 pub(crate) mod share;
 pub(crate) mod source;
+pub(crate) mod spare;
 
 use core::fmt;
 use cuda_handles::{Context, GraphExecHandle};

@@ -1,6 +1,6 @@
 //! The updates before a launch: nodes whose graph parameters have changed.
 
-use cuda_handles::{Allocation, Event, GraphExecHandle, Kernel, Owner};
+use cuda_handles::{Allocation, Buffer, Event, GraphExecHandle, Kernel, Owner};
 use cuda_launch::LaunchConfig;
 use cuda_launch::internal::StoredArguments;
 use cuda_sys::CUgraphNodeParams;
@@ -28,6 +28,9 @@ pub(crate) trait ParamTarget {
 
     /// Whether a node decides about a condition, and cannot be disabled.
     fn decides(&self, id: NodeId) -> bool;
+
+    /// Whether the driver's node is enabled.
+    fn is_enabled(&self, id: NodeId) -> bool;
 
     /// Gives a node new parameters.
     ///
@@ -64,6 +67,10 @@ impl ParamTarget for ExecTarget<'_> {
         self.updates.is_deciding(id)
     }
 
+    fn is_enabled(&self, id: NodeId) -> bool {
+        self.updates.is_enabled(id)
+    }
+
     fn set_params(&mut self, guard: &GraphGuard<'_>, id: NodeId, raw: &mut CUgraphNodeParams) -> Result<()> {
         call_set_params(self.handle, guard, id, (guard, id), raw)
     }
@@ -96,8 +103,8 @@ impl GraphExec {
     }
 }
 
-/// Updates the nodes of an executable of a graph whose parameters have changed, and gives the owners
-/// that they no longer use. After an error the next launch tries again.
+/// Updates the nodes of an executable of a graph whose parameters have changed, and gives the
+/// owners that they no longer use. After an error the next launch tries again.
 pub(crate) fn apply(
     target: &mut impl ParamTarget,
     graph: Option<&Graph>,
@@ -136,6 +143,7 @@ fn apply_pending(
     }
     let guard = graph.enter()?;
     ensure_may_be_off(target, &guard, params, pending)?;
+    let spare = params.spare.clone();
     for &place in pending {
         let Some((bound, values)) = params.node_mut(place) else { continue };
         if !target.has(bound.id) {
@@ -148,11 +156,30 @@ fn apply_pending(
             (bound.is_stale, *of_some) = (false, true);
         }
         if bound.is_enabled != enabled {
-            target.set_enabled(&guard, bound.id, enabled)?;
+            enable(target, &guard, bound, enabled, spare.as_ref())?;
             (bound.is_enabled, *of_some) = (enabled, true);
         }
     }
     Ok(())
+}
+
+/// Enables or disables a node. A fill of a row has its own parameters when it is enabled.
+fn enable(
+    target: &mut impl ParamTarget,
+    guard: &GraphGuard<'_>,
+    bound: &mut ExecBound,
+    enabled: bool,
+    spare: Option<&Buffer<u32>>,
+) -> Result<()> {
+    match bound.spare_fill(spare) {
+        Some(fill) if !enabled => {
+            target.set_params(guard, bound.id, &mut memset::params(guard.context(), &fill))?;
+            bound.is_stale = true;
+            Ok(())
+        }
+        Some(_) if target.is_enabled(bound.id) => Ok(()),
+        Some(_) | None => target.set_enabled(guard, bound.id, enabled),
+    }
 }
 
 /// Gives a node its new parameters.
@@ -181,7 +208,12 @@ fn update(target: &mut impl ParamTarget, guard: &GraphGuard<'_>, bound: &ExecBou
             drop(target.set_event(bound.counterpart, event.clone()));
         }
         BoundNode::Wait(event) => target.set_params(guard, id, &mut event::wait(event.as_raw()))?,
-        BoundNode::Decider(BoundDecider { launch: None, .. }) | BoundNode::Plain => {}
+        BoundNode::Plain => {
+            if let Some(row) = &bound.row {
+                target.set_params(guard, id, &mut memset::params(context, row))?;
+            }
+        }
+        BoundNode::Decider(BoundDecider { launch: None, .. }) => {}
     }
     bound.memory().for_each(|memory| target.wait_for_home(&memory.allocation));
     Ok(())

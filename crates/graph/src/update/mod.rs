@@ -28,8 +28,9 @@
 //!    since.
 //! 3. What an update brings is kept by the executable: by node, or as the value of a graph
 //!    parameter ([`Since`](crate::exec::share::Since)). The next update of the same node, or with
-//!    another value of the parameter, retires it. A whole update, and the drop, put it into the user
-//!    object ([`ExecShare`](crate::exec::share::ExecShare)), which lives until the runs are over.
+//!    another value of the parameter, retires it. A whole update, and the drop, put it into the
+//!    user object ([`ExecShare`](crate::exec::share::ExecShare)), which lives until the runs are
+//!    over.
 //! 4. An executable does not overlap itself, so what is retired goes once the last run has ended.
 //!    That run is not known for executables that other code or kernels launch; their nodes are not
 //!    updated one by one.

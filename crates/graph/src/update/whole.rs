@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use cuda_handles::{Error as HandleError, Stream, UserObject};
+use cuda_handles::{Buffer, Error as HandleError, Stream, UserObject};
 use cuda_sys::{CUgraphExecUpdateResultInfo, CUgraphNode, CUresult, Call};
 
 use crate::error::wrong_context::ensure_of_graph;
@@ -262,15 +262,16 @@ impl GraphExec {
     /// The update itself; a refusal changes nothing.
     fn try_update(&mut self, graph: &Graph) -> Result<Result<(), Refusal>> {
         // Declared before the lock, so that nothing is dropped under it.
+        let mut spare = None;
         let (shared, owners, params, awaited, events, scratch, replaced);
         let source = self.pair_with(graph)?;
-        let mut guard = graph.enter()?;
+        let mut guard = graph.enter_with_spare(&mut spare)?;
         let source = source.taken_now(&guard, &self.updates);
         if let Some(refusal) = self.refusal(&guard, &source) {
             return Ok(Err(refusal));
         }
         guard.ensure_executable(graph, self.options())?;
-        params = match self.params_after_update(&guard, &source) {
+        params = match self.params_after_update(&guard, spare, &source) {
             Ok(params) => params,
             Err(NoKey) => return Ok(Err(unpaired())),
         };
@@ -311,9 +312,10 @@ impl GraphExec {
     fn params_after_update(
         &self,
         guard: &GraphGuard<'_>,
+        spare: Option<Buffer<u32>>,
         source: &UpdateSource,
     ) -> Result<Option<Box<ExecParams>>, NoKey> {
-        let Some(params) = ExecParams::of(guard) else { return Ok(None) };
+        let Some(params) = ExecParams::of(guard, spare) else { return Ok(None) };
         let params = params.with_keys(|id| source.key(id), |key| self.updates.is_enabled(key));
         params.map(Some).ok_or(NoKey)
     }

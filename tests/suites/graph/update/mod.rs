@@ -4,6 +4,7 @@ use cuda_handles::{Error, Event};
 
 mod captured_params;
 mod costs;
+mod disabled_fills;
 mod event_params;
 mod inside;
 mod kept;

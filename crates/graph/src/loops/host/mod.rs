@@ -167,6 +167,7 @@ impl Graph {
 
     fn host(&self, options: &InstantiateOptions) -> Result<HostExec> {
         // Declared before the lock, so that nothing is dropped under it if a call fails.
+        let mut spare = None;
         let (shared, owners);
         if !self.subgraph().is_root() {
             return Err(self.refuse_embedded("instantiated"));
@@ -176,7 +177,7 @@ impl Graph {
         }
         let context = self.context();
         let turn = options.upload_stream().map(|stream| self.upload_turn(stream)).transpose()?;
-        let mut guard = self.enter()?;
+        let mut guard = self.enter_with_spare(&mut spare)?;
         guard.ensure_conditions_used()?;
         let single = guard.claim_only_executable()?;
         let (awaited, scratch) = (awaited_streams(&guard), guard.scratch());
@@ -193,7 +194,7 @@ impl Graph {
         if let Some(single) = &single {
             guard.executable = Arc::downgrade(single);
         }
-        let params = ExecParams::of(&guard);
+        let params = ExecParams::of(&guard, spare);
         drop(guard);
         drop(turn);
         let owners = ExecResources::new(owners, shared, params, None, false);

@@ -122,6 +122,11 @@ impl ParamTarget for HostTarget<'_> {
         false
     }
 
+    fn is_enabled(&self, _: NodeId) -> bool {
+        // Parameters alone disable nodes here, and fills of rows otherwise.
+        true
+    }
+
     fn set_params(&mut self, guard: &GraphGuard<'_>, id: NodeId, raw: &mut CUgraphNodeParams) -> Result<()> {
         let Some((segment, node)) = self.find(id) else { return Ok(()) };
         // SAFETY: the executable is live, and the exclusive reference keeps other calls on it away.
