@@ -1,7 +1,6 @@
 //! Updates: executables changed without a new one.
 
-use cuda_handles::{Error, Event};
-
+mod adding;
 mod captured_params;
 mod costs;
 mod event_params;
@@ -23,8 +22,3 @@ mod sweep;
 mod whole;
 mod whole_owners;
 mod whole_table;
-
-/// Whether an event was recorded in a capture last, as far as this library knows.
-fn is_captured(event: &Event) -> bool {
-    event.query() == Err(Error::CapturedEvent)
-}
