@@ -32,14 +32,14 @@ const PAIR: &str = "
 /// Has padding behind the first field, and few of its bit patterns are values.
 #[derive(Clone, Copy)]
 #[repr(C)]
-struct Pair {
-    first: Digit,
-    second: u64,
+pub(crate) struct Pair {
+    pub(crate) first: Digit,
+    pub(crate) second: u64,
 }
 
 #[derive(Clone, Copy)]
 #[repr(u8)]
-enum Digit {
+pub(crate) enum Digit {
     One = 1,
     Two = 2,
 }
@@ -48,7 +48,7 @@ kernel! {
     // SAFETY: the kernel has these parameters, and touches the first two elements.
     unsafe in Image::Ptx(PAIR);
 
-    fn put_pair(pair: Struct<Pair>, to: Out<u32>) where to.len() >= 2;
+    pub(crate) fn put_pair(pair: Struct<Pair>, to: Out<u32>) where to.len() >= 2;
 }
 
 kernel! {
