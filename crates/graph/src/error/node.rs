@@ -1,7 +1,7 @@
 //! Errors about nodes.
 
 use crate::node_name::NodeName;
-use crate::wording::{A, Count};
+use crate::wording::{A, Count, Named};
 use std::borrow::Cow;
 
 /// An operation on a node, or with the parameters of one, is not possible.
@@ -106,7 +106,7 @@ pub enum NodeError {
         known: Box<str>,
     },
     /// A value has another type than the declared parameter.
-    #[error("argument `{argument}` is declared as `{declared}`, and {found} was given")]
+    #[error("argument `{argument}` is declared as `{}`, and {} was given", Named(declared), Named(found))]
     ArgumentType {
         /// The parameter's name.
         argument: NodeName,

@@ -175,7 +175,7 @@ impl MemcpyNode {
     /// ```no_run
     /// # use cuda_graph::{Graph, Result};
     /// # use cuda_handles::Buffer;
-    /// # fn example(graph: &Graph, x: &Buffer<f32>, y: &Buffer<f32>, z: &Buffer<f32>) -> Result<()> {
+    /// # fn example(graph: &Graph, [x, y, z]: [&Buffer<f32>; 3]) -> Result<()> {
     /// let copy = graph.root().copy(x, y)?;
     /// copy.set_source(z)?;
     /// # Ok(())
@@ -490,7 +490,7 @@ fn ensure_fits<T>(
         let error = NodeError::CopySize { what, node: node.into(), need: width, given };
         return if given == width { Ok(()) } else { Err(error.into()) };
     }
-    let rows = (depth - 1).saturating_mul(side.rows).saturating_add(height - 1);
+    let rows = depth.saturating_sub(1).saturating_mul(side.rows).saturating_add(height.saturating_sub(1));
     let need = rows.saturating_mul(side.pitch).saturating_add(width);
     if need <= given {
         return Ok(());

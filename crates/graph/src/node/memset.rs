@@ -437,7 +437,7 @@ fn ensure_element<T>(layout: &FillLayout, what: &'static str, node: &str) -> Res
 /// A fill with the same value of other memory.
 fn retargeted<T: Element>(before: &FillLayout, target: Slice<'_, T>, node: &str) -> Result<FillLayout> {
     let is_row = before.height == 1;
-    if is_row && before.value == 0 {
+    if is_row && before.value == 0 && size_of::<T>() != usize::from(before.element) {
         return FillLayout::clear(target).ok_or(NodeError::NoElements { what: "memset" }.into());
     }
     ensure_element::<T>(before, TARGET, node)?;
@@ -447,7 +447,7 @@ fn retargeted<T: Element>(before: &FillLayout, target: Slice<'_, T>, node: &str)
     }
     let bytes = target.size_bytes();
     let (width, pitch) = if is_row { (target.len(), bytes) } else { (before.width, before.pitch) };
-    let need = (before.height - 1).saturating_mul(pitch).saturating_add(width * size_of::<T>());
+    let need = before.height.saturating_sub(1).saturating_mul(pitch).saturating_add(width * size_of::<T>());
     if width == 0 {
         return Err(NodeError::NoElements { what: "memset" }.into());
     }

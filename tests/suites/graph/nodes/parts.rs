@@ -381,7 +381,7 @@ fn nodes_of_other_code_are_refused_and_captured_ones_are_not() {
         let captured = stream
             .capture(CaptureMode::ThreadLocal, |capture| {
                 scale.launch(capture, per(N, 4), (N as u32, 2, &x, &y))?;
-                scale.launch(capture, per(N, 4), (2, 5, x.slice(..2)?, z.slice(2..4)?))?;
+                scale.launch(capture, per(N, 4), (2, 5, x.slice(..3)?, z.slice(2..4)?))?;
                 capture.copy(&x, &z)?;
                 capture.fill(&z, 9)
             })
@@ -396,7 +396,7 @@ fn nodes_of_other_code_are_refused_and_captured_ones_are_not() {
         one.set_argument(&scale, "to", &out).unwrap();
         one.set_argument(&scale, "factor", 4_u32).unwrap();
         two.set_argument(&scale, "to", out.slice(6..).unwrap()).unwrap();
-        assert!(two.set_argument(&scale, "n", 3_u32).is_err(), "the slices have two elements");
+        assert!(two.set_argument(&scale, "n", 3_u32).is_err(), "one slice has two elements");
         let last = zeros::<u32>(&stream, N);
         copy.set_source(&out).unwrap();
         copy.set_destination(&last).unwrap();

@@ -63,8 +63,8 @@ impl KernelNode {
     ///
     /// Numbers have the declared type; there is no conversion. [`NodeArgument`] lists the values.
     ///
-    /// Calls `cuGraphKernelNodeGetParams` (CUDA 12.0) and `cuGraphNodeSetParams` (CUDA 12.2). If the
-    /// launch has attributes, also the calls of [`set`](Self::set).
+    /// Calls `cuGraphKernelNodeGetParams` (CUDA 12.0) and `cuGraphNodeSetParams` (CUDA 12.2). If
+    /// the launch has attributes, also the calls of [`set`](Self::set).
     ///
     /// # Errors
     /// - [`NodeError::NotInPart`]: the present launch is not known. The node was added by other
