@@ -8,6 +8,7 @@
 //! | [`whole`] | `GraphExec::update`: the whole executable, from a graph |
 //! | [`compare`] | `Graph::check_update`: why a graph is refused, in words |
 //! | [`pairing`], [`shape`] | nodes of two graphs in pairs, as the driver pairs them |
+//! | [`rules`] | which parameters a node can get in place of others |
 //! | [`exec_node`] | `ExecNode`, a node of an executable: the common steps of its updates |
 //! | [`located`] | finding the node under the locks of its graphs |
 //! | [`kernel`], [`copy`], [`fill`], [`child`], [`other`] | updates of the kinds of nodes |
@@ -60,6 +61,7 @@ mod located;
 mod other;
 mod pairing;
 pub(crate) mod params;
+mod rules;
 mod shape;
 mod values;
 pub(crate) mod whole;

@@ -69,19 +69,20 @@ struct Pairs {
 impl UpdateSource {
     /// The same under the lock of the graph, which others may have changed before.
     fn taken_now(self, guard: &GraphGuard<'_>, updates: &NodeUpdates) -> Self {
-        match self {
-            Self::Own { .. } => Self::Own { is_as_it_was: updates.has_keys_as_they_were(guard) },
-            Self::Other { pairs: Some(pairs) } if pairs.structure != guard.changes.structure() => {
-                let counterparts = Counterparts::Unknown("its nodes or edges changed during the update");
-                Self::Other { pairs: Some(Pairs { counterparts, structure: pairs.structure }) }
-            }
+        let Self::Other { pairs } = self else {
+            return Self::Own { is_as_it_was: updates.has_keys_as_they_were(guard) };
+        };
+        let structure = guard.changes.structure();
+        let has_changed = match &pairs {
+            Some(pairs) => pairs.structure != structure,
             // The graph got conditions or parameters after the look whether it has some.
-            Self::Other { pairs: None } if guard.has_conditionals() || !guard.bindings.is_empty() => {
-                let counterparts = Counterparts::Unknown("its nodes or edges changed during the update");
-                Self::Other { pairs: Some(Pairs { counterparts, structure: guard.changes.structure() }) }
-            }
-            Self::Other { pairs } => Self::Other { pairs },
+            None => guard.has_conditionals() || !guard.bindings.is_empty(),
+        };
+        if !has_changed {
+            return Self::Other { pairs };
         }
+        let counterparts = Counterparts::Unknown("its nodes or edges changed during the update");
+        Self::Other { pairs: Some(Pairs { counterparts, structure }) }
     }
 
     /// The key of a node of the graph, if it is known.
