@@ -117,6 +117,27 @@ mod sealed {
 /// scale.launch(stream, per(1, 1), (by, x)).unwrap();
 /// # }
 /// ```
+///
+/// Nor does one among arguments that are prepared, or as memory whose address is in a struct: both
+/// keep the value of now.
+///
+/// ```compile_fail,E0277
+/// # use cuda_launch::{TypedKernel, per};
+/// # cuda_launch::kernel! {
+/// #     unsafe in cuda_handles::Image::Ptx("");
+/// #     fn scale(by: f32, x: InOut<f32>) where x.len() >= 1;
+/// # }
+/// # fn main() {}
+/// # fn example(scale: &scale, by: f32, x: &cuda_graph::GraphParam<[f32]>) {
+/// scale.prepare(&per(1, 1), (by, x)).unwrap();
+/// # }
+/// ```
+/// ```compile_fail,E0277
+/// # use cuda_launch::ParamBytes;
+/// # fn example(pointers: &[u64; 1], x: &cuda_graph::GraphParam<[f32]>) {
+/// let bytes = unsafe { ParamBytes::of(pointers) }.using(x);
+/// # }
+/// ```
 #[doc(alias = "cudaGraphExecUpdate")]
 #[doc(alias = "graph parameter")]
 pub struct GraphParam<T: ParamType + ?Sized> {
