@@ -6,6 +6,7 @@
 //! | [`graph_cache`] | `GraphCache`: executables by key and stamp |
 //! | [`cached_exec`] | an executable that a call has taken from a cache |
 //! | [`slots`] | executables that stand for each other, and the choice of one |
+//! | [`keys`] | keys and stamps, and what a call has compared with its own |
 //! | [`entries`] | the state of a cache, and the next step of a call |
 //! | [`executable`] | the kinds of executables, and how one is brought up to date |
 //! | [`verify`] | constants that differ between an executable's graph and a new build |
@@ -13,8 +14,8 @@
 //!
 //! # Rules
 //!
-//! 1. A pool and a cache have one lock each. It is held for moments: over no driver call, no
-//!    closure of users and no drop. Keys and stamps are hashed and compared under it.
+//! 1. A pool and a cache have one lock each. It is held for moments: over no driver call, no code
+//!    of users and no drop. Keys and stamps are hashed, compared and cloned without it.
 //! 2. A call **takes** an executable out of the state and puts it back when its guard is dropped,
 //!    so an executable is with one call at a time. A call that finds none free waits for another
 //!    thread, but not for its own: that is an error.
@@ -31,6 +32,7 @@ pub(crate) mod cached_exec;
 pub(crate) mod entries;
 pub(crate) mod executable;
 pub(crate) mod graph_cache;
+pub(crate) mod keys;
 pub(crate) mod options;
 pub(crate) mod pool;
 pub(crate) mod slots;

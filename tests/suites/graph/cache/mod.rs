@@ -10,6 +10,7 @@ mod pool_of;
 mod streams;
 mod sweep;
 mod threads;
+mod user_code;
 mod verify;
 
 use cuda_graph::{ContextExt, Graph, GraphCache, GraphExec, GraphParam, Result};

@@ -129,8 +129,8 @@ pub trait Argument<'a, P: Parameter> {
 )]
 pub trait FixedArgument<'a, P: Parameter>: Argument<'a, P> {}
 
-/// A [`FixedArgument`] for a launch on a stream: any except graph memory, which only nodes of its graph
-/// can use.
+/// A [`FixedArgument`] for a launch on a stream: any except graph memory, which only nodes of its
+/// graph can use.
 ///
 /// ```compile_fail,E0277
 /// # use cuda_handles::{GraphBuffer, Image, Stream};
