@@ -74,8 +74,10 @@ impl<K: Hash + Eq, P, S: PartialEq, E: Executable> Drop for CachedExec<'_, K, P,
     fn drop(&mut self) {
         // SAFETY: nothing else takes it, and it is not used afterwards.
         let made = unsafe { ManuallyDrop::take(&mut self.made) };
-        let LastStream(last_run) = made.exec.last_stream();
-        let left = self.state.lock().put(&self.key, self.number, made, Some(last_run));
+        // An executable that was given up, for another one that could not be made, goes.
+        let last_run = made.exec.is_live().then(|| made.exec.last_stream());
+        let last_run = last_run.map(|LastStream(last_run)| last_run);
+        let left = self.state.lock().put(&self.key, self.number, made, last_run);
         drop(left);
     }
 }

@@ -36,6 +36,10 @@ pub trait Executable: sealed::Sealed + fmt::Debug + Sized + Send {
         fallback: Fallback,
     ) -> Result<Refreshed>;
 
+    /// Whether it can be launched: it was not given up for another one that could not be made.
+    #[doc(hidden)]
+    fn is_live(&self) -> bool;
+
     /// Whether the host decides in it.
     #[doc(hidden)]
     fn decides_on_host(&self) -> bool;
@@ -77,6 +81,10 @@ impl Executable for GraphExec {
         Ok(refusal.map_or(Refreshed::Updated, |refusal| Refreshed::Rebuilt(refusal.reason)))
     }
 
+    fn is_live(&self) -> bool {
+        self.live().is_ok()
+    }
+
     fn decides_on_host(&self) -> bool {
         false
     }
@@ -105,6 +113,10 @@ impl Executable for HostLoopExec {
         };
         *self = Self::make(graph, options, fallback)?;
         Ok(Refreshed::Rebuilt(reason))
+    }
+
+    fn is_live(&self) -> bool {
+        true
     }
 
     fn decides_on_host(&self) -> bool {

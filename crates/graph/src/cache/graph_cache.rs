@@ -232,7 +232,9 @@ impl<K: Hash + Eq, P, S: PartialEq, E: Executable> GraphCache<K, P, S, E> {
     /// `cuGraphInstantiateWithParams` (CUDA 12.0) or `cuGraphExecUpdate` (CUDA 12.0).
     ///
     /// # Errors
-    /// - The errors of `build`, of [`Graph::instantiate`] and of updates. The cache is as it was.
+    /// - The errors of `build`, of [`Graph::instantiate`] and of updates. The cache is as it was,
+    ///   unless the executable was [given up] for another one that could not be made: then it has
+    ///   left the cache, and the next call makes one.
     /// - The graph is of another context than `stream`, or the context is lost.
     /// - [`CacheError::InUse`]: this thread has taken all executables of the key.
     /// - [`CacheError::Full`]: this thread has taken all executables of the cache, and it is full.
@@ -241,6 +243,8 @@ impl<K: Hash + Eq, P, S: PartialEq, E: Executable> GraphCache<K, P, S, E> {
     ///   second. Synchronise the stream, or [drain](cuda_handles::reaper::drain).
     /// - [`Busy`](cuda_handles::Error::Busy): other threads have the executables all the time.
     /// - [`CacheError::Stale`] if hits are [verified](Self::verify).
+    ///
+    /// [given up]: GraphExec::update_or_rebuild#one-executable-at-a-time
     pub fn get(
         &self,
         stream: &impl AsStream,

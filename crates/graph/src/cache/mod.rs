@@ -26,7 +26,9 @@
 //! 5. The bound counts executables in the cache, those that calls have taken, places of executables
 //!    about to be made, and dropped ones whose destruction is deferred. A place is taken before the
 //!    driver is called.
-//! 6. A failed call leaves the cache as it was, apart from what was dropped to make room.
+//! 6. A failed call leaves the cache as it was, apart from what was dropped to make room. An
+//!    executable that was given up, for another one that could not be made, leaves the cache when
+//!    it is put back.
 
 pub(crate) mod cached_exec;
 pub(crate) mod entries;
