@@ -320,11 +320,12 @@ impl HostExec {
         match &outcome {
             // Waited for, so that later runs need not wait, on whatever stream.
             Ok(()) => {
+                self.owners.ended(stream);
                 self.awaited = Vec::new();
                 self.runs.iter().for_each(LastRuns::end);
             }
             Err(_) => {
-                self.owners.note(stream);
+                self.owners.launched(stream);
                 // The stream has waited for all others.
                 self.awaited = vec![stream.clone()];
                 self.runs.iter().for_each(|runs| runs.follow(stream));

@@ -20,6 +20,10 @@ impl HostLoopExec {
     /// Sets a parameter for the runs from the next one on; see [`GraphExec::set`]. The host also
     /// tests the memory that was set.
     ///
+    /// If the host decides, a replaced value is let go by the next run. The exception is a value
+    /// that a failed run may still use: the reaper lets it go behind that run, after the next run
+    /// that succeeds, or after 64 runs, or with the executable.
+    ///
     /// # Errors
     /// The errors of [`GraphExec::set`].
     ///
