@@ -289,7 +289,7 @@ impl<K: Hash + Eq, P, S: PartialEq, E: Executable> GraphCache<K, P, S, E> {
         loop {
             match self.find(&mut key, &stamp, &mut request)? {
                 Found::Current(hit) => return self.verified(hit, source),
-                Found::Other(other) => return self.refresh(other, source, stamp, options),
+                Found::Other(other) => return self.refresh(other, source, stamp),
                 Found::Nothing => {
                     source = Source::Built(self.built(source, context)?);
                     request.has_graph = true;
@@ -429,11 +429,10 @@ impl<K: Hash + Eq, P, S: PartialEq, E: Executable> GraphCache<K, P, S, E> {
         mut other: CachedExec<'c, K, P, S, E>,
         source: Source<B, P>,
         stamp: S,
-        options: &InstantiateOptions,
     ) -> Result<CachedExec<'c, K, P, S, E>> {
         let (graph, params) = self.built(source, other.graph().context())?;
         let made = other.made();
-        let refreshed = made.exec.refresh(&graph, options, self.options.fallback)?;
+        let refreshed = made.exec.refresh(&graph)?;
         let size = GraphSize::of(&graph);
         let before = (
             core::mem::replace(&mut made.graph, graph),

@@ -3,6 +3,7 @@
 use cuda_handles::{Error, Event};
 
 mod captured_params;
+mod check;
 mod costs;
 mod event_params;
 mod inside;

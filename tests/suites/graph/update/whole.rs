@@ -33,7 +33,7 @@ fn adding(context: &Context, add: &add_to, amount: u32, to: &Buffer<u32>) -> Gra
     graph
 }
 
-fn first(buffer: &Buffer<u32>, stream: &Stream) -> u32 {
+pub(super) fn first(buffer: &Buffer<u32>, stream: &Stream) -> u32 {
     buffer.read_blocking(stream).unwrap()[0]
 }
 

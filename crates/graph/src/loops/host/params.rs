@@ -35,6 +35,7 @@ impl HostLoopExec {
     ) -> Result<()> {
         match &mut self.form {
             Executor::Device(exec) => exec.set(param, value),
+            Executor::None(none) => Err(none.error()),
             Executor::Host(_) => {
                 let Stored(value) = T::stored(value.into_initial());
                 let mut list = ValueList::default();
@@ -59,6 +60,7 @@ impl HostLoopExec {
         let mut list = ValueList::default();
         match &mut self.form {
             Executor::Device(exec) => exec.set_all(values)?,
+            Executor::None(none) => return Err(none.error()),
             Executor::Host(_) => {
                 if let Some(scope) = self.scope() {
                     values.list(&scope, &mut list)?;
@@ -72,11 +74,11 @@ impl HostLoopExec {
     /// The scope of values, if the host decides.
     fn scope(&self) -> Option<ParamScope<'_>> {
         match &self.form {
-            Executor::Device(_) => None,
+            Executor::Device(_) | Executor::None(_) => None,
             Executor::Host(host) => Some(ParamScope {
                 params: host.params.as_deref(),
                 source: &self.source,
-                context: &host.context,
+                context: &self.context,
                 is_lent: false,
             }),
         }
