@@ -20,6 +20,7 @@ mod params_model;
 mod params_rules;
 mod rebuild;
 mod refused;
+mod scratch;
 mod sweep;
 mod whole;
 mod whole_owners;
