@@ -147,13 +147,14 @@ impl<K: Kind> GraphBuilder<K, Capturing> {
     /// ```
     ///
     /// # Errors
-    /// The memory or the event is of another context; [`CaptureError::Over`]: the capture has
-    /// ended.
+    /// The memory or the event is of another context; the context is lost;
+    /// [`CaptureError::Over`]: the capture has ended.
     ///
     /// [`CaptureError::Over`]: crate::CaptureError::Over
     #[doc(alias = "graph parameter")]
     pub fn param<V: IntoParam>(&self, value: V) -> Result<GraphParam<V::Param>> {
         let context = self.open()?.context();
+        context.ensure_usable()?;
         GraphParam::make(context, value, |value| self.state.session.add_param(value))
     }
 
