@@ -5,6 +5,7 @@ mod builds;
 mod hits;
 mod host_loops;
 mod losses;
+mod owners;
 mod pool;
 mod pool_of;
 mod streams;
