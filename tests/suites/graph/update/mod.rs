@@ -17,6 +17,7 @@ mod params;
 mod params_hostile;
 mod params_lifetimes;
 mod params_model;
+mod params_owners;
 mod params_rules;
 mod rebuild;
 mod refused;
