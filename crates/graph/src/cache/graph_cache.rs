@@ -244,7 +244,7 @@ impl<K: Hash + Eq, P, S: PartialEq, E: Executable> GraphCache<K, P, S, E> {
     /// - [`Busy`](cuda_handles::Error::Busy): other threads have the executables all the time.
     /// - [`CacheError::Stale`] if hits are [verified](Self::verify).
     ///
-    /// [given up]: GraphExec::update_or_rebuild#one-executable-at-a-time
+    /// [given up]: GraphExec::update_or_rebuild
     pub fn get(
         &self,
         stream: &impl AsStream,

@@ -136,7 +136,7 @@ fn the_code_of_keys_and_stamps_uses_the_cache() {
     no_leaks(|| {
         for code in [Code::Hash, Code::Eq, Code::Clone, Code::Stamp] {
             let lab = Lab::new(&context, CacheOptions::new().most_per_key(2));
-            (lab.get(1, 0), lab.get(2, 0));
+            assert_eq!([1, 2].map(|key| lab.get(key, 0)), [CachePath::Built; 2]);
             let calls = {
                 let (lab, calls) = (Rc::clone(&lab), Rc::new(RefCell::new(Vec::new())));
                 let noted = Rc::clone(&calls);
@@ -210,7 +210,7 @@ fn a_panic_in_the_code_of_keys_and_stamps_leaves_the_cache_as_it_was() {
     no_leaks(|| {
         for code in [Code::Hash, Code::Eq, Code::Clone, Code::Stamp] {
             let lab = Lab::new(&context, CacheOptions::new().most(2));
-            (lab.get(1, 0), lab.get(2, 0));
+            assert_eq!([1, 2].map(|key| lab.get(key, 0)), [CachePath::Built; 2]);
             let before = (lab.keys(), lab.cache.statistics());
             let hook = move |now| assert!(now != code, "on purpose");
             let calls: [&dyn Fn(); 4] =

@@ -265,7 +265,7 @@ fn nodes_at_the_address_of_a_removed_one_are_not_taken_for_it_where_the_host_dec
         let graph = context.graph().unwrap();
         let (value, other) = (graph.param(1_u32).unwrap(), graph.param(1_u32).unwrap());
         let gone = graph.root().fill(&x, &value).unwrap().named("gone");
-        graph.root().fill(&x.slice(..4).unwrap(), &other).unwrap();
+        graph.root().fill(x.slice(..4).unwrap(), &other).unwrap();
         let exec = || graph.instantiate_with_fallback(Fallback::HostLoopAlways, InstantiateOptions::new());
         let mut before = exec().unwrap();
         gone.remove().unwrap();
