@@ -2,6 +2,7 @@
 
 mod adding;
 mod captured_params;
+mod check;
 mod costs;
 mod disabled_fills;
 mod event_params;
@@ -16,9 +17,11 @@ pub(crate) mod params;
 mod params_hostile;
 mod params_lifetimes;
 mod params_model;
+mod params_owners;
 pub(crate) mod params_rules;
 mod rebuild;
 mod refused;
+mod scratch;
 mod sweep;
 mod whole;
 mod whole_owners;
