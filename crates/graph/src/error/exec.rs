@@ -49,6 +49,13 @@ pub enum ExecError {
          capture (GraphBuilder::embed), or launch it after the capture or on a stream that is in none"
     )]
     Captured,
+    /// The driver answered the launch with `CUDA_ERROR_UNKNOWN`. Driver 580 does so although it
+    /// enqueues the launch, if another thread waits for the same stream at that moment.
+    #[error(
+        "cuGraphLaunch answered CUDA_ERROR_UNKNOWN (999), as drivers do if another thread waits for the stream at \
+         that moment, although they enqueue the launch: it may run; let other threads wait for events instead"
+    )]
+    MayRun,
 }
 
 shown!(ExecError);

@@ -255,6 +255,7 @@ fn exec_errors(name: &str) -> Vec<Error> {
         Error::Exec(ExecError::Instantiate(Box::new(instantiate))),
         Error::Exec(ExecError::OneExecutable { of: "conditional nodes" }),
         Error::Exec(ExecError::Captured),
+        Error::Exec(ExecError::MayRun),
         Error::Exec(ExecError::NotRebuilt { cause: "a stream has work".into() }),
     ]
 }

@@ -85,6 +85,9 @@ impl GraphExec {
     ///   [`ParamError`](crate::ParamError). Nothing is launched; set them to others.
     /// - [`MemoryError::OutputInUse`](crate::MemoryError::OutputInUse): memory that the previous
     ///   launch left is still in use; or it could not be freed, with the driver's reason.
+    /// - [`ExecError::MayRun`](crate::ExecError::MayRun): the driver answers `CUDA_ERROR_UNKNOWN`,
+    ///   as 580 does if another thread waits for the stream meanwhile. The graph may run all the
+    ///   same.
     /// - The driver refuses the launch. If it does so for lack of memory for the graph's allocation
     ///   nodes (`CUDA_ERROR_OUT_OF_MEMORY`), it keeps what it had reserved for them, which may be
     ///   all memory of the device, until the process ends, whatever is dropped or
@@ -194,7 +197,7 @@ impl GraphExec {
     fn enqueue(&mut self, stream: &Stream) -> Result<()> {
         let handle = self.handle.as_mut().map_err(|why| not_rebuilt(why))?;
         if let Err(error) = enqueue(handle, self.launches.events.all(), stream) {
-            self.enqueue_again(stream, error)?;
+            self.enqueue_again(stream, error).inspect_err(|error| self.may_run(stream, error))?;
         }
         self.owners.launched(stream);
         if let Some(runs) = &mut self.launches.runs {
@@ -220,13 +223,25 @@ impl GraphExec {
         }
     }
 
+    /// Notes a run after an error: the driver may have enqueued the launch all the same.
+    #[cold]
+    fn may_run(&mut self, stream: &Stream, error: &Error) {
+        if matches!(error, Error::Handles(HandleError::Driver { .. }) | Error::Exec(ExecError::MayRun)) {
+            self.owners.note(stream);
+            if let Some(runs) = &mut self.launches.runs {
+                runs.note(stream);
+            }
+        }
+    }
+
     /// A launch that does not overlap launches of other graphs with the same scratch memory.
     fn enqueue_in_turn(&mut self, stream: &Stream) -> Result<()> {
         let scratch = Arc::clone(&self.launches.scratch);
         let mut turns = turns(&scratch, stream)?;
-        self.enqueue(stream)?;
+        let launched = self.enqueue(stream);
+        // Also after an error: it may run all the same.
         turns.iter_mut().for_each(|turn| turn.launched(stream));
-        Ok(())
+        launched
     }
 
     /// A launch that waits for streams or leaves memory. Once one launch has waited, later ones
@@ -284,13 +299,22 @@ pub(crate) fn enqueue(handle: &mut GraphExecHandle, events: &[Event], stream: &S
     // SAFETY: executable and stream are live; the exclusive reference keeps other calls on the
     // executable away; it owns what its nodes use.
     let result = unsafe { context.driver().cuGraphLaunch(handle.as_raw(), stream.as_raw()) };
-    context.check(Call::cuGraphLaunch, result)?;
+    context.check(Call::cuGraphLaunch, result).map_err(unknown)?;
     drop(turn);
     // The events were recorded outside of a capture last.
     if let Some(recording) = recording {
         recording.done();
     }
     Ok(())
+}
+
+/// The error of a launch to which the driver answers `UNKNOWN`.
+#[cold]
+fn unknown(error: HandleError) -> Error {
+    match error {
+        HandleError::Driver { code: CUresult::CUDA_ERROR_UNKNOWN, .. } => ExecError::MayRun.into(),
+        error => error.into(),
+    }
 }
 
 /// Access to a stream for work that cannot be captured. The driver refuses such work in a capture,

@@ -1,8 +1,8 @@
 //! Spare memory, which a fill that parameters disable fills in place of its own.
 //!
-//! A fill of a row that the driver has disabled does not keep the nodes around it in order: those
-//! behind it run without waiting for those before it. Seen on an H200 with driver 580, for fills
-//! behind kernels and copies. Fills of rectangles, copies and kernels keep the order.
+//! A fill of a row that the driver has disabled keeps nothing in order: what comes after it, in the
+//! graph or on the stream, runs without waiting for what comes before it. Seen on an H200 with driver
+//! 580. Fills of rectangles, copies and kernels keep the order.
 
 use cuda_handles::capture_mode::relaxed;
 use cuda_handles::{Buffer, FillLayout, MemorySpace};

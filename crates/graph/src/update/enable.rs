@@ -5,7 +5,6 @@ use core::ops::Deref;
 use cuda_handles::GraphExecHandle;
 use cuda_sys::Call;
 
-use crate::edge::query::Way;
 use crate::error::{ParamError, Result};
 use crate::exec::GraphExec;
 use crate::graph::node::Node;
@@ -72,8 +71,8 @@ impl<N: CanBeDisabled> ExecNode<'_, N> {
     /// # Errors
     /// - [`UpdateError::NotPossible`](crate::UpdateError::NotPossible): the kernel has the handle
     ///   of a condition. Disabled, it would decide no more, and a loop would never end. Or the node
-    ///   fills a row between other nodes: the driver would run those behind it without waiting for
-    ///   those before it. [`enabled_by`](MemsetNode::enabled_by) works there.
+    ///   fills a row, and not a rectangle: drivers would run what comes after it without waiting for
+    ///   what comes before it. A parameter can enable it ([`MemsetNode::enabled_by`]).
     /// - [`UpdateError::NotInExecutable`](crate::UpdateError::NotInExecutable),
     ///   [`UpdateError::Lent`](crate::UpdateError::Lent),
     ///   [`NodeError::Removed`](crate::NodeError::Removed): the node cannot be updated.
@@ -112,23 +111,19 @@ impl<N: CanBeDisabled> ExecNode<'_, N> {
     }
 }
 
-/// Refuses a fill of a row between other nodes. Disabled, it would no longer keep them in order (seen
-/// on driver 580); fills of rectangles, copies and kernels do.
+/// Refuses a fill of a row. Disabled, it no longer keeps the order of what comes before and after
+/// it; fills of rectangles, copies and kernels do. See [`spare`](crate::exec::spare).
 fn ensure_keeps_order(exec: &GraphExec, node: &Located<'_>) -> Result<()> {
     let keys = node.keys();
-    let Some(record) = keys.record(node.key) else { return Err(keys.removed(node.key)) };
+    let record = keys.record(node.key).ok_or_else(|| keys.removed(node.key))?;
     match node.params(&exec.updates).unwrap_or(&record.node_params) {
-        NodeParams::Memset(layout) if layout.height == 1 => {}
-        _ => return Ok(()),
+        NodeParams::Memset(layout) if layout.height == 1 => {
+            let why = "the driver runs what comes after a disabled fill of a row without waiting for what comes \
+                       before it; let a graph parameter enable the fill (MemsetNode::enabled_by)";
+            Err(not_possible(node.named(), why))
+        }
+        _ => Ok(()),
     }
-    let raw = record.raw.0;
-    let is_known = record.within.is_root() && exec.updates.has_keys_as_they_were(keys);
-    if is_known && (keys.degree(raw, Way::In)? == 0 || keys.degree(raw, Way::Out)? == 0) {
-        return Ok(());
-    }
-    let why = "the driver runs the nodes behind a disabled fill of a row without waiting for those before \
-               it; add the fill with a graph parameter that enables it";
-    Err(not_possible(node.named(), why))
 }
 
 /// Enables or disables a node of an executable, by its key. The caller has the executable for

@@ -37,6 +37,10 @@ impl Stream {
     /// afterwards. If a thread already waits to begin one, or to draw this stream into one, it goes
     /// first, for which this waits a second at most.
     ///
+    /// If another thread launches graphs on this stream meanwhile, wait for an
+    /// [event](crate::Event::synchronize_blocking) instead: driver 580 may answer such a launch with
+    /// `CUDA_ERROR_UNKNOWN`, although it enqueues it.
+    ///
     /// Calls `cuStreamSynchronize` (CUDA 2.0).
     ///
     /// # Errors
@@ -65,7 +69,8 @@ impl Stream {
         Ok(())
     }
 
-    /// Whether all work enqueued so far is done.
+    /// Whether all work enqueued so far is done. It is not while another thread enqueues work, or
+    /// waits for the stream.
     ///
     /// Calls `cuStreamQuery` (CUDA 2.0).
     ///
@@ -76,7 +81,8 @@ impl Stream {
     #[doc(alias = "cudaStreamQuery")]
     pub fn query(&self) -> Result<bool> {
         self.context().ensure_usable()?;
-        let _access = self.0.stream.enqueue()?;
+        self.0.stream.refuse_capture("querying a stream")?;
+        let Some(_alone) = self.0.stream.try_alone() else { return Ok(false) };
         self.0.stream.refuse_capture("querying a stream")?;
         let _mode = capture_mode::relaxed(self.context().driver());
         // SAFETY: the stream is alive.

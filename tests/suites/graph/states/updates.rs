@@ -64,9 +64,9 @@ pub(crate) fn rows() -> Vec<Row> {
         prepared("ExecNode::set_graph", CALLS, nested, |_, (mut exec, child, inner)| {
             Ok(exec.node(&child).set_graph(&inner)?)
         }),
-        prepared("ExecNode::set_enabled", CALLS, launched, |_, (mut exec, fill, ..)| {
-            exec.node(&fill).set_enabled(false)?;
-            Ok(exec.node(&fill).set_enabled(true)?)
+        prepared("ExecNode::set_enabled", CALLS, launched, |_, (mut exec, .., kernel)| {
+            exec.node(&kernel).set_enabled(false)?;
+            Ok(exec.node(&kernel).set_enabled(true)?)
         }),
         prepared("ExecNode::is_enabled", CHECKS, launched, |_, (mut exec, fill, ..)| {
             done(exec.node(&fill).is_enabled()?)

@@ -1,6 +1,6 @@
 //! Updates of whole executables.
 
-use cuda_graph::{ContextExt, Fallback, Graph, GraphExec, HostLoopExec, InstantiateOptions, MemsetNode};
+use cuda_graph::{ContextExt, Fallback, Graph, GraphExec, HostLoopExec, InstantiateOptions, KernelNode};
 use cuda_tests::states::{CALLS, CHECKS, Refusal, Row, Things, done, drops, prepared};
 
 use super::{drawn, executable, nodes};
@@ -18,10 +18,10 @@ fn unlike(things: &Things) -> Result<(GraphExec, Graph), Refusal> {
 }
 
 /// An executable that was updated from a graph, with a node of that.
-fn updated(things: &Things) -> Result<(GraphExec, MemsetNode), Refusal> {
-    let (mut exec, (graph, fill, ..)) = (executable(things)?, nodes(things)?);
+fn updated(things: &Things) -> Result<(GraphExec, KernelNode), Refusal> {
+    let (mut exec, (graph, .., kernel)) = (executable(things)?, nodes(things)?);
     assert!(exec.update(&graph)?.is_updated());
-    Ok((exec, fill))
+    Ok((exec, kernel))
 }
 
 /// An executable of a graph that can have no other.
@@ -73,8 +73,8 @@ pub(crate) fn rows() -> Vec<Row> {
                 Ok(())
             },
         ),
-        prepared("ExecNode::set_enabled that finds counterparts", CALLS, updated, |_, (mut exec, fill)| {
-            Ok(exec.node(&fill).set_enabled(false)?)
+        prepared("ExecNode::set_enabled that finds counterparts", CALLS, updated, |_, (mut exec, kernel)| {
+            Ok(exec.node(&kernel).set_enabled(false)?)
         }),
         prepared("HostLoopExec::update", CHECKS, on_host, |_, (mut exec, graph)| {
             assert!(!exec.update(&graph)?.is_updated());

@@ -50,10 +50,10 @@ fn nodes_of_child_graphs_are_set_at_any_depth() {
         let deep = first.embedded().unwrap().children().unwrap().remove(0).embedded().unwrap();
         let mut exec = graph.instantiate().unwrap();
         exec.node(&kernel_of(&deep)).set(&add, per(1, 1), (10, &y)).unwrap();
-        exec.node(&fill_of(&deep)).set_enabled(false).unwrap();
+        exec.node(&kernel_of(&second.embedded().unwrap())).set_enabled(false).unwrap();
         exec.node(&fill_of(&second.embedded().unwrap())).set(y.slice(1..2).unwrap(), 5).unwrap();
         exec.launch(&stream).unwrap();
-        assert_eq!((read(&x, &stream), read(&y, &stream)), ([1, 0], [10, 5]));
+        assert_eq!((read(&x, &stream), read(&y, &stream)), ([0, 1], [10, 5]));
         // Nodes of the graph that was embedded are no nodes of the executable.
         let refused = exec.node(&kernel_of(&inner)).set(&add, per(1, 1), (1, &x)).unwrap_err();
         assert!(matches!(refused, Error::Update(UpdateError::NotInExecutable { .. })), "{refused}");
@@ -81,11 +81,11 @@ fn nodes_of_bodies_are_set_and_loops_run_with_them() {
         exec.node(&fill).set(y.slice(1..2).unwrap(), 4).unwrap();
         exec.launch(&stream).unwrap();
         assert_eq!((read(&x, &stream), read(&y, &stream)), ([0, 0], [21, 4]));
-        exec.node(&fill).set_enabled(false).unwrap();
+        exec.node(&step).set_enabled(false).unwrap();
         counter.write_blocking(&stream, &[2]).unwrap();
         stream.fill(&y, 0).unwrap();
         exec.launch(&stream).unwrap();
-        assert_eq!(read(&y, &stream), [14, 0]);
+        assert_eq!(read(&y, &stream), [0, 4]);
         // The kernel that decides stays as it is.
         let refused = exec.node(&last).set_enabled(false).unwrap_err().to_string();
         assert!(refused.contains("decides about a condition"), "{refused}");

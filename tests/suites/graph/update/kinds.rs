@@ -375,11 +375,12 @@ fn nodes_are_disabled_and_enabled_and_updates_of_disabled_ones_show_later() {
     no_leaks(|| {
         let stream = context.stream().unwrap();
         let add = add_to::load(&context).unwrap();
-        let (x, y) = (stream.zeros::<u32>(1).unwrap(), stream.zeros::<u32>(1).unwrap());
+        let (x, y) = (stream.zeros::<u32>(2).unwrap(), stream.zeros::<u32>(1).unwrap());
         let graph = context.graph().unwrap();
-        let fill = graph.root().fill(&x, 1).unwrap();
+        // A fill of a row is not disabled.
+        let fill = graph.root().fill_2d(&x, 1, [1, 2], 1).unwrap();
         let kernel = fill.then().launch(&add, per(1, 1), (10, &x)).unwrap();
-        let copy = kernel.then().copy(&x, &y).unwrap();
+        let copy = kernel.then().copy(x.slice(..1).unwrap(), &y).unwrap();
         let mut exec = graph.instantiate().unwrap();
         assert!(exec.node(&fill).is_enabled().unwrap() && exec.node(&copy).is_enabled().unwrap());
         let mut run = |fill_on: bool, kernel_on: bool, copy_on: bool| {
@@ -398,10 +399,10 @@ fn nodes_are_disabled_and_enabled_and_updates_of_disabled_ones_show_later() {
         exec.node(&kernel).set(&add, per(1, 1), (100, &x)).unwrap();
         exec.launch(&stream).unwrap();
         assert!(!exec.node(&kernel).is_enabled().unwrap());
-        assert_eq!(x.read_blocking(&stream).unwrap(), [21]);
+        assert_eq!(x.read_blocking(&stream).unwrap()[0], 21);
         exec.node(&kernel).set_enabled(true).unwrap();
         exec.launch(&stream).unwrap();
-        assert_eq!(x.read_blocking(&stream).unwrap(), [121]);
+        assert_eq!(x.read_blocking(&stream).unwrap()[0], 121);
         // A new executable is enabled, with the graph's parameters.
         graph.instantiate().unwrap().launch(&stream).unwrap();
         assert_eq!(y.read_blocking(&stream).unwrap(), [11]);

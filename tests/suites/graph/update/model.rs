@@ -263,8 +263,10 @@ impl World {
             Handle::Copy(node) => exec.node(node).set_enabled(on),
         };
         let known = model.nodes.iter_mut().find(|(number, ..)| *number == node);
+        // A fill of a row is never disabled.
+        let may = on || !matches!(self.nodes[node].handle, Handle::Fill(_));
         match known {
-            Some(known) if !self.nodes[node].is_removed => {
+            Some(known) if !self.nodes[node].is_removed && may => {
                 outcome.unwrap();
                 known.2 = on;
             }

@@ -371,14 +371,15 @@ fn flags_enable_nodes_together_with_their_other_parameters() {
     let context = setup();
     no_leaks(|| {
         let stream = context.stream().unwrap();
-        let x = stream.zeros::<u32>(4).unwrap();
+        let scale = scale::load(&context).unwrap();
+        let (from, x) = (stream.upload(&[1_u32; 4]).unwrap(), stream.zeros::<u32>(4).unwrap());
         stream.synchronize_blocking().unwrap();
         let graph = context.graph().unwrap();
         let (value, one, other) =
             (graph.param(1_u32).unwrap(), graph.param(false).unwrap(), graph.param(true).unwrap());
-        let fill = graph.root().fill(&x, &value).unwrap();
-        fill.enabled_by(&one).unwrap();
-        fill.enabled_by(&other).unwrap();
+        let node = graph.root().launch(&scale, per(4, 4), (4, &value, &from, &x)).unwrap();
+        node.enabled_by(&one).unwrap();
+        node.enabled_by(&other).unwrap();
         let mut exec = graph.instantiate().unwrap();
         let (_, cost) = count(|| exec.launch(&stream).unwrap());
         cost.assert_calls(&[(ENABLE, 1), ("cuGraphLaunch", 1)]);
