@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use cuda_handles::{Buffer, FillLayout, Owner};
 use smallvec::SmallVec;
 
+use crate::exec::spare::spare_fill;
 use crate::state::bindings::{Binding, ParamValue, Place};
 use crate::state::guard::GraphGuard;
 use crate::state::ids::NodeId;
@@ -33,7 +34,7 @@ pub(crate) struct ExecParams {
     /// others.
     partly: Vec<ParamValue>,
     /// Memory for fills that parameters disable.
-    pub(crate) spare: Option<Buffer<u32>>,
+    spare: Option<Buffer<u32>>,
 }
 
 /// A node that uses a parameter.
@@ -59,10 +60,16 @@ pub(crate) struct ExecBound {
     /// A disabled fill of a row loses the order of the nodes before and after it (seen on driver
     /// 580). So it fills [spare memory](super::spare) instead.
     pub(crate) row: Option<FillLayout>,
+    /// That fill.
+    pub(crate) spare_fill: Option<FillLayout>,
     /// Whether the driver's node is enabled, or fills memory of its own.
     pub(crate) is_enabled: bool,
     /// Whether the driver's node has other parameters than the binding.
     pub(crate) is_stale: bool,
+    /// Whether it is to be enabled, as of the last time that values were put into the binding.
+    pub(crate) is_on: bool,
+    /// Whether a parameter enables it.
+    has_flags: bool,
     is_pending: bool,
 }
 
@@ -74,8 +81,8 @@ pub(crate) struct PendingNodes {
 }
 
 impl ExecParams {
-    /// The parameters of an executable that is made now; `None` if the graph has none. `spare` is from
-    /// [`enter_with_spare`](crate::graph::Graph::enter_with_spare).
+    /// The parameters of an executable that is made now; `None` if the graph has none. `spare` is
+    /// from [`enter_with_spare`](crate::graph::Graph::enter_with_spare).
     pub(crate) fn of(guard: &GraphGuard<'_>, spare: Option<Buffer<u32>>) -> Option<Box<Self>> {
         if guard.bindings.is_empty() {
             return None;
@@ -115,14 +122,18 @@ impl ExecParams {
                 _ => users.push(User { node, is_within }),
             }
         }
+        let has_flags = binding.uses.iter().any(|one| one.place == Place::Enabled);
         self.places.insert(id, node);
         self.nodes.push(ExecBound {
             id,
             counterpart: id,
             binding,
             row,
+            spare_fill: row.zip(self.spare.as_ref()).map(|(row, spare)| spare_fill(row, spare)),
             is_enabled: true,
             is_stale: false,
+            is_on: true,
+            has_flags,
             is_pending: false,
         });
     }
@@ -253,9 +264,13 @@ impl ExecParams {
         self.forget(&pending.nodes);
         pending.nodes.clear();
         self.pending = pending.nodes;
-        let before = self.changed.drain(..).filter_map(|param| self.before.get_mut(param as usize)?.take());
-        let before = self.partly.drain(..).chain(before);
-        replaced.extend(before.filter_map(ParamValue::into_owner));
+        for param in self.changed.drain(..) {
+            let before = self.before.get_mut(param as usize).and_then(Option::take);
+            replaced.extend(before.and_then(ParamValue::into_owner));
+        }
+        if !self.partly.is_empty() {
+            replaced.extend(self.partly.drain(..).filter_map(ParamValue::into_owner));
+        }
     }
 
     /// Notes that an update has failed, of some nodes after others or of none at all. The next
@@ -290,6 +305,9 @@ impl ExecParams {
 impl ExecBound {
     /// Whether its parameters say that it is enabled.
     pub(crate) fn wants_enabled(&self, values: &[ParamValue]) -> bool {
+        if !self.has_flags {
+            return true;
+        }
         let mut flags = self.binding.uses.iter().filter(|one| one.place == Place::Enabled);
         flags.all(|one| !matches!(values.get(one.param as usize), Some(ParamValue::Enabled(false))))
     }

@@ -1,14 +1,14 @@
 //! Spare memory, which a fill that parameters disable fills in place of its own.
 //!
 //! A fill of a row that the driver has disabled keeps nothing in order: what comes after it, in the
-//! graph or on the stream, runs without waiting for what comes before it. Seen on an H200 with driver
+//! graph or on the stream, runs without waiting for what comes before it. Seen on an H200 with
+//! driver
 //! 580. Fills of rectangles, copies and kernels keep the order.
 
 use cuda_handles::capture_mode::relaxed;
 use cuda_handles::{Buffer, FillLayout, MemorySpace};
 
 use crate::error::Result;
-use crate::exec::exec_params::ExecBound;
 use crate::graph::Graph;
 use crate::state::bindings::{Binding, Place, Use};
 use crate::state::guard::GraphGuard;
@@ -51,10 +51,7 @@ impl GraphGuard<'_> {
     }
 }
 
-impl ExecBound {
-    /// The fill of spare memory in place of one that is disabled.
-    pub(crate) fn spare_fill(&self, spare: Option<&Buffer<u32>>) -> Option<FillLayout> {
-        let (row, spare) = (self.row?, spare?);
-        Some(FillLayout { address: spare.address(), space: MemorySpace::Device, width: 1, ..row })
-    }
+/// The fill of spare memory in place of the fill of a row that is disabled.
+pub(super) fn spare_fill(row: FillLayout, spare: &Buffer<u32>) -> FillLayout {
+    FillLayout { address: spare.address(), space: MemorySpace::Device, width: 1, ..row }
 }

@@ -1,6 +1,6 @@
 //! The updates before a launch: nodes whose graph parameters have changed.
 
-use cuda_handles::{Allocation, Buffer, Event, GraphExecHandle, Kernel, Owner};
+use cuda_handles::{Allocation, Event, GraphExecHandle, Kernel, Owner};
 use cuda_launch::LaunchConfig;
 use cuda_launch::internal::StoredArguments;
 use cuda_sys::CUgraphNodeParams;
@@ -143,20 +143,19 @@ fn apply_pending(
     }
     let guard = graph.enter()?;
     ensure_may_be_off(target, &guard, params, pending)?;
-    let spare = params.spare.clone();
     for &place in pending {
-        let Some((bound, values)) = params.node_mut(place) else { continue };
+        let Some((bound, _)) = params.node_mut(place) else { continue };
         if !target.has(bound.id) {
             continue;
         }
-        let enabled = bound.is_on(values);
+        let enabled = bound.is_on;
         // A disabled node gets its parameters once it is enabled again.
         if enabled && bound.is_stale {
             update(target, &guard, bound)?;
             (bound.is_stale, *of_some) = (false, true);
         }
         if bound.is_enabled != enabled {
-            enable(target, &guard, bound, enabled, spare.as_ref())?;
+            enable(target, &guard, bound, enabled)?;
             (bound.is_enabled, *of_some) = (enabled, true);
         }
     }
@@ -169,9 +168,8 @@ fn enable(
     guard: &GraphGuard<'_>,
     bound: &mut ExecBound,
     enabled: bool,
-    spare: Option<&Buffer<u32>>,
 ) -> Result<()> {
-    match bound.spare_fill(spare) {
+    match bound.spare_fill {
         Some(fill) if !enabled => {
             target.set_params(guard, bound.id, &mut memset::params(guard.context(), &fill))?;
             bound.is_stale = true;
@@ -239,11 +237,11 @@ fn ensure_may_be_off(
     pending: &[u32],
 ) -> Result<()> {
     for &place in pending {
-        let Some((bound, values)) = params.node_mut(place) else { continue };
+        let Some((bound, _)) = params.node_mut(place) else { continue };
         if guard.record(bound.id).is_none() {
             return Err(guard.removed(bound.id));
         }
-        if !bound.is_on(values) && target.decides(bound.id) {
+        if !bound.is_on && target.decides(bound.id) {
             return Err(ParamError::NotDisabled { node: guard.name(bound.id) }.into());
         }
     }

@@ -71,8 +71,8 @@ impl<N: CanBeDisabled> ExecNode<'_, N> {
     /// # Errors
     /// - [`UpdateError::NotPossible`](crate::UpdateError::NotPossible): the kernel has the handle
     ///   of a condition. Disabled, it would decide no more, and a loop would never end. Or the node
-    ///   fills a row, and not a rectangle: drivers would run what comes after it without waiting for
-    ///   what comes before it. A parameter can enable it ([`MemsetNode::enabled_by`]).
+    ///   fills a row, and not a rectangle: drivers would run what comes after it without waiting
+    ///   for what comes before it. A parameter can enable it ([`MemsetNode::enabled_by`]).
     /// - [`UpdateError::NotInExecutable`](crate::UpdateError::NotInExecutable),
     ///   [`UpdateError::Lent`](crate::UpdateError::Lent),
     ///   [`NodeError::Removed`](crate::NodeError::Removed): the node cannot be updated.

@@ -49,14 +49,16 @@ impl Problem {
 }
 
 impl ExecBound {
-    /// Puts the values of parameters into the node's parameters, and checks these.
+    /// Puts the values of parameters into the node's parameters, and checks these. Notes whether
+    /// the node is enabled and has something to do.
     pub(super) fn fill_in(&mut self, context: &Context, values: &[ParamValue]) -> Result<(), Problem> {
         for one in &self.binding.uses {
             if let Some(value) = values.get(one.param as usize) {
                 put(&mut self.binding.node, one.place, value)?;
             }
         }
-        if self.is_on(values) { self.check(context) } else { Ok(()) }
+        self.is_on = self.has_work() && self.wants_enabled(values);
+        if self.is_on { self.check(context) } else { Ok(()) }
     }
 
     /// The memory that the driver's node has from parameters.
@@ -74,15 +76,14 @@ impl ExecBound {
         self.binding.uses.iter().filter_map(memory)
     }
 
-    /// Whether it is enabled and has something to do.
-    pub(super) fn is_on(&self, values: &[ParamValue]) -> bool {
-        let is_empty = match &self.binding.node {
-            BoundNode::Kernel { config, .. } => config.grid().x == 0,
-            BoundNode::Fill(fill) => fill.memory.bytes == 0,
-            BoundNode::Copy(copy) => copy.bytes() == 0,
-            BoundNode::Decider(_) | BoundNode::Record(_) | BoundNode::Wait(_) | BoundNode::Plain => false,
-        };
-        !is_empty && self.wants_enabled(values)
+    /// Whether it has something to do.
+    fn has_work(&self) -> bool {
+        match &self.binding.node {
+            BoundNode::Kernel { config, .. } => config.grid().x != 0,
+            BoundNode::Fill(fill) => fill.memory.bytes != 0,
+            BoundNode::Copy(copy) => copy.bytes() != 0,
+            BoundNode::Decider(_) | BoundNode::Record(_) | BoundNode::Wait(_) | BoundNode::Plain => true,
+        }
     }
 
     fn check(&self, context: &Context) -> Result<(), Problem> {

@@ -38,8 +38,8 @@ impl Stream {
     /// first, for which this waits a second at most.
     ///
     /// If another thread launches graphs on this stream meanwhile, wait for an
-    /// [event](crate::Event::synchronize_blocking) instead: driver 580 may answer such a launch with
-    /// `CUDA_ERROR_UNKNOWN`, although it enqueues it.
+    /// [event](crate::Event::synchronize_blocking) instead: driver 580 may answer such a launch
+    /// with `CUDA_ERROR_UNKNOWN`, although it enqueues it.
     ///
     /// Calls `cuStreamSynchronize` (CUDA 2.0).
     ///

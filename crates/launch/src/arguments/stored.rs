@@ -202,8 +202,13 @@ impl StoredArguments {
         // The driver reads through these pointers and never writes.
         // SAFETY: the slots lie in the words.
         let pointer = |slot: &ParameterSlot| unsafe { start.add(slot.offset()) }.cast_mut().cast::<c_void>();
-        let mut pointers: SmallVec<[*mut c_void; 16]> = self.slots.iter().map(pointer).collect();
-        call(pointers.as_mut_ptr())
+        let mut few = [core::ptr::null_mut(); 16];
+        if self.slots.len() > few.len() {
+            let mut many: Vec<_> = self.slots.iter().map(pointer).collect();
+            return call(many.as_mut_ptr());
+        }
+        few.iter_mut().zip(self.slots.iter()).for_each(|(to, slot)| *to = pointer(slot));
+        call(few.as_mut_ptr())
     }
 
     /// The memory accesses of a launch with these arguments.
