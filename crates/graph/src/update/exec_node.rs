@@ -207,7 +207,8 @@ pub(super) fn not_possible(
     UpdateError::NotPossible { node: guard.name(id), why: why.into() }.into()
 }
 
-/// The driver's refusal, with the node.
+/// The driver's refusal, with the node. Inside a host function the driver takes no parameters, and
+/// calls them invalid.
 #[cold]
 fn refused(guard: &GraphGuard<'_>, id: NodeId, error: Error) -> Error {
     let hint = match guard.record(id).map(|record| &record.node_params) {
@@ -224,6 +225,9 @@ fn refused(guard: &GraphGuard<'_>, id: NodeId, error: Error) -> Error {
             code: code @ (CUresult::CUDA_ERROR_INVALID_VALUE | CUresult::CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE),
             call,
         }) => {
+            if let Err(inside) = guard.context().refuse_in_callback() {
+                return inside.into();
+            }
             let error = HandleError::Driver { call, code };
             not_possible((guard, id), format!("the driver refuses it ({error}){hint}; instantiate again"))
         }

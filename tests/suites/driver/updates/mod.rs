@@ -1,0 +1,3 @@
+//! Updates of executables: single nodes, and whole graphs.
+
+mod inside_host_functions;
