@@ -23,11 +23,11 @@
 //! | call the driver past the library | [`raw`], [`last_graph`] |
 //! | know what a section costs | [`count`], [`Counts::assert_calls`]; [`trace`] for the order of calls |
 //! | know how many objects there are | [`live`], [`Kind`] |
+//! | know how much memory the process has | [`resident`] |
 //! | show that nothing is left behind | [`no_leaks`], [`settle`] |
 //! | make one driver call fail | [`fail`], [`fail_any`] |
 //! | make each call of a scenario fail in turn | [`sweep`] for all calls and codes, [`every_failure`] for one section |
 //! | try every operation in each of the six states of a context | [`states`], [`six_states!`] |
-//! | show that a cost grows no faster than the graph | [`scale()`] |
 //! | keep work in flight | [`Gate`] holds a stream back, [`hold`] holds a driver call up |
 //! | run code in a host function | [`in_callback`] |
 //! | count the calls of a closure | [`closure`] |
@@ -58,8 +58,8 @@ pub use poll::{SOON, ends_soon, until};
 #[cfg(unix)]
 pub use process::in_forked_child;
 pub use process::{printed_by_child, ran_as_child};
-pub use promises::{Scale, every_failure, no_leaks, scale, settle, states, sweep, used_stream};
-pub use record::{Counts, Kind, Live, Step, calls_from_destructors, count, live, trace};
+pub use promises::{every_failure, no_leaks, settle, states, sweep, used_stream};
+pub use record::{Counts, Kind, Live, Step, calls_from_destructors, count, live, resident, trace};
 #[cfg(unix)]
 pub use things::VulkanSemaphore;
 pub use things::{Gate, SMALL, UNKNOWN_INSTRUCTION, VARIABLES, closure, in_callback, kernel};

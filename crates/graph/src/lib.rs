@@ -71,7 +71,7 @@ pub use memory::{OutputBuffer, Outputs};
 pub use node::{
     AccessPolicyWindow, AllocNode, BatchNode, CacheUse, ChildGraphNode, ClusterScheduling, EmptyNode,
     EventRecordNode, EventWaitNode, FreeNode, HostCallbackNode, HostFunction, IfElseNode, IfNode, KernelNode,
-    MemcpyNode, MemsetNode, NodeAttribute, NodeAttributeKind, RawCopy, RawFill, RawMemory,
+    MemcpyNode, MemsetNode, NodeArgument, NodeAttribute, NodeAttributeKind, RawCopy, RawFill, RawMemory,
     SemaphoreSignalNode, SemaphoreWaitNode, SwitchNode, WhileNode,
 };
 pub use node_kind::NodeKind;

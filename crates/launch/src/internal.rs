@@ -4,4 +4,5 @@ pub use crate::arguments::access::{AccessRanges, Accesses, Declaration, Memory, 
 pub use crate::arguments::stored::{StoredArguments, StoredMemory};
 pub use crate::config::attribute::AttributeList;
 pub use crate::kernel::signature::{Overlap, Placeholders};
+pub use crate::kernel::typed::read_back;
 pub use crate::launch::launch_captured;

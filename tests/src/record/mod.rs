@@ -3,8 +3,10 @@
 mod count;
 pub(crate) mod heap;
 pub(crate) mod live;
+mod resident;
 pub(crate) mod watch;
 
 pub use count::{Counts, count};
 pub use live::{Kind, Live, live};
+pub use resident::resident;
 pub use watch::{Step, calls_from_destructors, trace};

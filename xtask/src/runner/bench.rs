@@ -1,4 +1,4 @@
-//! The benchmark: overhead over the raw driver, and launches beside drops.
+//! The benchmark: overhead over the raw driver, launches beside drops, memory of replays.
 
 use std::path::Path;
 use std::process::Command;
@@ -9,7 +9,7 @@ use anyhow::{Context, Result};
 #[derive(Clone, Debug, clap::Args)]
 pub struct BenchOptions {
     /// The driver: null (does nothing, so that only the library's own time is left), soft, system
-    /// or the path of a library [default: null; with --latency soft]
+    /// or the path of a library [default: null; with --latency or --replays soft]
     #[arg(long)]
     pub driver: Option<String>,
     /// One line of JSON for each figure: name, driver, ours_ns, raw_ns, over_ns, ratio, spread_ns
@@ -22,6 +22,9 @@ pub struct BenchOptions {
     /// thread; on a GPU one above 1 ms fails
     #[arg(long, conflicts_with_all = ["json", "filter"])]
     pub latency: bool,
+    /// Replay a graph so many times, with a new buffer each time; fails if memory grows
+    #[arg(long, value_name = "COUNT", conflicts_with_all = ["json", "filter", "latency"])]
+    pub replays: Option<u32>,
 }
 
 /// Runs the benchmark and returns its exit code.
@@ -34,6 +37,9 @@ pub fn bench(program: &Path, options: &BenchOptions) -> Result<u8> {
         if let Some(value) = value {
             command.arg(name).arg(value);
         }
+    }
+    if let Some(count) = options.replays {
+        command.args(["--replays", &count.to_string()]);
     }
     for (name, given) in [("--json", options.json), ("--latency", options.latency)] {
         if given {

@@ -18,12 +18,14 @@ use cuda_handles::Context;
 use common::Options;
 use program::{CallSites, Result, Site};
 
+/// The calls from each place.
+const CALLS: u32 = 1000;
+
 fn main() -> ExitCode {
     common::example(run)
 }
 
 fn run(context: &Context, options: &Options) -> Result<bool> {
-    let calls = if options.is_soft { 50 } else { 1000 };
     let mut program = CallSites::new(context)?;
     common::show(&program.graph()?, options)?;
     let sites = [
@@ -34,26 +36,25 @@ fn run(context: &Context, options: &Options) -> Result<bool> {
     let mut is_good = true;
     if program.device_decides() {
         let start = Instant::now();
-        let found = program.call_all(&sites, calls)?;
+        let found = program.call_all(&sites, CALLS)?;
         let queued = start.elapsed();
-        is_good &= compare("the device decides", &sites, calls, &found);
-        println!("  {} calls queued in {queued:.1?}", 3 * calls);
+        is_good &= compare("the device decides", &sites, &found);
+        println!("  {} calls queued in {queued:.1?}", 3 * CALLS);
         println!("  {:?}", program.statistics());
         println!("  builds={}", program.statistics().builds);
     }
-    let few = calls / 10;
-    let found = program.call_all_by_host(&sites, few)?;
-    is_good &= compare("the host decides", &sites, few, &found);
+    let found = program.call_all_by_host(&sites, CALLS)?;
+    is_good &= compare("the host decides", &sites, &found);
     println!("  builds={}", program.host_statistics().builds);
     Ok(is_good)
 }
 
-fn compare(what: &str, sites: &[Site], calls: u32, found: &[Vec<u32>]) -> bool {
+fn compare(what: &str, sites: &[Site], found: &[Vec<u32>]) -> bool {
     println!("{what}:");
     let mut is_good = true;
     for (site, found) in sites.iter().zip(found) {
-        let is_same = *found == reference::run(site, calls);
-        println!("  {:13} {calls} calls: {}", site.name, if is_same { "as in plain Rust" } else { "WRONG" });
+        let is_same = *found == reference::run(site, CALLS);
+        println!("  {:13} {CALLS} calls: {}", site.name, if is_same { "as in plain Rust" } else { "WRONG" });
         is_good &= is_same;
     }
     is_good

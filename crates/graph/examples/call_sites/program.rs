@@ -3,7 +3,8 @@
 use std::error::Error;
 
 use cuda_graph::{
-    CacheOptions, CacheStatistics, ContextExt, Fallback, Graph, GraphCache, GraphParam, HostLoopExec, Test,
+    CacheOptions, CacheStatistics, ContextExt, Fallback, Graph, GraphCache, GraphParam, HostLoopExec,
+    ParamValues, Test,
 };
 use cuda_handles::{Buffer, Context, Stream};
 use cuda_launch::{kernel, per};
@@ -46,6 +47,19 @@ struct Values {
     rounds: GraphParam<u32>,
     factor: GraphParam<u32>,
     call: GraphParam<u32>,
+}
+
+impl Values {
+    /// The values of a call.
+    fn of_call<'v>(&'v self, site: &'v Site, memory: &'v Memory, call: u32) -> impl ParamValues + 'v {
+        (
+            (&self.numbers, &memory.numbers),
+            (&self.counter, &memory.counter),
+            (&self.rounds, site.rounds(call)),
+            (&self.factor, site.factor),
+            (&self.call, call),
+        )
+    }
 }
 
 /// The caches, and what the graph is built of.
@@ -107,18 +121,7 @@ impl CallSites {
                     "loop",
                     0,
                     || self.build(memory),
-                    |exec, values| {
-                        exec.launch_with(
-                            stream,
-                            (
-                                (&values.numbers, &memory.numbers),
-                                (&values.counter, &memory.counter),
-                                (&values.rounds, site.rounds(call)),
-                                (&values.factor, site.factor),
-                                (&values.call, call),
-                            ),
-                        )
-                    },
+                    |exec, values| exec.launch_with(stream, values.of_call(site, memory, call)),
                 )?;
             }
         }
@@ -136,18 +139,7 @@ impl CallSites {
                     "loop",
                     0,
                     || self.build(memory),
-                    |exec, values| {
-                        exec.run_blocking_with(
-                            stream,
-                            (
-                                (&values.numbers, &memory.numbers),
-                                (&values.counter, &memory.counter),
-                                (&values.rounds, site.rounds(call)),
-                                (&values.factor, site.factor),
-                                (&values.call, call),
-                            ),
-                        )
-                    },
+                    |exec, values| exec.run_blocking_with(stream, values.of_call(site, memory, call)),
                 )?;
             }
         }

@@ -83,7 +83,7 @@ impl SetKernel {
     /// The memory accesses of the kernel: none.
     pub(crate) fn accesses() -> Accesses {
         static SET: Declaration =
-            Declaration { names: &["handle", "value"], memory: &[None, None], padded: &[] };
+            Declaration { names: &["handle", "value"], memory: &[None, None], padded: &[], signature: None };
         Accesses::new(&SET)
     }
 

@@ -1,7 +1,7 @@
 //! Errors about nodes.
 
 use crate::node_name::NodeName;
-use crate::wording::{A, Count};
+use crate::wording::{A, Count, Named};
 use std::borrow::Cow;
 
 /// An operation on a node, or with the parameters of one, is not possible.
@@ -83,6 +83,88 @@ pub enum NodeError {
         /// The reason.
         why: Cow<'static, str>,
     },
+    /// A part of a kernel node's launch cannot be changed alone, since the present launch is not
+    /// known.
+    #[error(
+        "a part of the launch of node `{node}` cannot be changed alone: {why}; replace the whole launch \
+         (KernelNode::set)"
+    )]
+    NotInPart {
+        /// The node's name.
+        node: NodeName,
+        /// The reason.
+        why: Cow<'static, str>,
+    },
+    /// A kernel's declaration has no parameter of a name.
+    #[error("kernel `{kernel}` is declared without a parameter `{name}`; it has {}", or_none(known))]
+    NoParameter {
+        /// The kernel's name.
+        kernel: NodeName,
+        /// The name that was given.
+        name: NodeName,
+        /// The names of the parameters, in quotes.
+        known: Box<str>,
+    },
+    /// A value has another type than the declared parameter.
+    #[error("argument `{argument}` is declared as `{}`, and {} was given", Named(declared), Named(found))]
+    ArgumentType {
+        /// The parameter's name.
+        argument: NodeName,
+        /// The declared type.
+        declared: Box<str>,
+        /// The type of the value, in words.
+        found: Box<str>,
+    },
+    /// Memory for one side of a copy has another size than the copy.
+    #[error(
+        "{what} has {}, and node `{node}` copies {need}; replace both sides (MemcpyNode::set)",
+        Count(*given, "byte")
+    )]
+    CopySize {
+        /// The side.
+        what: &'static str,
+        /// The node's name.
+        node: NodeName,
+        /// The bytes of a copy.
+        need: usize,
+        /// The bytes given.
+        given: usize,
+    },
+    /// A value or memory for a fill has elements of another size than the fill.
+    #[error(
+        "node `{node}` fills elements of {}, and {what} has elements of {given}; replace both (MemsetNode::set)",
+        Count(*size, "byte")
+    )]
+    FillElement {
+        /// The node's name.
+        node: NodeName,
+        /// The value or the memory.
+        what: &'static str,
+        /// The size of the fill's elements.
+        size: usize,
+        /// The size of the elements given.
+        given: usize,
+    },
+    /// A node has fewer operations or semaphores than an index says.
+    #[error("node `{node}` has {}, and none with the index {index}", Count(*count, what))]
+    NoEntry {
+        /// The node's name.
+        node: NodeName,
+        /// An operation, or a semaphore.
+        what: &'static str,
+        /// The index.
+        index: usize,
+        /// How many there are.
+        count: usize,
+    },
+    /// A batch of another number of operations than one was given for one operation.
+    #[error("one operation of node `{node}` is replaced by one, and a batch of {count} was given")]
+    NotOneOperation {
+        /// The node's name.
+        node: NodeName,
+        /// The number of operations in the batch.
+        count: usize,
+    },
     /// A change of a node could not be undone, since the driver does not return what the node had.
     #[error("the driver does not tell what node `{node}` had before")]
     NotRestored {
@@ -92,3 +174,7 @@ pub enum NodeError {
 }
 
 shown!(NodeError);
+
+fn or_none(names: &str) -> &str {
+    if names.is_empty() { "none" } else { names }
+}

@@ -107,6 +107,15 @@ fn every_error(name: &str) -> Vec<Error> {
         all.push(Error::Edge(EdgeError::EdgeKind { kind, from: node() }));
     }
     for number in [0, 1, 2, usize::MAX] {
+        let (count, size, given) = (number, number, number);
+        all.push(Error::Node(NodeError::CopySize {
+            what: "the source of a copy",
+            node: node(),
+            need: number,
+            given,
+        }));
+        all.push(Error::Node(NodeError::FillElement { node: node(), what: "the value", size, given }));
+        all.push(Error::Node(NodeError::NoEntry { node: node(), what: "operation", index: 3, count }));
         all.push(Error::Node(NodeError::PastEnd {
             what: "the destination",
             address: 16,
@@ -202,6 +211,14 @@ fn node_errors(name: &str) -> Vec<Error> {
         Error::Node(NodeError::NotCloned { node: node() }),
         Error::Node(NodeError::UnknownMemory { what: "the source", address: 16 }),
         Error::Node(NodeError::NotRestored { node: node() }),
+        Error::Node(NodeError::NotInPart { node: node(), why: "other code has changed it".into() }),
+        Error::Node(NodeError::NoParameter { kernel: node(), name: node(), known: "`n`, `x`".into() }),
+        Error::Node(NodeError::ArgumentType {
+            argument: node(),
+            declared: "In<f32>".into(),
+            found: "memory of the type `[u32]`".into(),
+        }),
+        Error::Node(NodeError::NotOneOperation { node: node(), count: 2 }),
         Error::RemovedSome {
             removed: vec![format!("node `{}` is removed", Named(name)); 1000],
             cause: Box::new(Error::Node(NodeError::GraphRemoved)),

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use cuda_handles::{Buffer, FillLayout, Owner};
 use smallvec::SmallVec;
 
 use crate::state::bindings::{Binding, ParamValue, Place};
@@ -9,17 +10,30 @@ use crate::state::guard::GraphGuard;
 use crate::state::ids::NodeId;
 
 /// The parameters of an executable.
+///
+/// They keep the memory and events alive that the executable's nodes have from them. A value that
+/// is replaced stays until all nodes have the new one; then the executable retires it.
 #[derive(Debug)]
 pub(crate) struct ExecParams {
     /// The number of the hierarchy whose parameters these are.
     graph: u64,
     values: Vec<ParamValue>,
+    /// For each parameter that has changed since all nodes were up to date, its value then.
+    before: Vec<Option<ParamValue>>,
+    /// The parameters that have changed since then.
+    changed: Vec<u32>,
     /// The nodes that use each parameter.
     users: Vec<SmallVec<[User; 4]>>,
     pub(crate) nodes: Vec<ExecBound>,
     places: HashMap<NodeId, u32>,
-    /// The nodes that the next launch updates. It has room for all of them.
+    /// The nodes that the next launch updates, apart from those of changed parameters. It has room
+    /// for all nodes.
     pending: Vec<u32>,
+    /// Values of before that nodes may still have, because the update of one of them failed after
+    /// others.
+    partly: Vec<ParamValue>,
+    /// Memory for fills that parameters disable.
+    pub(crate) spare: Option<Buffer<u32>>,
 }
 
 /// A node that uses a parameter.
@@ -40,16 +54,29 @@ pub(crate) struct ExecBound {
     /// The node of the graph that the parameters are of.
     pub(crate) counterpart: NodeId,
     pub(crate) binding: Binding,
-    /// Whether the driver's node is enabled.
+    /// The fill of a row that the node was made with, if parameters can disable it.
+    ///
+    /// A disabled fill of a row loses the order of the nodes before and after it (seen on driver
+    /// 580). So it fills [spare memory](super::spare) instead.
+    pub(crate) row: Option<FillLayout>,
+    /// Whether the driver's node is enabled, or fills memory of its own.
     pub(crate) is_enabled: bool,
     /// Whether the driver's node has other parameters than the binding.
     pub(crate) is_stale: bool,
     is_pending: bool,
 }
 
+/// The nodes that an update is about, by their places.
+pub(crate) struct PendingNodes {
+    pub(crate) nodes: Vec<u32>,
+    /// The number of those that wait whatever the parameters are.
+    always: usize,
+}
+
 impl ExecParams {
-    /// The parameters of an executable that is made now; `None` if the graph has none.
-    pub(crate) fn of(guard: &GraphGuard<'_>) -> Option<Box<Self>> {
+    /// The parameters of an executable that is made now; `None` if the graph has none. `spare` is from
+    /// [`enter_with_spare`](crate::graph::Graph::enter_with_spare).
+    pub(crate) fn of(guard: &GraphGuard<'_>, spare: Option<Buffer<u32>>) -> Option<Box<Self>> {
         if guard.bindings.is_empty() {
             return None;
         }
@@ -57,23 +84,27 @@ impl ExecParams {
         let mut params = Self {
             graph: guard.number(),
             users: vec![SmallVec::new(); values.len()],
+            before: vec![None; values.len()],
+            changed: Vec::with_capacity(values.len()),
             values,
             nodes: Vec::new(),
             places: HashMap::new(),
             pending: Vec::new(),
+            partly: Vec::new(),
+            spare,
         };
         // In the order of their additions, so that the same error comes first each time.
         let mut nodes: Vec<_> = guard.bindings.nodes().collect();
         nodes.sort_unstable_by_key(|(id, _)| id.number);
         for (id, binding) in nodes {
-            params.add(id, binding.clone());
+            params.add(id, binding.clone(), guard.row_of(id, binding));
         }
         params.pending.reserve(params.nodes.len());
         params.disable_nodes();
         Some(Box::new(params))
     }
 
-    fn add(&mut self, id: NodeId, binding: Binding) {
+    fn add(&mut self, id: NodeId, binding: Binding, row: Option<FillLayout>) {
         // Memory runs out before the number does.
         let node = self.nodes.len() as u32;
         for one in &binding.uses {
@@ -89,6 +120,7 @@ impl ExecParams {
             id,
             counterpart: id,
             binding,
+            row,
             is_enabled: true,
             is_stale: false,
             is_pending: false,
@@ -140,6 +172,12 @@ impl ExecParams {
         self.places.contains_key(&id)
     }
 
+    /// Whether parameters have disabled a node.
+    pub(crate) fn disables(&self, id: NodeId) -> bool {
+        let place = self.places.get(&id).and_then(|place| self.nodes.get(*place as usize));
+        place.is_some_and(|bound| !bound.is_enabled)
+    }
+
     /// The values of all parameters.
     pub(crate) fn values(&self) -> &[ParamValue] {
         &self.values
@@ -153,16 +191,31 @@ impl ExecParams {
     /// Whether nodes wait for an update.
     #[inline]
     pub(crate) fn is_pending(&self) -> bool {
-        !self.pending.is_empty()
+        !self.changed.is_empty() || !self.pending.is_empty()
     }
 
-    /// Sets a value. Returns the one before, to be dropped by the caller; `None` if there is no
-    /// such parameter, or it has the same value.
-    pub(crate) fn set(&mut self, param: u32, value: ParamValue) -> Option<ParamValue> {
-        let known = self.values.get_mut(param as usize).filter(|known| !known.is_same(&value))?;
-        let before = core::mem::replace(known, value);
-        self.touch(param as usize);
-        Some(before)
+    /// Sets a value.
+    pub(crate) fn set(&mut self, param: u32, value: ParamValue) {
+        let place = param as usize;
+        let (Some(known), Some(before)) = (self.values.get_mut(place), self.before.get_mut(place)) else {
+            return;
+        };
+        if known.is_same(&value) {
+            return;
+        }
+        let replaced = core::mem::replace(known, value);
+        match before {
+            None => {
+                *before = Some(replaced);
+                self.changed.push(param);
+            }
+            // All nodes have the value already, unless some were updated.
+            Some(had) if self.partly.is_empty() && had.is_same(known) => {
+                *before = None;
+                self.changed.retain(|changed| *changed != param);
+            }
+            Some(_) => {}
+        }
     }
 
     /// Lets the next launch update the nodes that use a parameter.
@@ -178,9 +231,16 @@ impl ExecParams {
         }
     }
 
-    /// The places of the nodes that wait for an update.
-    pub(crate) fn pending_mut(&mut self) -> &mut Vec<u32> {
-        &mut self.pending
+    /// The nodes that wait for an update. The caller gives them back, by [`done`](Self::done) or
+    /// [`failed`](Self::failed).
+    pub(crate) fn take_pending(&mut self) -> PendingNodes {
+        let always = self.pending.len();
+        for place in 0..self.changed.len() {
+            if let Some(&param) = self.changed.get(place) {
+                self.touch(param as usize);
+            }
+        }
+        PendingNodes { nodes: core::mem::take(&mut self.pending), always }
     }
 
     /// A node with the values of all parameters.
@@ -188,14 +248,42 @@ impl ExecParams {
         Some((self.nodes.get_mut(place as usize)?, &self.values))
     }
 
-    /// Notes that all nodes are up to date.
-    pub(crate) fn done(&mut self) {
-        for &node in &self.pending {
+    /// Notes that all nodes are up to date. Gives the owners that they no longer have.
+    pub(crate) fn done(&mut self, mut pending: PendingNodes, replaced: &mut Vec<Owner>) {
+        self.forget(&pending.nodes);
+        pending.nodes.clear();
+        self.pending = pending.nodes;
+        let before = self.changed.drain(..).filter_map(|param| self.before.get_mut(param as usize)?.take());
+        let before = self.partly.drain(..).chain(before);
+        replaced.extend(before.filter_map(ParamValue::into_owner));
+    }
+
+    /// Notes that an update has failed, of some nodes after others or of none at all. The next
+    /// launch repeats it, with the values of then.
+    pub(crate) fn failed(&mut self, mut pending: PendingNodes, of_some: bool) {
+        if of_some {
+            self.keep_values();
+        } else {
+            // The values may become again what all nodes have.
+            self.forget(pending.nodes.get(pending.always..).unwrap_or_default());
+            pending.nodes.truncate(pending.always);
+        }
+        self.pending = pending.nodes;
+    }
+
+    fn forget(&mut self, nodes: &[u32]) {
+        for &node in nodes {
             if let Some(bound) = self.nodes.get_mut(node as usize) {
                 bound.is_pending = false;
             }
         }
-        self.pending.clear();
+    }
+
+    /// Keeps the values of before, which some nodes still have and others do not. Nodes that are
+    /// not up to date say so.
+    fn keep_values(&mut self) {
+        let before = self.changed.drain(..).filter_map(|param| self.before.get_mut(param as usize)?.take());
+        self.partly.extend(before);
     }
 }
 

@@ -97,13 +97,14 @@ impl Graph {
 
     fn make_executable(&self, options: &InstantiateOptions) -> Result<GraphExec> {
         // Declared before the lock, so that nothing is dropped under it where a call fails.
+        let mut spare = None;
         let shared;
         if !self.subgraph().is_root() {
             return Err(self.refuse_embedded("instantiated"));
         }
         let context = self.context();
         let turn = options.upload_stream().map(|stream| self.upload_turn(stream)).transpose()?;
-        let mut guard = self.enter()?;
+        let mut guard = self.enter_with_spare(&mut spare)?;
         guard.ensure_executable(self, options)?;
         let single = guard.claim_only_executable()?;
         let launches = LaunchState {
@@ -133,8 +134,8 @@ impl Graph {
             ExecEnd::Deferred | ExecEnd::WhenIdle => true,
         };
         let last = single.as_ref().map(|_| guard.last_runs.clone());
-        let (updates, params) = (NodeUpdates::of(&mut guard), ExecParams::of(&guard));
-        let mut owners = ExecResources::new(owners, &shared, last, is_deferred);
+        let (updates, params) = (NodeUpdates::of(&mut guard), ExecParams::of(&guard, spare));
+        let mut owners = ExecResources::new(owners, shared, params, last, is_deferred);
         if options.is_for_device_launch() {
             owners.lend();
         }
@@ -144,7 +145,7 @@ impl Graph {
         drop(guard);
         drop(turn);
         released?;
-        Ok(GraphExec::new(handle, owners, self, launches, updates, params, options.clone()))
+        Ok(GraphExec::new(handle, owners, self, launches, updates, options.clone()))
     }
 
     /// Access to a stream for an upload.

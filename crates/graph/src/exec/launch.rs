@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use cuda_handles::capture::{Enqueue, Scratch, ScratchTurn};
 use cuda_handles::{
-    AsStream, Buffer, Context, Error as HandleError, Event, GraphExecHandle, Stream, WrongContext,
+    Allocation, AsStream, Buffer, Context, Error as HandleError, Event, GraphExecHandle, Stream, WrongContext,
 };
 use cuda_sys::{CUresult, Call};
 use smallvec::SmallVec;
@@ -44,6 +44,14 @@ impl LaunchState {
     #[inline]
     fn is_plain(&self) -> bool {
         self.awaited.is_empty() && self.outputs.is_none() && self.scratch.is_empty()
+    }
+
+    /// Lets the next launch wait for the home of memory that may not be allocated yet.
+    #[inline]
+    pub(crate) fn wait_for_home(&mut self, memory: &Allocation) {
+        if !memory.is_settled() {
+            wait_for_home(&mut self.awaited, memory);
+        }
     }
 }
 
@@ -91,10 +99,14 @@ impl GraphExec {
         let stream = stream.as_stream();
         self.usable_on(stream, LAUNCH)?;
         self.update_pending()?;
-        if !self.launches.is_plain() {
-            return self.launch_in_steps(stream, false).map(drop);
+        let launched = match self.launches.is_plain() {
+            true => self.enqueue(stream),
+            false => self.launch_in_steps(stream, false).map(drop),
+        };
+        if launched.is_err() {
+            self.owners.retire_replaced(&self.context);
         }
-        self.enqueue(stream)
+        launched
     }
 
     /// [Launches](Self::launch) the executable, and returns the memory that the graph's nodes
@@ -131,7 +143,11 @@ impl GraphExec {
         let stream = stream.as_stream();
         self.usable_on(stream, LAUNCH)?;
         self.update_pending()?;
-        let buffers = self.launch_in_steps(stream, true)?;
+        let buffers = self.launch_in_steps(stream, true);
+        if buffers.is_err() {
+            self.owners.retire_replaced(&self.context);
+        }
+        let buffers = buffers?;
         Ok(Outputs::new(self.launches.outputs.as_deref(), buffers))
     }
 
@@ -168,7 +184,7 @@ impl GraphExec {
     /// Updates the nodes whose graph parameters have changed.
     #[inline]
     fn update_pending(&mut self) -> Result<()> {
-        match &self.params {
+        match &self.owners.since.params {
             Some(params) if params.is_pending() => self.apply_params(),
             _ => Ok(()),
         }
@@ -233,6 +249,16 @@ impl GraphExec {
             self.launches.outputs = None;
         }
         Ok(buffers)
+    }
+}
+
+/// Adds the home of memory to streams that are waited for.
+#[cold]
+pub(crate) fn wait_for_home(awaited: &mut Vec<Stream>, memory: &Allocation) {
+    if let Some(home) = memory.home()
+        && !awaited.contains(home)
+    {
+        awaited.push(home.clone());
     }
 }
 

@@ -7,6 +7,7 @@
 //! | [`instantiate`] | `Graph::instantiate`: checks, the driver's call, its failure in words |
 //! | [`launch`] | launches and uploads |
 //! | [`exec_params`] | the values of graph parameters, and the nodes that wait for an update |
+//! | [`spare`] | memory for fills that parameters disable |
 //! | [`source`] | the graph that the executable was made of |
 //! | [`node_updates`] | which nodes the executable has, and what updates have set |
 //! | [`counterparts`] | nodes of two graphs that stand for the same node of the executable |
@@ -26,13 +27,13 @@ pub(crate) mod recorded_events;
 pub(crate) mod resources;
 pub(crate) mod share;
 pub(crate) mod source;
+pub(crate) mod spare;
 
 use core::fmt;
 use cuda_handles::{Context, GraphExecHandle};
 use cuda_sys::{CUgraphExec, CUgraphInstantiate_flags as Flags, Call};
 
 use crate::error::{Error, ExecError, Refusal, Result};
-use crate::exec::exec_params::ExecParams;
 use crate::exec::launch::LaunchState;
 use crate::exec::node_updates::NodeUpdates;
 use crate::exec::options::InstantiateOptions;
@@ -98,7 +99,6 @@ pub struct GraphExec {
     pub(crate) source: Source,
     pub(crate) launches: LaunchState,
     pub(crate) updates: NodeUpdates,
-    pub(crate) params: Option<Box<ExecParams>>,
     options: InstantiateOptions,
 }
 
@@ -118,11 +118,10 @@ impl GraphExec {
         graph: &Graph,
         launches: LaunchState,
         updates: NodeUpdates,
-        params: Option<Box<ExecParams>>,
         options: InstantiateOptions,
     ) -> Self {
         let (context, source) = (handle.context().clone(), Source::of(graph));
-        Self { handle: Ok(handle), context, owners, source, launches, updates, params, options }
+        Self { handle: Ok(handle), context, owners, source, launches, updates, options }
     }
 
     /// The driver's executable.

@@ -17,9 +17,7 @@ pub(crate) struct RecordedEvents {
 impl RecordedEvents {
     /// The events of a graph's nodes.
     pub(crate) fn of(guard: &GraphGuard<'_>) -> Self {
-        let recorded = guard.records().filter_map(|(id, record)| Some((id, recorded_event(record)?)));
-        let (nodes, events) = recorded.unzip();
-        Self { nodes, events }
+        Self::among(guard, guard.records().map(|(id, _)| id))
     }
 
     /// The events of some nodes.

@@ -1,14 +1,16 @@
 //! An executable's share of what its nodes use, and when it is released.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Weak};
 
-use cuda_handles::internal::{FormerStream, WeakStream};
-use cuda_handles::{Context, Stream, UserObject};
+use cuda_handles::internal::{FormerStream, Retired, WeakStream};
+use cuda_handles::{Context, Owner, Stream, UserObject};
 
-use crate::exec::share::{Brought, ExecShare};
+use crate::exec::exec_params::ExecParams;
+use crate::exec::share::{Brought, ExecShare, Since};
 use crate::state::ids::NodeId;
 use crate::state::last_runs::LastRuns;
+use crate::state::owners::Owners;
 
 /// An executable's share of the owners of its graph.
 ///
@@ -18,9 +20,11 @@ use crate::state::last_runs::LastRuns;
 /// for when each goes.
 pub(crate) struct ExecResources {
     owners: Option<UserObject>,
-    /// The value of the user object, which alone keeps it.
-    share: Weak<ExecShare>,
-    /// Whether retired owners may be left in the share.
+    /// The value of the user object; `None` once the share has ended.
+    share: Option<Arc<ExecShare>>,
+    /// What updates have brought. It goes into the share when that ends.
+    pub(crate) since: Since,
+    /// Whether retired owners may be left.
     has_retired: bool,
     ran: RecentStreams,
     /// Whether other code, or a kernel, may launch the executable.
@@ -35,13 +39,15 @@ pub(crate) struct ExecResources {
 impl ExecResources {
     pub(crate) fn new(
         owners: UserObject,
-        share: &Arc<ExecShare>,
+        share: Arc<ExecShare>,
+        params: Option<Box<ExecParams>>,
         last: Option<LastRuns>,
         is_deferred: bool,
     ) -> Self {
         Self {
             owners: Some(owners),
-            share: Arc::downgrade(share),
+            share: Some(share),
+            since: Since { params, ..Since::default() },
             has_retired: false,
             ran: RecentStreams::new(),
             has_other_launchers: AtomicBool::new(false),
@@ -50,12 +56,26 @@ impl ExecResources {
         }
     }
 
-    /// Notes a launch that was just enqueued on a stream.
+    /// Notes a launch that was just enqueued on a stream, and retires the values of graph
+    /// parameters that it no longer uses.
     #[inline]
     pub(crate) fn launched(&mut self, stream: &Stream) {
+        if self.has_retired || !self.since.replaced.is_empty() {
+            self.retire_behind(stream);
+        }
         self.note(stream);
-        if self.has_retired {
-            self.has_retired = self.share.upgrade().is_some_and(|share| share.launched(stream));
+    }
+
+    fn retire_behind(&mut self, stream: &Stream) {
+        let Since { replaced, retired, .. } = &mut self.since;
+        if self.ran.last == 0 {
+            // No run has used them.
+            replaced.clear();
+        } else {
+            let retired = retired.get_or_insert_with(|| Retired::new(stream.context()));
+            let former;
+            (self.has_retired, former) = retired.launched(stream, replaced.drain(..));
+            drop(former);
         }
     }
 
@@ -68,28 +88,44 @@ impl ExecResources {
         brought: Brought,
         inside: &[NodeId],
     ) -> Replaced {
-        let Some(share) = self.share.upgrade() else {
-            // The share goes with this value. Launches may use the owners, so they stay.
-            core::mem::forget(brought);
-            return Replaced::default();
-        };
-        let Some(before) = share.bring(id, brought, inside) else { return Replaced::default() };
+        match self.since.bring(id, brought, inside) {
+            Some(before) => self.retire(context, before),
+            None => Replaced::default(),
+        }
+    }
+
+    fn retire<O: IntoIterator<Item = Owner>>(&mut self, context: &Context, owners: O) -> Replaced {
         let stream = match self.ran.last_run() {
-            LastRun::None => return Replaced { unused: Some(before), stream: None },
+            LastRun::None => return Replaced { _unused: owners.into_iter().collect(), _stream: None },
             LastRun::On(stream) => Some(stream),
             LastRun::Unknown => None,
         };
         self.has_retired = true;
-        Replaced { unused: None, stream: share.retire(context, before, stream.as_ref()) }
+        let retired = self.since.retired.get_or_insert_with(|| Retired::new(context));
+        Replaced { _unused: Owners::new(), _stream: retired.push(owners, stream.as_ref()) }
     }
 
-    /// Takes the share of a whole update. Returns the share before, which runs up to now may use,
-    /// to be dropped without locks.
-    pub(crate) fn replace(&mut self, owners: UserObject, share: &Arc<ExecShare>) -> FormerShare {
+    /// Takes the share of a whole update, and the new graph's parameters. Returns the share before,
+    /// which runs up to now may use, to be dropped without locks.
+    pub(crate) fn replace(
+        &mut self,
+        owners: UserObject,
+        share: Arc<ExecShare>,
+        params: Option<Box<ExecParams>>,
+    ) -> FormerShare {
+        self.finish();
         let owners = self.owners.replace(owners);
-        self.share = Arc::downgrade(share);
-        self.has_retired = false;
+        (self.share, self.since.params) = (Some(share), params);
         FormerShare { owners, runs: self.runs_unless(self.is_lent()), is_deferred: false }
+    }
+
+    /// Puts everything that updates have brought into the share, which ends.
+    fn finish(&mut self) {
+        let since = core::mem::take(&mut self.since);
+        self.has_retired = false;
+        if let Some(share) = self.share.take() {
+            share.finish(since);
+        }
     }
 
     /// Ends the share: the executable is given up.
@@ -98,6 +134,7 @@ impl ExecResources {
     }
 
     fn end(&mut self) -> FormerShare {
+        self.finish();
         // Other code that launches an executable whose destruction is deferred promises that its
         // runs are over.
         let runs = self.runs_unless(self.is_lent() && !self.is_deferred);
@@ -110,12 +147,20 @@ impl ExecResources {
         self.last.as_ref().map(LastRuns::streams).unwrap_or_default()
     }
 
-    /// Lets the reaper take everything that node updates have retired.
-    pub(crate) fn hand_over_retired(&self) {
-        if self.has_retired
-            && let Some(share) = self.share.upgrade()
-        {
-            share.hand_over();
+    /// Lets the reaper take everything that updates have retired.
+    pub(crate) fn hand_over_retired(&mut self) {
+        if let Some(retired) = self.since.retired.as_ref().filter(|_| self.has_retired) {
+            retired.hand_over();
+        }
+    }
+
+    /// Retires the values of graph parameters that updates have replaced since the last launch, as
+    /// no launch follows now.
+    #[cold]
+    pub(crate) fn retire_replaced(&mut self, context: &Context) {
+        let replaced = core::mem::take(&mut self.since.replaced);
+        if !replaced.is_empty() {
+            drop(self.retire(context, replaced));
         }
     }
 
@@ -140,13 +185,11 @@ impl ExecResources {
 
     /// The stream of the last run, for a choice among executables.
     pub(crate) fn ran_on(&self) -> RanOn {
-        match self.ran.last {
+        match (self.ran.last, self.ran.last_stream()) {
             _ if self.is_lent() => RanOn::Unknown,
-            0 => RanOn::None,
-            last => {
-                let known = self.ran.streams.iter().find(|(id, _)| *id == last);
-                known.map_or(RanOn::Unknown, |(_, stream)| RanOn::Stream(last, stream.clone()))
-            }
+            (0, _) => RanOn::None,
+            (last, Some(stream)) => RanOn::Stream(last, stream.clone()),
+            (_, None) => RanOn::Unknown,
         }
     }
 
@@ -176,14 +219,8 @@ impl ExecResources {
 #[derive(Debug, Default)]
 #[must_use]
 pub(crate) struct Replaced {
-    unused: Option<Brought>,
-    stream: Option<FormerStream>,
-}
-
-impl Replaced {
-    pub(crate) fn is_empty(&self) -> bool {
-        self.unused.is_none() && self.stream.is_none()
-    }
+    _unused: Owners,
+    _stream: Option<FormerStream>,
 }
 
 /// Where an executable ran last.
@@ -259,11 +296,15 @@ impl RecentStreams {
         self.streams.push((stream.id(), stream.downgrade()));
     }
 
+    /// The stream of the last run, which may be gone.
+    fn last_stream(&self) -> Option<&WeakStream> {
+        self.streams.iter().find(|(id, _)| *id == self.last).map(|(_, stream)| stream)
+    }
+
     fn last_run(&self) -> LastRun {
-        if self.last == 0 {
-            return LastRun::None;
+        match self.last {
+            0 => LastRun::None,
+            _ => self.last_stream().and_then(WeakStream::upgrade).map_or(LastRun::Unknown, LastRun::On),
         }
-        let found = self.streams.iter().find(|(id, _)| *id == self.last);
-        found.and_then(|(_, stream)| stream.upgrade()).map_or(LastRun::Unknown, LastRun::On)
     }
 }

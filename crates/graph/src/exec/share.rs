@@ -3,23 +3,37 @@
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
-use cuda_handles::internal::{FormerStream, Lock, Rank, Retired};
-use cuda_handles::{Context, Owner, Stream};
+use cuda_handles::Owner;
+use cuda_handles::internal::Retired;
 
+use crate::exec::exec_params::ExecParams;
 use crate::state::ids::NodeId;
 use crate::state::owners::Owners;
 
 /// The value of an executable's user object.
 ///
 /// The **base** is everything that the graph kept alive when the executable was made. Only the next
-/// whole update lets go of it, by replacing the user object. Beside it is what **node updates have
-/// brought since**, by node. The next update of the same node retires that: runs in flight may use
-/// it.
+/// whole update lets go of it, by replacing the user object. The executable itself holds what
+/// updates have brought **since**, and puts it here when it gives the share up: runs in flight may
+/// use it.
 #[derive(Debug)]
 pub(crate) struct ExecShare {
     _base: Vec<Owner>,
-    brought: Lock<HashMap<NodeId, Brought>>,
-    retired: OnceLock<Retired>,
+    since: OnceLock<Since>,
+}
+
+/// Everything that updates have brought to an executable.
+#[derive(Debug, Default)]
+pub(crate) struct Since {
+    /// The values of graph parameters; `None` if the graph has none.
+    pub(crate) params: Option<Box<ExecParams>>,
+    /// The owners that updates of other nodes have brought. The next update of the same node
+    /// retires them.
+    pub(crate) brought: HashMap<NodeId, Brought>,
+    /// The values of graph parameters that updates have replaced since the last launch.
+    pub(crate) replaced: Vec<Owner>,
+    /// What updates have replaced, and runs may still use.
+    pub(crate) retired: Option<Retired>,
 }
 
 /// The owners that an update of a node has brought.
@@ -42,40 +56,24 @@ impl IntoIterator for Brought {
 
 impl ExecShare {
     pub(crate) fn new(base: Vec<Owner>) -> Arc<Self> {
-        let brought = Lock::new(Rank::ExecShare, HashMap::new());
-        Arc::new(Self { _base: base, brought, retired: OnceLock::new() })
+        Arc::new(Self { _base: base, since: OnceLock::new() })
     }
 
+    /// Takes everything that updates have brought, once: the executable has given the share up.
+    pub(crate) fn finish(&self, since: Since) {
+        // There was nothing before, so nothing is dropped here.
+        let _ = self.since.set(since);
+    }
+}
+
+impl Since {
     /// Keeps what an update of a node has brought. Returns what earlier ones have brought to it and
     /// to nodes inside of it.
-    pub(crate) fn bring(&self, id: NodeId, brought: Brought, inside: &[NodeId]) -> Option<Brought> {
-        let mut known = self.brought.lock();
-        let mut before = known.insert(id, brought);
-        for inner in inside.iter().filter_map(|id| known.remove(id)) {
+    pub(crate) fn bring(&mut self, id: NodeId, brought: Brought, inside: &[NodeId]) -> Option<Brought> {
+        let mut before = self.brought.insert(id, brought);
+        for inner in inside.iter().filter_map(|id| self.brought.remove(id)) {
             before.get_or_insert_default().owners.extend(inner);
         }
         before
-    }
-
-    /// Keeps owners until the runs up to now, the last of which is on `behind`, are over.
-    pub(crate) fn retire(
-        &self,
-        context: &Context,
-        brought: Brought,
-        behind: Option<&Stream>,
-    ) -> Option<FormerStream> {
-        self.retired.get_or_init(|| Retired::new(context)).push(brought, behind)
-    }
-
-    /// Notes a launch. Returns whether retired owners are left here.
-    pub(crate) fn launched(&self, stream: &Stream) -> bool {
-        self.retired.get().is_some_and(|retired| retired.launched(stream))
-    }
-
-    /// Lets the reaper take all retired owners.
-    pub(crate) fn hand_over(&self) {
-        if let Some(retired) = self.retired.get() {
-            retired.hand_over();
-        }
     }
 }

@@ -30,6 +30,15 @@ impl Source {
         }
     }
 
+    /// Calls a function with the graph, without counting a reference to a graph that is kept alive.
+    #[inline]
+    pub(crate) fn with_graph<R>(&self, call: impl FnOnce(Option<&Graph>) -> R) -> R {
+        match self {
+            Self::Own(graph) => call(Some(graph)),
+            Self::Adopted(_) => call(self.graph().as_ref()),
+        }
+    }
+
     /// Whether it is a graph of this hierarchy.
     pub(crate) fn is_of(&self, hierarchy: &Arc<Hierarchy>) -> bool {
         match self {

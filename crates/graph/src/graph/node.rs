@@ -150,6 +150,28 @@ impl Node {
         Ok(())
     }
 
+    /// Replaces a part of the parameters under one lock, as another thread may set the node
+    /// meanwhile. `change` changes copies of parameters and owners. `describe` passes the driver's
+    /// form of the new parameters on.
+    pub(crate) fn change(
+        &self,
+        change: impl FnOnce(&mut NodeParams, &mut Owners) -> Result<()>,
+        describe: impl FnOnce(&NodeParams, &mut dyn FnMut(&mut CUgraphNodeParams) -> Result<()>) -> Result<()>,
+    ) -> Result<()> {
+        // Declared before the guard, so that what is replaced is dropped after the lock.
+        let (mut node_params, mut owners, described);
+        let mut guard = self.graph.enter()?;
+        guard.ensure_not_bound(self.id)?;
+        let record = guard.record(self.id).ok_or_else(|| self.removed())?;
+        node_params = record.node_params.clone();
+        owners = guard.used_by(record).cloned().collect();
+        change(&mut node_params, &mut owners)?;
+        described = node_params.clone();
+        describe(&described, &mut |params| {
+            self.replace_under(&mut guard, &mut node_params, &mut owners, params)
+        })
+    }
+
     /// The error of using the node after its removal.
     pub(crate) fn removed(&self) -> Error {
         let known = self.graph.name_of_removed(self.id);

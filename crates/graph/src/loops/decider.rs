@@ -42,7 +42,7 @@ const fn declared(counts: bool) -> Declaration {
         true => &[None, Some(READ), None, None, None, Some(COUNTED), None],
         false => &[None, Some(READ), None, None, None, None, None],
     };
-    Declaration { names: NAMES, memory, padded: &[] }
+    Declaration { names: NAMES, memory, padded: &[], signature: None }
 }
 
 static BRANCH: Declaration = declared(false);

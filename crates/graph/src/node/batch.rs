@@ -9,7 +9,7 @@ use crate::build::frontier::Frontier;
 use crate::error::{Error, NodeError, Result};
 use crate::graph::Graph;
 use crate::graph::node::typed;
-use crate::state::owners::Owners;
+use crate::state::owners::{Owners, replace_memory};
 use crate::state::params::NodeParams;
 use crate::state::raw_params::blank;
 
@@ -54,6 +54,68 @@ impl BatchNode {
         let mut list = batch.params();
         let mut params = params(self.graph(), &mut list);
         self.replace(node_params(batch), owners(batch), &mut params)
+    }
+
+    /// Replaces one operation, by that of a batch of one. The others stay.
+    ///
+    /// The node drops the memory before, unless another operation uses it. Existing executables
+    /// keep the old batch.
+    ///
+    /// ```no_run
+    /// # use cuda_graph::{BatchNode, Result};
+    /// # use cuda_handles::{Batch, Buffer};
+    /// # fn example(node: &BatchNode, flags: &Buffer<u32>) -> Result<()> {
+    /// node.set_operation(1, Batch::new().write(flags, 1, 8)?)
+    /// # }
+    /// ```
+    ///
+    /// Calls `cuGraphNodeSetParams` (CUDA 12.2).
+    ///
+    /// # Errors
+    /// - [`NodeError::NoEntry`]: there is no operation with this index, which counts from 0.
+    /// - [`NodeError::NotOneOperation`]: the batch has another number of operations.
+    /// - [`NodeError::Removed`], and the errors of [`Frontier::batch`].
+    ///
+    /// The node is then unchanged.
+    #[doc(alias = "cuGraphBatchMemOpNodeSetParams")]
+    #[doc(alias = "cuGraphNodeSetParams")]
+    pub fn set_operation(&self, index: usize, operation: &Batch) -> Result<()> {
+        let [new] = operation.operations() else {
+            let (node, count) = (self.name().into(), operation.len());
+            return Err(NodeError::NotOneOperation { node, count }.into());
+        };
+        check(self.graph(), operation)?;
+        let name = self.name();
+        self.change(
+            |node_params, owners| {
+                let NodeParams::Batch(operations) = node_params else { return Err(self.removed()) };
+                let mut list = operations.to_vec();
+                let count = list.len();
+                let Some(place) = list.get_mut(index) else {
+                    let what = "operation";
+                    return Err(NodeError::NoEntry { node: name.into(), what, index, count }.into());
+                };
+                let gone = core::mem::replace(place, *new);
+                let kept: Vec<u64> = list.iter().filter_map(address_of).collect();
+                replace_memory(owners, address_of(&gone).unwrap_or(0), &kept, operation.memory());
+                *operations = list.into();
+                Ok(())
+            },
+            |node_params, give| {
+                let NodeParams::Batch(operations) = node_params else { return Err(self.removed()) };
+                let mut list: Vec<_> = operations.iter().map(BatchOperation::params).collect();
+                give(&mut params(self.graph(), &mut list))
+            },
+        )
+    }
+}
+
+/// The address of an operation's number, if it has one.
+fn address_of(operation: &BatchOperation) -> Option<u64> {
+    match *operation {
+        BatchOperation::Write { address, .. } | BatchOperation::Wait { address, .. } => Some(address),
+        // The enum is of another crate and `#[non_exhaustive]`; the rest has none.
+        _ => None,
     }
 }
 

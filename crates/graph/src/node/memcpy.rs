@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use cuda_handles::{
-    Allocation, Context, Copy2d, Copy3d, CopyLayout, Device, Element, Error as HandleError, MemoryKind,
-    MemorySpace, NodeMemory, Owner, Slice,
+    Allocation, Context, Copy2d, Copy3d, CopyLayout, CopySide, Device, Element, Error as HandleError,
+    MemoryKind, MemorySpace, NodeMemory, Owner, Slice,
 };
 use cuda_sys::{CUdeviceptr, CUgraphNodeParams, CUgraphNodeType, CUresult};
 
@@ -15,7 +15,7 @@ use crate::error::{Error, MemoryError, NodeError, Result};
 use crate::graph::node::typed;
 use crate::param::bind::{NewBinding, fixed, of_copy};
 use crate::param::graph_param::stored;
-use crate::state::owners::Owners;
+use crate::state::owners::{Owners, replace_memory};
 use crate::state::params::NodeParams;
 use crate::state::raw_params::blank;
 
@@ -163,6 +163,86 @@ impl MemcpyNode {
     #[doc(alias = "cudaGraphNodeSetParams")]
     pub unsafe fn set_raw(&self, copy: RawCopy) -> Result<()> {
         self.replace_by(copy.prepare(self.graph().context())?)
+    }
+
+    /// Replaces the memory that the node reads. Its destination, and the shape of the copy, stay.
+    ///
+    /// A row of bytes is read from memory of its size; a rectangle or a box from memory in which it
+    /// lies with its present pitch. The node drops the memory before, unless it was given by an
+    /// address ([`RawMemory::keep`](crate::RawMemory::keep)): what keeps that goes with the whole
+    /// copy. Existing executables keep the old copy.
+    ///
+    /// ```no_run
+    /// # use cuda_graph::{Graph, Result};
+    /// # use cuda_handles::Buffer;
+    /// # fn example(graph: &Graph, [x, y, z]: [&Buffer<f32>; 3]) -> Result<()> {
+    /// let copy = graph.root().copy(x, y)?;
+    /// copy.set_source(z)?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// Calls `cuGraphNodeSetParams` (CUDA 12.2).
+    ///
+    /// # Errors
+    /// - [`NodeError::CopySize`]: a row has another size than the memory; [`NodeError::PastEnd`]: a
+    ///   rectangle or a box does not lie in it.
+    /// - [`NodeError::Removed`], and the errors of [`Frontier::copy`] about contexts, overlap, and
+    ///   memory of graphs.
+    /// - [`ParamError::Bound`](crate::ParamError::Bound): the node takes graph parameters.
+    ///
+    /// The node is then unchanged.
+    #[doc(alias = "cuGraphMemcpyNodeSetParams")]
+    #[doc(alias = "cuGraphNodeSetParams")]
+    #[doc(alias = "cudaGraphMemcpyNodeSetParams")]
+    pub fn set_source<'a, T: Element>(&self, source: impl NodeMemory<'a, T>) -> Result<()> {
+        let source = fixed(source, "MemcpyNode::set_source")?;
+        self.set_side(SOURCE, source, |layout| (&mut layout.source, layout.destination.address))
+    }
+
+    /// Replaces the memory that the node writes. Its source, and the shape of the copy, stay; see
+    /// [`set_source`](Self::set_source).
+    ///
+    /// # Errors
+    /// The errors of [`set_source`](Self::set_source).
+    #[doc(alias = "cuGraphMemcpyNodeSetParams")]
+    #[doc(alias = "cuGraphNodeSetParams")]
+    #[doc(alias = "cudaGraphMemcpyNodeSetParams")]
+    pub fn set_destination<'a, T: Element>(&self, destination: impl NodeMemory<'a, T>) -> Result<()> {
+        let destination = fixed(destination, "MemcpyNode::set_destination")?;
+        self.set_side(DESTINATION, destination, |layout| (&mut layout.destination, layout.source.address))
+    }
+
+    /// `sides` returns the side that changes, and the address of the other one.
+    fn set_side<T>(
+        &self,
+        what: &'static str,
+        memory: Slice<'_, T>,
+        sides: impl FnOnce(&mut CopyLayout) -> (&mut CopySide, CUdeviceptr),
+    ) -> Result<()> {
+        let (context, allocation) = (self.graph().context(), memory.allocation());
+        self.getting(ensure_memory(context, allocation.context(), what, PEER_ADVICE))?;
+        let name = self.name();
+        self.change(
+            |node_params, owners| {
+                let NodeParams::Memcpy(layout) = node_params else { return Err(self.removed()) };
+                let [width, height, depth] = [layout.width, layout.height, layout.depth];
+                let (side, other) = sides(layout);
+                ensure_fits(what, &name, memory, side, [width, height, depth])?;
+                let gone = core::mem::replace(&mut side.address, memory.address());
+                side.space = allocation.space();
+                match layout.overlap() {
+                    0 => {}
+                    bytes => return Err(HandleError::Overlap { bytes }.into()),
+                }
+                replace_memory(owners, gone, &[other], core::slice::from_ref(allocation));
+                Ok(())
+            },
+            |node_params, give| match node_params {
+                NodeParams::Memcpy(layout) => give(&mut params(context, layout)),
+                _ => Err(self.removed()),
+            },
+        )
     }
 
     fn replace_by(&self, (layout, owners): Prepared) -> Result<()> {
@@ -385,6 +465,7 @@ impl Frontier<'_> {
 
 const SOURCE: &str = "the source of a copy";
 const DESTINATION: &str = "the destination of a copy";
+const PEER_ADVICE: &str = "a node of `Frontier::copy_peer` copies from one context to another";
 const NEITHER: &str = "the destination of a copy whose source is not of the graph's context either";
 
 pub(crate) fn linear<T>(
@@ -394,6 +475,27 @@ pub(crate) fn linear<T>(
 ) -> Result<Prepared> {
     let layout = CopyLayout::linear(source, destination)?;
     prepared(context, source.allocation(), destination.allocation(), layout)
+}
+
+/// Refuses memory in which one side of a copy does not lie: a row takes all of it.
+fn ensure_fits<T>(
+    what: &'static str,
+    node: &str,
+    memory: Slice<'_, T>,
+    side: &CopySide,
+    [width, height, depth]: [usize; 3],
+) -> Result<()> {
+    let given = memory.size_bytes();
+    if height == 1 && depth == 1 {
+        let error = NodeError::CopySize { what, node: node.into(), need: width, given };
+        return if given == width { Ok(()) } else { Err(error.into()) };
+    }
+    let rows = depth.saturating_sub(1).saturating_mul(side.rows).saturating_add(height.saturating_sub(1));
+    let need = rows.saturating_mul(side.pitch).saturating_add(width);
+    if need <= given {
+        return Ok(());
+    }
+    Err(NodeError::PastEnd { what, address: memory.address(), need, room: given }.into())
 }
 
 fn boxed<T>(context: &Context, copy: Copy3d<'_, T>) -> Result<Prepared> {
@@ -408,9 +510,8 @@ fn prepared(
     layout: Option<CopyLayout>,
 ) -> Result<Prepared> {
     let layout = layout.ok_or(Error::Node(NodeError::NoElements { what: "memcpy" }))?;
-    const ADVICE: &str = "a node of `Frontier::copy_peer` copies from one context to another";
-    ensure_memory(context, source.context(), SOURCE, ADVICE)?;
-    ensure_memory(context, destination.context(), DESTINATION, ADVICE)?;
+    ensure_memory(context, source.context(), SOURCE, PEER_ADVICE)?;
+    ensure_memory(context, destination.context(), DESTINATION, PEER_ADVICE)?;
     Ok((layout, owners(source, destination)))
 }
 

@@ -1,7 +1,9 @@
 //! Fill nodes: set memory to a value.
 
 use cuda_handles::internal::assert_value;
-use cuda_handles::{Context, Element, FillLayout, NodeMemory, Owner, Slice, WrongContext};
+use cuda_handles::{
+    Context, Element, Error as HandleError, FillLayout, NodeMemory, Owner, Slice, WrongContext,
+};
 use cuda_sys::{CUdeviceptr, CUgraphNodeParams, CUgraphNodeType};
 
 use super::raw::RawFill;
@@ -12,7 +14,8 @@ use crate::graph::node::typed;
 use crate::param::bind::{NewBinding, fixed, of_fill};
 use crate::param::fill_value::FillValue;
 use crate::param::graph_param::stored;
-use crate::state::owners::Owners;
+use crate::state::bindings::ValueBytes;
+use crate::state::owners::{Owners, replace_memory};
 use crate::state::params::NodeParams;
 use crate::state::raw_params::blank;
 
@@ -151,6 +154,84 @@ impl MemsetNode {
     pub fn set_clear<'a, T: Element>(&self, target: impl NodeMemory<'a, T>) -> Result<()> {
         let target = fixed(target, "MemsetNode::set_clear")?;
         self.replace_by(self.getting(cleared(self.graph().context(), target))?)
+    }
+
+    /// Replaces the memory that the node fills. Its value stays.
+    ///
+    /// A fill of a row fills all of the memory; a rectangle lies at its start, with the present
+    /// extent and pitch. The node drops the memory before, unless it was given by an address.
+    /// Existing executables keep the old fill.
+    ///
+    /// ```no_run
+    /// # use cuda_graph::{Graph, Result};
+    /// # use cuda_handles::Buffer;
+    /// # fn example(graph: &Graph, x: &Buffer<u32>, y: &Buffer<u32>) -> Result<()> {
+    /// let fill = graph.root().fill(x, 7)?;
+    /// fill.set_target(y)?;
+    /// fill.set_value(8_u32)?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// Calls `cuGraphNodeSetParams` (CUDA 12.2).
+    ///
+    /// # Errors
+    /// - [`NodeError::FillElement`]: the elements have another size. Rows of zeros are filled
+    ///   whatever the elements.
+    /// - [`NodeError::PastEnd`]: a rectangle does not lie in the memory.
+    /// - [`NodeError::Removed`], and the errors of [`Frontier::fill`].
+    /// - [`ParamError::Bound`](crate::ParamError::Bound): the node takes graph parameters.
+    ///
+    /// The node is then unchanged.
+    #[doc(alias = "cuGraphMemsetNodeSetParams")]
+    #[doc(alias = "cuGraphNodeSetParams")]
+    #[doc(alias = "cudaGraphMemsetNodeSetParams")]
+    pub fn set_target<'a, T: Element>(&self, target: impl NodeMemory<'a, T>) -> Result<()> {
+        let target = fixed(target, "MemsetNode::set_target")?;
+        let (context, allocation) = (self.graph().context(), target.allocation());
+        self.getting(ensure_memory(context, allocation.context(), TARGET, WrongContext::MEMORY))?;
+        let name = self.name();
+        self.change_layout(|layout, owners| {
+            let new = retargeted(layout, target, &name)?;
+            replace_memory(owners, layout.address, &[], core::slice::from_ref(allocation));
+            *layout = new;
+            Ok(())
+        })
+    }
+
+    /// Replaces the value. The memory stays; see [`set_target`](Self::set_target).
+    ///
+    /// # Errors
+    /// [`NodeError::FillElement`]: the value has another size than the elements of the fill. The
+    /// driver may have chosen the size for [`clear`](Frontier::clear), and for captured fills. Or
+    /// the errors of [`set_target`](Self::set_target).
+    ///
+    /// A value of another size than 1, 2 or 4 bytes does not compile.
+    #[doc(alias = "cuGraphMemsetNodeSetParams")]
+    #[doc(alias = "cuGraphNodeSetParams")]
+    #[doc(alias = "cudaGraphMemsetNodeSetParams")]
+    pub fn set_value<T: Element>(&self, value: T) -> Result<()> {
+        const { assert_value::<T>() };
+        let name = self.name();
+        self.change_layout(|layout, _| {
+            ensure_element::<T>(layout, "the value", &name)?;
+            // Elements have no padding.
+            layout.value = ValueBytes::of(&value, true).bits().unwrap_or(0);
+            Ok(())
+        })
+    }
+
+    fn change_layout(&self, change: impl FnOnce(&mut FillLayout, &mut Owners) -> Result<()>) -> Result<()> {
+        self.change(
+            |node_params, owners| match node_params {
+                NodeParams::Memset(layout) => change(layout, owners),
+                _ => Err(self.removed()),
+            },
+            |node_params, give| match node_params {
+                NodeParams::Memset(layout) => give(&mut params(self.graph().context(), layout)),
+                _ => Err(self.removed()),
+            },
+        )
     }
 
     fn replace_by(&self, (layout, owners): Prepared) -> Result<()> {
@@ -324,6 +405,8 @@ impl Frontier<'_> {
     }
 }
 
+const TARGET: &str = "the memory of a fill";
+
 pub(crate) fn linear<T: Element>(context: &Context, target: Slice<'_, T>, value: T) -> Result<Prepared> {
     rectangle(context, target, target.len(), [target.len(), 1], value)
 }
@@ -342,9 +425,41 @@ pub(crate) fn cleared<T: Element>(context: &Context, target: Slice<'_, T>) -> Re
     prepare(context, target, FillLayout::clear(target))
 }
 
+/// Refuses elements of another size than those of a fill.
+fn ensure_element<T>(layout: &FillLayout, what: &'static str, node: &str) -> Result<()> {
+    let (size, given) = (usize::from(layout.element), size_of::<T>());
+    if size == given {
+        return Ok(());
+    }
+    Err(NodeError::FillElement { node: node.into(), what, size, given }.into())
+}
+
+/// A fill with the same value of other memory.
+fn retargeted<T: Element>(before: &FillLayout, target: Slice<'_, T>, node: &str) -> Result<FillLayout> {
+    let is_row = before.height == 1;
+    if is_row && before.value == 0 && size_of::<T>() != usize::from(before.element) {
+        return FillLayout::clear(target).ok_or(NodeError::NoElements { what: "memset" }.into());
+    }
+    ensure_element::<T>(before, TARGET, node)?;
+    let (address, align) = (target.address(), u64::from(before.element));
+    if !address.is_multiple_of(align) {
+        return Err(HandleError::Unaligned { address, align }.into());
+    }
+    let bytes = target.size_bytes();
+    let (width, pitch) = if is_row { (target.len(), bytes) } else { (before.width, before.pitch) };
+    let need = before.height.saturating_sub(1).saturating_mul(pitch).saturating_add(width * size_of::<T>());
+    if width == 0 {
+        return Err(NodeError::NoElements { what: "memset" }.into());
+    }
+    if need > bytes {
+        return Err(NodeError::PastEnd { what: TARGET, address, need, room: bytes }.into());
+    }
+    Ok(FillLayout { address, space: target.allocation().space(), width, pitch, ..*before })
+}
+
 fn prepare<T>(context: &Context, target: Slice<'_, T>, layout: Option<FillLayout>) -> Result<Prepared> {
     let layout = layout.ok_or(Error::Node(NodeError::NoElements { what: "memset" }))?;
-    ensure_memory(context, target.allocation().context(), "the memory of a fill", WrongContext::MEMORY)?;
+    ensure_memory(context, target.allocation().context(), TARGET, WrongContext::MEMORY)?;
     Ok((layout, [Owner::from(target.allocation())].into_iter().collect()))
 }
 

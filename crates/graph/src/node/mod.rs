@@ -21,6 +21,7 @@ pub use empty::EmptyNode;
 pub use event::{EventRecordNode, EventWaitNode};
 pub use host::HostCallbackNode;
 pub use kernel::KernelNode;
+pub use kernel::argument::NodeArgument;
 pub use kernel::attribute::{
     AccessPolicyWindow, CacheUse, ClusterScheduling, NodeAttribute, NodeAttributeKind,
 };

@@ -70,6 +70,49 @@ impl SemaphoreSignalNode {
         let semaphores = self.getting(to_signal(self.graph(), signals))?;
         with_signals(semaphores, |node_params, owners, raw| self.replace(node_params, owners, raw))
     }
+
+    /// Replaces the value of one semaphore, by its index. The others stay, and so does the
+    /// semaphore. Existing executables keep the old value.
+    ///
+    /// Calls `cuGraphNodeSetParams` (CUDA 12.2).
+    ///
+    /// # Errors
+    /// [`NodeError::NoEntry`]: there is no semaphore with this index, which counts from 0.
+    /// [`NodeError::Removed`], or the driver's error. The node is then unchanged.
+    #[doc(alias = "cuGraphExternalSemaphoresSignalNodeSetParams")]
+    #[doc(alias = "cuGraphNodeSetParams")]
+    pub fn set_value(&self, index: usize, value: u64) -> Result<()> {
+        self.change_entry(index, |entry| entry.1 = value)
+    }
+
+    /// Replaces one semaphore, by its index. The others stay, and so does its value. Existing
+    /// executables keep the old one.
+    ///
+    /// # Errors
+    /// The errors of [`set_value`](Self::set_value); and the semaphore is of another context.
+    #[doc(alias = "cuGraphExternalSemaphoresSignalNodeSetParams")]
+    #[doc(alias = "cuGraphNodeSetParams")]
+    pub fn set_semaphore(&self, index: usize, semaphore: &ExternalSemaphore) -> Result<()> {
+        let what = || format!("semaphore {} of a semaphore signal", index + 1);
+        self.getting(ensure_of_graph(self.graph().context(), semaphore.context(), what))?;
+        self.change_entry(index, |entry| entry.0 = semaphore.clone())
+    }
+
+    fn change_entry(&self, index: usize, change: impl FnOnce(&mut (ExternalSemaphore, u64))) -> Result<()> {
+        let name = self.name();
+        self.change(
+            |node_params, owners| match node_params {
+                NodeParams::SignalSemaphores(semaphores) => changed(semaphores, owners, index, &name, change),
+                _ => Err(self.removed()),
+            },
+            |node_params, give| match node_params {
+                NodeParams::SignalSemaphores(semaphores) => {
+                    with_signals(Arc::clone(semaphores), |_, _, params| give(params))
+                }
+                _ => Err(self.removed()),
+            },
+        )
+    }
 }
 
 impl SemaphoreWaitNode {
@@ -101,6 +144,49 @@ impl SemaphoreWaitNode {
     pub fn set<'a>(&self, waits: impl IntoIterator<Item = (&'a ExternalSemaphore, u64)>) -> Result<()> {
         let semaphores = self.getting(to_wait_for(self.graph(), waits))?;
         with_waits(semaphores, |node_params, owners, raw| self.replace(node_params, owners, raw))
+    }
+
+    /// Replaces the value of one semaphore, by its index. The others stay, and so does the
+    /// semaphore. Existing executables keep the old value.
+    ///
+    /// Calls `cuGraphNodeSetParams` (CUDA 12.2).
+    ///
+    /// # Errors
+    /// [`NodeError::NoEntry`]: there is no semaphore with this index, which counts from 0.
+    /// [`NodeError::Removed`], or the driver's error. The node is then unchanged.
+    #[doc(alias = "cuGraphExternalSemaphoresWaitNodeSetParams")]
+    #[doc(alias = "cuGraphNodeSetParams")]
+    pub fn set_value(&self, index: usize, value: u64) -> Result<()> {
+        self.change_entry(index, |entry| entry.1 = value)
+    }
+
+    /// Replaces one semaphore, by its index. The others stay, and so does its value. Existing
+    /// executables keep the old one.
+    ///
+    /// # Errors
+    /// The errors of [`set_value`](Self::set_value); and the semaphore is of another context.
+    #[doc(alias = "cuGraphExternalSemaphoresWaitNodeSetParams")]
+    #[doc(alias = "cuGraphNodeSetParams")]
+    pub fn set_semaphore(&self, index: usize, semaphore: &ExternalSemaphore) -> Result<()> {
+        let what = || format!("semaphore {} of a semaphore wait", index + 1);
+        self.getting(ensure_of_graph(self.graph().context(), semaphore.context(), what))?;
+        self.change_entry(index, |entry| entry.0 = semaphore.clone())
+    }
+
+    fn change_entry(&self, index: usize, change: impl FnOnce(&mut (ExternalSemaphore, u64))) -> Result<()> {
+        let name = self.name();
+        self.change(
+            |node_params, owners| match node_params {
+                NodeParams::WaitSemaphores(semaphores) => changed(semaphores, owners, index, &name, change),
+                _ => Err(self.removed()),
+            },
+            |node_params, give| match node_params {
+                NodeParams::WaitSemaphores(semaphores) => {
+                    with_waits(Arc::clone(semaphores), |_, _, params| give(params))
+                }
+                _ => Err(self.removed()),
+            },
+        )
     }
 }
 
@@ -156,6 +242,25 @@ impl Frontier<'_> {
         let node = with_waits(semaphores, |node_params, owners, raw| self.add(node_params, owners, raw))?;
         Ok(SemaphoreWaitNode::wrap(node))
     }
+}
+
+/// Changes one semaphore of a list, or its value.
+fn changed(
+    semaphores: &mut Semaphores,
+    owners: &mut Owners,
+    index: usize,
+    node: &str,
+    change: impl FnOnce(&mut (ExternalSemaphore, u64)),
+) -> Result<()> {
+    let mut list = semaphores.to_vec();
+    let count = list.len();
+    let Some(entry) = list.get_mut(index) else {
+        return Err(NodeError::NoEntry { node: node.into(), what: "semaphore", index, count }.into());
+    };
+    change(entry);
+    *semaphores = list.into();
+    *owners = self::owners(semaphores);
+    Ok(())
 }
 
 fn taken<'a>(

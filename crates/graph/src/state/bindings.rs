@@ -3,7 +3,7 @@
 use core::mem::MaybeUninit;
 use std::collections::HashMap;
 
-use cuda_handles::{Event, FillLayout, Kernel};
+use cuda_handles::{Event, FillLayout, Kernel, Owner};
 use cuda_launch::LaunchConfig;
 use cuda_launch::internal::{StoredArguments, StoredMemory};
 use smallvec::SmallVec;
@@ -212,6 +212,17 @@ impl ParamValue {
             (Self::Memory(_) | Self::Bytes(_) | Self::Event(_) | Self::Config(_) | Self::Enabled(_), _) => {
                 false
             }
+        }
+    }
+}
+
+impl ParamValue {
+    /// The owner of the memory or event, if it is one.
+    pub(crate) fn into_owner(self) -> Option<Owner> {
+        match self {
+            Self::Memory(memory) => Some(Owner::Allocation(memory.allocation)),
+            Self::Event(event) => Some(Owner::Event(event)),
+            Self::Bytes(_) | Self::Config(_) | Self::Enabled(_) => None,
         }
     }
 }

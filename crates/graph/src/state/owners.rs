@@ -14,6 +14,27 @@ use crate::state::loop_control::LoopDecision;
 /// The owners of one node outside of the state, without its kernel. Up to five need no heap.
 pub(crate) type Owners = SmallVec<[Owner; 5]>;
 
+/// Replaces the owner of memory at the address `gone`, unless an address in `kept` is in the same
+/// memory. Owners that are no memory stay.
+pub(crate) fn replace_memory(owners: &mut Owners, gone: u64, kept: &[u64], new: &[Arc<Allocation>]) {
+    owners.retain(|owner| match owner {
+        Owner::Allocation(memory) => {
+            let has = |address: &u64| {
+                let distance = address.checked_sub(memory.address());
+                distance.is_some_and(|distance| distance < memory.bytes() as u64)
+            };
+            !has(&gone) || kept.iter().any(has)
+        }
+        _ => true,
+    });
+    for memory in new {
+        let is_it = |owner: &Owner| matches!(owner, Owner::Allocation(known) if Arc::ptr_eq(known, memory));
+        if !owners.iter().any(is_it) {
+            owners.push(Owner::from(memory));
+        }
+    }
+}
+
 /// The owners of one node in the [`Store`] of its hierarchy, without its kernel.
 pub(crate) type Uses = SmallVec<[Use; 6]>;
 

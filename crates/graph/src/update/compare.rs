@@ -15,6 +15,7 @@ use crate::state::guard::{GraphGuard, GuardPair};
 use crate::state::ids::{NodeId, SubgraphId};
 use crate::state::params::{ConditionSource, Conditional, NodeParams};
 use crate::update::pairing::{Counted, Difference, Pair, pair};
+use crate::update::rules::{ShapeChange, are_alike};
 use crate::update::shape::shape;
 use crate::wording::{A, Count, Named};
 
@@ -215,8 +216,7 @@ impl Words<'_, '_> {
                 (RefusalReason::Parameters, format!("{} {}", fills(old, new)?, self.old_name(pair)))
             }
             (NodeParams::Batch(old), NodeParams::Batch(new)) => {
-                let kinds = |batch: &[_]| batch.iter().map(core::mem::discriminant).collect::<Vec<_>>();
-                if kinds(old) == kinds(new) {
+                if are_alike(old, new) {
                     return None;
                 }
                 let why = "it has other operations, or a different number of them, than its counterpart";
@@ -308,9 +308,6 @@ fn cooperative(old: bool, new: bool) -> Option<&'static str> {
 
 /// Likewise for copies: their directions, and shapes that are no row of bytes, stay.
 fn copies(old: &CopyLayout, new: &CopyLayout) -> Option<&'static str> {
-    let is_row = |copy: &CopyLayout| copy.height == 1 && copy.depth == 1;
-    let extent = |copy: &CopyLayout| (copy.width, copy.height, copy.depth);
-    let pitches = |copy: &CopyLayout| (copy.source.pitch, copy.destination.pitch);
     let sides = [(&old.source, &new.source), (&old.destination, &new.destination)];
     let unified = CUmemorytype::CU_MEMORYTYPE_UNIFIED;
     let differs = sides.into_iter().any(|(old, new)| {
@@ -320,22 +317,18 @@ fn copies(old: &CopyLayout, new: &CopyLayout) -> Option<&'static str> {
     if differs {
         return Some("it copies between other kinds of memory than its counterpart");
     }
-    match (is_row(old), is_row(new)) {
-        (true, true) => None,
-        (false, true) => Some("it copies a row of bytes, unlike its counterpart"),
-        (true, false) => Some("it copies a rectangle or a box, unlike its counterpart"),
-        (false, false) if extent(old) == extent(new) && pitches(old) == pitches(new) => None,
-        (false, false) => Some("its copy has another extent or pitch than that of its counterpart"),
-    }
+    ShapeChange::of_copies(old, new).map(|change| match change {
+        ShapeChange::ToRow => "it copies a row of bytes, unlike its counterpart",
+        ShapeChange::FromRow => "it copies a rectangle or a box, unlike its counterpart",
+        ShapeChange::OtherRows => "its copy has another extent or pitch than that of its counterpart",
+    })
 }
 
 /// Likewise for fills: the shape of a rectangle stays.
 fn fills(old: &FillLayout, new: &FillLayout) -> Option<&'static str> {
-    match (old.height == 1, new.height == 1) {
-        (true, true) => None,
-        (false, true) => Some("it fills a row, unlike its counterpart"),
-        (true, false) => Some("it fills a rectangle, unlike its counterpart"),
-        (false, false) if FillLayout { value: new.value, ..*old } == *new => None,
-        (false, false) => Some("it fills another rectangle than its counterpart"),
-    }
+    ShapeChange::of_fills(old, new).map(|change| match change {
+        ShapeChange::ToRow => "it fills a row, unlike its counterpart",
+        ShapeChange::FromRow => "it fills a rectangle, unlike its counterpart",
+        ShapeChange::OtherRows => "it fills another rectangle than its counterpart",
+    })
 }

@@ -9,6 +9,7 @@ use crate::node::{MemcpyNode, RawCopy};
 use crate::param::bind::fixed;
 use crate::state::params::NodeParams;
 use crate::update::exec_node::{ExecNode, NewParams, not_possible};
+use crate::update::rules::{ShapeChange, is_row};
 
 impl ExecNode<'_, MemcpyNode> {
     /// Replaces the copy for later launches of the executable; as [`MemcpyNode::set`] does for the
@@ -76,7 +77,7 @@ impl ExecNode<'_, MemcpyNode> {
 fn refusal(before: Option<&CopyLayout>, new: &CopyLayout) -> Option<&'static str> {
     const WHY: &str = "an executable's copies of two or three dimensions stay as they are; set the graph's node, \
                        and instantiate again";
-    let is_flat = |copy: &CopyLayout| copy.height == 1 && copy.depth == 1;
-    let may_change = is_flat(new) && before.is_none_or(is_flat);
+    let keeps_shape = |before| ShapeChange::of_copies(before, new).is_none();
+    let may_change = is_row(new) && before.is_none_or(keeps_shape);
     (!may_change).then_some(WHY)
 }

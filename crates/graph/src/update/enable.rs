@@ -2,14 +2,19 @@
 
 use core::ops::Deref;
 
+use cuda_handles::GraphExecHandle;
 use cuda_sys::Call;
 
+use crate::edge::query::Way;
 use crate::error::{ParamError, Result};
 use crate::exec::GraphExec;
 use crate::graph::node::Node;
 use crate::node::{KernelNode, MemcpyNode, MemsetNode};
 use crate::param::graph_param::GraphParam;
 use crate::state::bindings::{Binding, BoundNode, Place, Use, Uses};
+use crate::state::guard::GraphGuard;
+use crate::state::ids::NodeId;
+use crate::state::params::NodeParams;
 use crate::update::exec_node::{ExecNode, not_possible};
 use crate::update::located::Located;
 
@@ -66,7 +71,9 @@ impl<N: CanBeDisabled> ExecNode<'_, N> {
     ///
     /// # Errors
     /// - [`UpdateError::NotPossible`](crate::UpdateError::NotPossible): the kernel has the handle
-    ///   of a condition. Disabled, it would decide no more, and a loop would never end.
+    ///   of a condition. Disabled, it would decide no more, and a loop would never end. Or the node
+    ///   fills a row between other nodes: the driver would run those behind it without waiting for
+    ///   those before it. [`enabled_by`](MemsetNode::enabled_by) works there.
     /// - [`UpdateError::NotInExecutable`](crate::UpdateError::NotInExecutable),
     ///   [`UpdateError::Lent`](crate::UpdateError::Lent),
     ///   [`NodeError::Removed`](crate::NodeError::Removed): the node cannot be updated.
@@ -82,13 +89,9 @@ impl<N: CanBeDisabled> ExecNode<'_, N> {
         }
         if !enabled {
             ensure_decides_nothing(self.exec, &found, "be disabled")?;
+            ensure_keeps_order(self.exec, &found)?;
         }
-        let (guard, raw) = (found.keys(), found.raw_key()?);
-        let exec = self.exec.live()?.as_raw();
-        // SAFETY: the executable is live, and the exclusive reference keeps other calls on it away.
-        // The node is live and of the graph that it was made of, whose lock is held.
-        let code = unsafe { guard.driver().cuGraphNodeSetEnabled(exec, raw, enabled.into()) };
-        guard.answer(Call::cuGraphNodeSetEnabled, code)?;
+        call_set_enabled(self.exec.live()?, found.keys(), found.key, enabled)?;
         self.exec.updates.set_enabled(found.key, enabled);
         Ok(())
     }
@@ -104,8 +107,43 @@ impl<N: CanBeDisabled> ExecNode<'_, N> {
         let node: &Node = self.node;
         let graphs = self.exec.graphs_of(node)?;
         let key = graphs.locate_any(self.exec, node)?.key;
-        Ok(self.exec.updates.is_enabled(key))
+        let is_off = self.exec.owners.since.params.as_ref().is_some_and(|params| params.disables(key));
+        Ok(!is_off && self.exec.updates.is_enabled(key))
     }
+}
+
+/// Refuses a fill of a row between other nodes. Disabled, it would no longer keep them in order (seen
+/// on driver 580); fills of rectangles, copies and kernels do.
+fn ensure_keeps_order(exec: &GraphExec, node: &Located<'_>) -> Result<()> {
+    let keys = node.keys();
+    let Some(record) = keys.record(node.key) else { return Err(keys.removed(node.key)) };
+    match node.params(&exec.updates).unwrap_or(&record.node_params) {
+        NodeParams::Memset(layout) if layout.height == 1 => {}
+        _ => return Ok(()),
+    }
+    let raw = record.raw.0;
+    let is_known = record.within.is_root() && exec.updates.has_keys_as_they_were(keys);
+    if is_known && (keys.degree(raw, Way::In)? == 0 || keys.degree(raw, Way::Out)? == 0) {
+        return Ok(());
+    }
+    let why = "the driver runs the nodes behind a disabled fill of a row without waiting for those before \
+               it; add the fill with a graph parameter that enables it";
+    Err(not_possible(node.named(), why))
+}
+
+/// Enables or disables a node of an executable, by its key. The caller has the executable for
+/// itself.
+pub(super) fn call_set_enabled(
+    exec: &GraphExecHandle,
+    keys: &GraphGuard<'_>,
+    key: NodeId,
+    enabled: bool,
+) -> Result<()> {
+    let raw_key = keys.raw_of(key)?;
+    // SAFETY: the executable is live, and the caller keeps other calls on it away. The node is live
+    // and of the graph that it was made of, whose lock is held.
+    let code = unsafe { keys.driver().cuGraphNodeSetEnabled(exec.as_raw(), raw_key, enabled.into()) };
+    keys.answer(Call::cuGraphNodeSetEnabled, code)
 }
 
 /// Refuses a node that decides about a condition, a loop or a branch, also if the graph's node has

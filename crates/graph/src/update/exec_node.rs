@@ -2,7 +2,7 @@
 
 use core::fmt;
 use core::ops::Deref;
-use cuda_handles::{Error as HandleError, MemoryKind, Owner};
+use cuda_handles::{Error as HandleError, GraphExecHandle, MemoryKind, Owner};
 use cuda_sys::{CUgraphNodeParams, CUresult, Call};
 use std::borrow::Cow;
 
@@ -89,7 +89,7 @@ impl GraphExec {
 
     /// Refuses a node that gets values from graph parameters.
     pub(super) fn ensure_unbound(&self, guard: &GraphGuard<'_>, key: NodeId) -> Result<()> {
-        match &self.params {
+        match &self.owners.since.params {
             Some(params) if params.has(key) => Err(ParamError::Bound { node: guard.name(key) }.into()),
             _ => Ok(()),
         }
@@ -106,26 +106,6 @@ impl GraphExec {
         Ok(())
     }
 
-    /// Gives a node values of graph parameters, for a caller that holds the lock and has checked
-    /// them. Returns what is to be dropped after the lock. The caller has the owners as well.
-    pub(super) fn set_params(
-        &mut self,
-        guard: &GraphGuard<'_>,
-        key: NodeId,
-        owners: Owners,
-        raw: &mut CUgraphNodeParams,
-    ) -> Result<Replaced> {
-        self.call_driver(guard, key, (guard, key), raw)?;
-        // Earlier updates of the node have brought nothing, either.
-        if owners.is_empty() {
-            return Ok(Replaced::default());
-        }
-        self.wait_for_homes(&owners);
-        let brought = Brought { owners, of_params: None };
-        let context = self.context().clone();
-        Ok(self.owners.bring(&context, key, brought, &[]))
-    }
-
     /// Makes the driver's call for a node, by its key, with parameters that use these owners.
     /// Errors name it as the node of a graph.
     pub(super) fn call(
@@ -137,30 +117,17 @@ impl GraphExec {
         raw: &mut CUgraphNodeParams,
     ) -> Result<()> {
         ensure_no_graph_memory(guard, id, owners)?;
-        self.call_driver(keys, key, (guard, id), raw)
-    }
-
-    fn call_driver(
-        &self,
-        keys: &GraphGuard<'_>,
-        key: NodeId,
-        (guard, id): (&GraphGuard<'_>, NodeId),
-        raw: &mut CUgraphNodeParams,
-    ) -> Result<()> {
-        let raw_key = keys.raw_of(key)?;
-        let exec = self.live()?.as_raw();
-        // SAFETY: the executable is live, and the exclusive reference of the caller keeps other
-        // calls on it away. The node is live and of the graph that it was made of, whose lock is
-        // held. The parameters are complete for its type, and everything that they point to
-        // outlives the call.
-        let code = unsafe { guard.driver().cuGraphExecNodeSetParams(exec, raw_key, raw) };
-        guard.answer(Call::cuGraphExecNodeSetParams, code).map_err(|error| refused(guard, id, error))
+        call_set_params(self.live()?, keys, key, (guard, id), raw)
     }
 
     /// Notes the parameters that the driver has taken, in place of those of the node and of the
     /// nodes in it.
     pub(super) fn commit(&mut self, key: NodeId, new: &mut NewParams<'_>, inside: &[NodeId]) {
-        self.wait_for_homes(&new.owners);
+        for owner in &new.owners {
+            if let Owner::Allocation(memory) = owner {
+                self.launches.wait_for_home(memory);
+            }
+        }
         let of_params = new.node_params.owner();
         let brought = Brought { owners: core::mem::take(&mut new.owners), of_params };
         let context = self.context().clone();
@@ -170,19 +137,23 @@ impl GraphExec {
             new.node_params = before;
         }
     }
+}
 
-    /// Lets the next launch wait for the homes of memory that may not be allocated yet.
-    fn wait_for_homes(&mut self, owners: &[Owner]) {
-        for owner in owners {
-            if let Owner::Allocation(memory) = owner
-                && !memory.is_settled()
-                && let Some(home) = memory.home()
-                && !self.launches.awaited.contains(home)
-            {
-                self.launches.awaited.push(home.clone());
-            }
-        }
-    }
+/// Gives a node of an executable new parameters, by its key. The caller has the executable for
+/// itself. Errors name the node as one of a graph.
+pub(super) fn call_set_params(
+    exec: &GraphExecHandle,
+    keys: &GraphGuard<'_>,
+    key: NodeId,
+    (guard, id): (&GraphGuard<'_>, NodeId),
+    raw: &mut CUgraphNodeParams,
+) -> Result<()> {
+    let raw_key = keys.raw_of(key)?;
+    // SAFETY: the executable is live, and the caller keeps other calls on it away. The node is live
+    // and of the graph that it was made of, whose lock is held. The parameters are complete for its
+    // type, and everything that they point to outlives the call.
+    let code = unsafe { guard.driver().cuGraphExecNodeSetParams(exec.as_raw(), raw_key, raw) };
+    guard.answer(Call::cuGraphExecNodeSetParams, code).map_err(|error| refused(guard, id, error))
 }
 
 /// Refuses memory of allocation nodes: whether the node comes between its allocation and its free

@@ -10,6 +10,7 @@ use crate::node::{MemsetNode, RawFill};
 use crate::param::bind::fixed;
 use crate::state::params::NodeParams;
 use crate::update::exec_node::{ExecNode, NewParams, not_possible};
+use crate::update::rules::ShapeChange;
 
 impl ExecNode<'_, MemsetNode> {
     /// Replaces the fill for later launches of the executable; as [`MemsetNode::set`] does for the
@@ -114,10 +115,5 @@ impl ExecNode<'_, MemsetNode> {
 fn refusal(before: Option<&FillLayout>, new: &FillLayout) -> Option<&'static str> {
     const WHY: &str = "an executable can change the value alone where a node fills a rectangle; set the graph's \
                        node, and instantiate again";
-    let before = before?;
-    if before.height == 1 && new.height == 1 {
-        return None;
-    }
-    let with_value = FillLayout { value: new.value, ..*before };
-    (with_value != *new).then_some(WHY)
+    ShapeChange::of_fills(before?, new).map(|_| WHY)
 }

@@ -1,7 +1,5 @@
 //! Finding a node of an executable, under the locks of its graphs.
 
-use cuda_sys::CUgraphNode;
-
 use crate::error::{Error, Result, UpdateError};
 use crate::exec::GraphExec;
 use crate::exec::counterparts::Counterparts;
@@ -56,9 +54,7 @@ impl GraphExec {
             }
         }
     }
-}
 
-impl GraphExec {
     /// The key of a node, and the graph that was made an executable. The caller locks that graph
     /// again, together with another one.
     pub(super) fn key_of(&self, node: &Node) -> Result<(Graph, NodeId)> {
@@ -187,11 +183,6 @@ impl<'g> Located<'g> {
     /// The parameters of the node in the executable; `None` if they are not known.
     pub(super) fn params<'s>(&'s self, updates: &'s NodeUpdates) -> Option<&'s NodeParams> {
         updates.params(self.latest(), self.key, self.counterpart)
-    }
-
-    /// The driver's node.
-    pub(super) fn raw_key(&self) -> Result<CUgraphNode> {
-        self.keys().raw_of(self.key)
     }
 
     /// The node that the caller has given, for errors.

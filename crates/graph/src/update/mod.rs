@@ -8,10 +8,12 @@
 //! | [`whole`] | `GraphExec::update`: the whole executable, from a graph |
 //! | [`compare`] | `Graph::check_update`: why a graph is refused, in words |
 //! | [`pairing`], [`shape`] | nodes of two graphs in pairs, as the driver pairs them |
+//! | [`rules`] | which parameters a node can get in place of others |
 //! | [`exec_node`] | `ExecNode`, a node of an executable: the common steps of its updates |
 //! | [`located`] | finding the node under the locks of its graphs |
 //! | [`kernel`], [`copy`], [`fill`], [`child`], [`other`] | updates of the kinds of nodes |
 //! | [`params`], [`apply`] | graph parameters: setting them, and the updates before a launch |
+//! | [`values`] | the parameters of a node with the values of graph parameters |
 //! | [`enable`] | enabling and disabling nodes |
 //!
 //! [`NodeUpdates`](crate::exec::node_updates::NodeUpdates) knows which nodes an executable has, and
@@ -25,9 +27,11 @@
 //! 2. Updates start from the parameters of **this executable**: those that updates have set, else
 //!    those of the graph of the last whole update (or of the instantiation), if they are unchanged
 //!    since.
-//! 3. What an update brings is kept by the executable's user object, by node
-//!    ([`ExecShare`](crate::exec::share::ExecShare)). The next update of the same node retires it.
-//!    A whole update replaces the user object, and with it everything that the executable owned.
+//! 3. What an update brings is kept by the executable: by node, or as the value of a graph
+//!    parameter ([`Since`](crate::exec::share::Since)). The next update of the same node, or with
+//!    another value of the parameter, retires it. A whole update, and the drop, put it into the
+//!    user object ([`ExecShare`](crate::exec::share::ExecShare)), which lives until the runs are
+//!    over.
 //! 4. An executable does not overlap itself, so what is retired goes once the last run has ended.
 //!    That run is not known for executables that other code or kernels launch; their nodes are not
 //!    updated one by one.
@@ -57,5 +61,7 @@ mod located;
 mod other;
 mod pairing;
 pub(crate) mod params;
+mod rules;
 mod shape;
+mod values;
 pub(crate) mod whole;

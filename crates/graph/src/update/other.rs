@@ -14,6 +14,7 @@ use crate::node::{
 use crate::state::owners::Owners;
 use crate::state::params::NodeParams;
 use crate::update::exec_node::{ExecNode, NewParams, not_possible};
+use crate::update::rules::are_alike;
 
 impl<N: core::ops::Deref<Target = Node>> ExecNode<'_, N> {
     /// Gives the node new parameters of its kind.
@@ -194,10 +195,7 @@ impl ExecNode<'_, BatchNode> {
         let graphs = self.exec.graphs_of(node)?;
         let found = graphs.locate(self.exec, node)?;
         if let Some(NodeParams::Batch(before)) = found.params(&self.exec.updates)
-            && !before
-                .iter()
-                .map(core::mem::discriminant)
-                .eq(batch.operations().iter().map(core::mem::discriminant))
+            && !are_alike(before, batch.operations())
         {
             let why = "a batch of an executable keeps the number and the kinds of its operations; set the \
                        graph's node, and instantiate again";

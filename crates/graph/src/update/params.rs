@@ -97,7 +97,7 @@ impl GraphExec {
     pub fn launch_bound(&mut self, stream: &impl AsStream, values: impl ParamValues) -> Result<()> {
         let mut list = ValueList::default();
         values.list(&self.scope()?, &mut list)?;
-        let all = self.params.as_ref().map_or(0, |params| params.len());
+        let all = self.owners.since.params.as_ref().map_or(0, |params| params.len());
         let missing = (0..all as u32).filter(|param| list.0.iter().all(|(named, _)| named != param)).count();
         if missing > 0 {
             return Err(ParamError::NotAllNamed { missing, all }.into());
@@ -113,12 +113,17 @@ impl GraphExec {
             Latest::Own | Latest::OwnChanged => &self.source,
         };
         let is_lent = self.owners.is_lent();
-        Ok(ParamScope { params: self.params.as_deref(), source, context: self.context(), is_lent })
+        Ok(ParamScope {
+            params: self.owners.since.params.as_deref(),
+            source,
+            context: self.context(),
+            is_lent,
+        })
     }
 
     fn put(&mut self, param: u32, value: ParamValue) {
-        if let Some(params) = &mut self.params {
-            drop(params.set(param, value));
+        if let Some(params) = &mut self.owners.since.params {
+            params.set(param, value);
         }
     }
 }

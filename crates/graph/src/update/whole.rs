@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use cuda_handles::{Error as HandleError, Stream, UserObject};
+use cuda_handles::{Buffer, Error as HandleError, Stream, UserObject};
 use cuda_sys::{CUgraphExecUpdateResultInfo, CUgraphNode, CUresult, Call};
 
 use crate::error::wrong_context::ensure_of_graph;
@@ -69,19 +69,20 @@ struct Pairs {
 impl UpdateSource {
     /// The same under the lock of the graph, which others may have changed before.
     fn taken_now(self, guard: &GraphGuard<'_>, updates: &NodeUpdates) -> Self {
-        match self {
-            Self::Own { .. } => Self::Own { is_as_it_was: updates.has_keys_as_they_were(guard) },
-            Self::Other { pairs: Some(pairs) } if pairs.structure != guard.changes.structure() => {
-                let counterparts = Counterparts::Unknown("its nodes or edges changed during the update");
-                Self::Other { pairs: Some(Pairs { counterparts, structure: pairs.structure }) }
-            }
+        let Self::Other { pairs } = self else {
+            return Self::Own { is_as_it_was: updates.has_keys_as_they_were(guard) };
+        };
+        let structure = guard.changes.structure();
+        let has_changed = match &pairs {
+            Some(pairs) => pairs.structure != structure,
             // The graph got conditions or parameters after the look whether it has some.
-            Self::Other { pairs: None } if guard.has_conditionals() || !guard.bindings.is_empty() => {
-                let counterparts = Counterparts::Unknown("its nodes or edges changed during the update");
-                Self::Other { pairs: Some(Pairs { counterparts, structure: guard.changes.structure() }) }
-            }
-            Self::Other { pairs } => Self::Other { pairs },
+            None => guard.has_conditionals() || !guard.bindings.is_empty(),
+        };
+        if !has_changed {
+            return Self::Other { pairs };
         }
+        let counterparts = Counterparts::Unknown("its nodes or edges changed during the update");
+        Self::Other { pairs: Some(Pairs { counterparts, structure }) }
     }
 
     /// The key of a node of the graph, if it is known.
@@ -256,22 +257,22 @@ impl GraphExec {
         self.owners.give_up();
         self.launches.awaited = Vec::new();
         self.launches.outputs = None;
-        self.params = None;
         self.launches.scratch = Arc::from([]);
     }
 
     /// The update itself; a refusal changes nothing.
     fn try_update(&mut self, graph: &Graph) -> Result<Result<(), Refusal>> {
         // Declared before the lock, so that nothing is dropped under it.
+        let mut spare = None;
         let (shared, owners, params, awaited, events, scratch, replaced);
         let source = self.pair_with(graph)?;
-        let mut guard = graph.enter()?;
+        let mut guard = graph.enter_with_spare(&mut spare)?;
         let source = source.taken_now(&guard, &self.updates);
         if let Some(refusal) = self.refusal(&guard, &source) {
             return Ok(Err(refusal));
         }
         guard.ensure_executable(graph, self.options())?;
-        params = match self.params_after_update(&guard, &source) {
+        params = match self.params_after_update(&guard, spare, &source) {
             Ok(params) => params,
             Err(NoKey) => return Ok(Err(unpaired())),
         };
@@ -297,8 +298,7 @@ impl GraphExec {
         let launches = &mut self.launches;
         replaced = (
             updates,
-            self.owners.replace(owners, &shared),
-            core::mem::replace(&mut self.params, params),
+            self.owners.replace(owners, shared, params),
             core::mem::replace(&mut launches.awaited, awaited),
             core::mem::replace(&mut launches.events, events),
             core::mem::replace(&mut launches.scratch, scratch),
@@ -313,9 +313,10 @@ impl GraphExec {
     fn params_after_update(
         &self,
         guard: &GraphGuard<'_>,
+        spare: Option<Buffer<u32>>,
         source: &UpdateSource,
     ) -> Result<Option<Box<ExecParams>>, NoKey> {
-        let Some(params) = ExecParams::of(guard) else { return Ok(None) };
+        let Some(params) = ExecParams::of(guard, spare) else { return Ok(None) };
         let params = params.with_keys(|id| source.key(id), |key| self.updates.is_enabled(key));
         params.map(Some).ok_or(NoKey)
     }

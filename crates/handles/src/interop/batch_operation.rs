@@ -122,7 +122,10 @@ impl BatchOperation {
         }
     }
 
-    pub(super) fn params(&self) -> CUstreamBatchMemOpParams {
+    /// The driver's form.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn params(&self) -> CUstreamBatchMemOpParams {
         let mut params = CUstreamBatchMemOpParams::default();
         match *self {
             Self::Write { address, value, wide } => {

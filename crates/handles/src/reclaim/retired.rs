@@ -79,33 +79,34 @@ impl Retired {
     ) -> Option<FormerStream> {
         let behind = behind.map(raw);
         let mut batch = self.0.lock();
-        for owner in owners {
-            batch.bytes += own_bytes(&owner);
-            batch.owners.push(owner);
-        }
+        batch.extend(owners);
         if behind.is_none() && core::mem::take(&mut batch.is_due) {
             destroy::one_done();
         }
-        let before = core::mem::replace(&mut batch.behind, behind)?;
-        // Of the same stream, this is not the last reference.
-        let is_same = batch.behind.as_ref().is_some_and(|behind| Arc::ptr_eq(behind, &before));
-        (!is_same).then_some(FormerStream { _stream: before })
+        batch.wait_behind(behind)
     }
 
-    /// Notes a launch, to be called once it is enqueued. Returns whether owners are left here.
-    pub fn launched(&self, stream: &Stream) -> bool {
+    /// Notes a launch, to be called once it is enqueued, and takes owners that it no longer uses,
+    /// but launches before it may use. Returns whether owners are left here.
+    pub fn launched(
+        &self,
+        stream: &Stream,
+        owners: impl ExactSizeIterator<Item = Owner>,
+    ) -> (bool, Option<FormerStream>) {
+        let has_new = owners.len() > 0;
         let mut batch = self.0.lock();
+        batch.extend(owners);
         if batch.owners.is_empty() {
-            return false;
+            return (false, None);
         }
-        if batch.behind.is_none() {
-            batch.behind = Some(raw(stream));
-        }
+        let waits_here =
+            batch.behind.as_ref().is_some_and(|behind| !has_new || Arc::ptr_eq(stream.raw_stream(), behind));
+        let former = if waits_here { None } else { batch.wait_behind(Some(raw(stream))) };
         batch.launches += 1;
         if batch.launches >= LAUNCHES || batch.bytes >= BYTES {
             batch.become_due();
         }
-        true
+        (true, former)
     }
 
     /// Lets the reaper take the batch.
@@ -134,6 +135,21 @@ impl Drop for Retired {
 }
 
 impl Batch {
+    fn extend(&mut self, owners: impl IntoIterator<Item = Owner>) {
+        for owner in owners {
+            self.bytes += own_bytes(&owner);
+            self.owners.push(owner);
+        }
+    }
+
+    /// Waits for the work on another stream. Returns the one before, if it was another.
+    fn wait_behind(&mut self, stream: Option<Arc<RawStream>>) -> Option<FormerStream> {
+        let before = core::mem::replace(&mut self.behind, stream)?;
+        // Of the same stream, this is not the last reference.
+        let is_same = self.behind.as_ref().is_some_and(|behind| Arc::ptr_eq(behind, &before));
+        (!is_same).then_some(FormerStream { _stream: before })
+    }
+
     /// Lets the thread that works take the batch, unless it is empty, or the end of its last run is
     /// unknown.
     fn become_due(&mut self) {

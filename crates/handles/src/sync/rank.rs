@@ -40,7 +40,6 @@ ranks! {
     SetKernels: "graph", "The libraries of kernels that set conditions, one for each context.";
     SetKernelsOfContext: "graph", "The kernels of such a library that were looked up.";
     RawHandleMap: "graph", "Raw graph handles to hierarchies. Only hierarchy roots are locked under it.";
-    ExecShare: "graph", "What node updates have brought to an executable; taken under the hierarchy of its graph.";
     HierarchyRoot: "graph", "Which hierarchy a graph belongs to; taken under the raw handle map.";
     RemovedNames: "graph", "Names of removed nodes, for errors.";
     DeviceLimits: "graph", "Limits of devices, read once.";

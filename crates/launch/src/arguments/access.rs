@@ -1,6 +1,6 @@
 //! The memory that a launch accesses, as the kernel's declaration says.
 
-use core::any::Any;
+use core::any::{Any, TypeId};
 use core::fmt;
 
 use std::sync::Arc;
@@ -71,6 +71,9 @@ pub struct Declaration {
     pub memory: &'static [Option<MemoryParameter>],
     /// For each parameter, whether its value may have padding. Shorter if the rest has none.
     pub padded: &'static [bool],
+    /// The type of its [`Signature`](crate::Signature); `None` for kernels of this library, whose
+    /// declaration has no types.
+    pub signature: Option<TypeId>,
 }
 
 impl Declaration {
@@ -202,7 +205,8 @@ mod tests {
     fn lengths_come_back() {
         const WORDS: MemoryParameter = MemoryParameter { access: Access::Read, by_address: true, element: 4 };
         const BYTES: MemoryParameter = MemoryParameter { element: 1, ..WORDS };
-        static MANY: Declaration = Declaration { names: &[], memory: &[Some(BYTES); 32], padded: &[] };
+        static MANY: Declaration =
+            Declaration { names: &[], memory: &[Some(BYTES); 32], padded: &[], signature: None };
         let most = Accesses::LONGEST - 1;
         for (first, second) in
             [(8, 8), (0, 0), (most, most), (8, 9), (0, 8), (8, 0), (most + 1, 8), (8, u64::MAX)]
@@ -225,7 +229,7 @@ mod tests {
         tensor.note_part(0, 8, MemoryParameter { by_address: false, ..WORDS });
         assert!(tensor.are_apart());
         static MIXED: Declaration =
-            Declaration { names: &[], memory: &[Some(WORDS), Some(BYTES)], padded: &[] };
+            Declaration { names: &[], memory: &[Some(WORDS), Some(BYTES)], padded: &[], signature: None };
         let mut mixed = Accesses::new(&MIXED);
         mixed.note_part(0, 40, WORDS);
         mixed.note_part(1, 10, BYTES);

@@ -100,6 +100,10 @@ impl StoredArguments {
             .push((position, StoredMemory { allocation: Arc::clone(memory.allocation), start, bytes }));
     }
 
+    pub(crate) fn push_stored(&mut self, position: usize, memory: StoredMemory) {
+        self.memory.push((position, memory));
+    }
+
     pub(crate) fn push_handle(&mut self, position: usize, handle: ConditionalHandle) {
         self.handles.push((position, handle));
     }
@@ -135,6 +139,11 @@ impl StoredArguments {
 
     pub(crate) fn handle(&self, position: usize) -> Option<ConditionalHandle> {
         self.handles.iter().find(|(known, _)| *known == position).map(|(_, handle)| *handle)
+    }
+
+    /// The memory of all arguments, in their order.
+    pub fn memories(&self) -> impl Iterator<Item = &StoredMemory> {
+        self.memory.iter().map(|(_, memory)| memory)
     }
 
     /// The handles of conditions among the arguments, in their order.

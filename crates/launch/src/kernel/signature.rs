@@ -41,6 +41,10 @@ pub trait Signature: sealed::Sealed + 'static {
     /// Whether a parameter is a [`ConditionalHandle`]. Such a kernel can only be a node of a graph.
     const HAS_HANDLES: bool;
 
+    /// For each parameter, whether it is a [`ConditionalHandle`].
+    #[doc(hidden)]
+    const HANDLES: &'static [bool];
+
     /// For each parameter, how the kernel accesses its memory; `None` for one passed by value.
     const MEMORY: &'static [Option<MemoryParameter>];
 
@@ -72,6 +76,10 @@ pub trait Signature: sealed::Sealed + 'static {
     /// none can.
     #[doc(hidden)]
     fn value_type(position: usize) -> Option<TypeId>;
+
+    /// The declared type of the parameter at a position, in words; `None` past the last one.
+    #[doc(hidden)]
+    fn type_name(position: usize) -> Option<String>;
 
     /// The values of stored arguments; `None` if one cannot be stored.
     #[doc(hidden)]
@@ -179,6 +187,8 @@ macro_rules! signature {
 
             const HAS_HANDLES: bool = false $(|| $parameter::IS_HANDLE)*;
 
+            const HANDLES: &'static [bool] = &const { [$($parameter::IS_HANDLE),*] };
+
             const MEMORY: &'static [Option<MemoryParameter>] = &const { [$($parameter::MEMORY),*] };
 
             #[inline]
@@ -238,6 +248,13 @@ macro_rules! signature {
             fn value_type(position: usize) -> Option<TypeId> {
                 match position {
                     $($index => $parameter::value_type(),)*
+                    _ => None,
+                }
+            }
+
+            fn type_name(position: usize) -> Option<String> {
+                match position {
+                    $($index => Some($parameter::type_name()),)*
                     _ => None,
                 }
             }

@@ -1,5 +1,6 @@
 //! Typed kernels: their traits, loading, prepared arguments, and launches.
 
+use core::any::TypeId;
 use core::ffi::c_void;
 use core::fmt;
 use core::marker::PhantomData;
@@ -13,7 +14,7 @@ use crate::arguments::access::{AccessRanges, Accesses, Declaration, Memory};
 use crate::arguments::conditional_handle::ConditionalHandle;
 use crate::arguments::holder::{Arguments, ensure_memory_of, sealed};
 use crate::arguments::slot::ParameterSlot;
-use crate::arguments::stored::StoredArguments;
+use crate::arguments::stored::{StoredArguments, StoredMemory};
 use crate::arguments::{size_check, wrong_context};
 use crate::config::launch_config::LaunchConfig;
 use crate::config::stream_config::StreamConfig;
@@ -44,6 +45,7 @@ pub unsafe trait TypedKernel: Sized + Send + Sync + 'static {
         names: Self::PARAMETERS,
         memory: <Self::Signature as Signature>::MEMORY,
         padded: <Self::Signature as Signature>::PADDED,
+        signature: Some(TypeId::of::<Self::Signature>()),
     };
 
     /// The image that contains the kernel.
@@ -220,6 +222,32 @@ impl<K: TypedKernel> Prepared<'_, K> {
         K::Signature::read(&stored)?;
         Some(stored)
     }
+}
+
+/// The arguments of a launch of a kernel, from their packed values. `memory` finds the memory of a
+/// parameter, given its position and its address; `handles` are the handles of conditions, in their
+/// order. `None` if something is not found, or an argument cannot be stored, as a tensor map.
+///
+/// # Safety
+/// `pointers` leads to a value of each parameter, in the declared type.
+#[must_use]
+pub unsafe fn read_back<K: TypedKernel>(
+    pointers: *mut *mut c_void,
+    mut memory: impl FnMut(usize, u64) -> Option<StoredMemory>,
+    handles: impl IntoIterator<Item = ConditionalHandle>,
+) -> Option<StoredArguments> {
+    let slots = Cow::Borrowed(K::Signature::SLOTS);
+    // SAFETY: the caller's promise.
+    let mut stored = unsafe { StoredArguments::copied(K::DECLARATION, check_stored::<K>, slots, pointers) };
+    for (position, _) in K::DECLARATION.each() {
+        let address = stored.packed(position)?;
+        stored.push_stored(position, memory(position, address)?);
+    }
+    let positions =
+        (0..).zip(K::Signature::HANDLES).filter_map(|(position, is_handle)| is_handle.then_some(position));
+    positions.zip(handles).for_each(|(position, handle)| stored.push_handle(position, handle));
+    K::Signature::read(&stored)?;
+    Some(stored)
 }
 
 /// Checks stored arguments of a kernel, as [`TypedKernel::prepare`] does for arguments.

@@ -4,10 +4,10 @@ use core::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use cuda_sys::{CUgraph, CUkernel, CUresult, CUstream, Driver, Loader};
+use cuda_sys::{CUgraph, CUresult, CUstream, Driver, Loader};
 
 use crate::Outcome;
-use crate::measure::Effort;
+use crate::measure::{Effort, LEAST};
 
 /// A driver as the command line names it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,7 +36,7 @@ impl Choice {
             Self::Soft => (100, Duration::from_secs(2)),
             Self::System | Self::File(_) => (200, Duration::from_secs(2)),
         };
-        Effort { batch, time }
+        Effort { batch, time, least: LEAST }
     }
 }
 
@@ -58,7 +58,6 @@ pub(crate) fn install(choice: &Choice) -> Outcome<&'static Driver> {
         // copy was to bring.
         Choice::Null => unsafe {
             cuda_soft::null_loader().wrap(|table| {
-                table.cuKernelGetParamInfo = Some(saxpy_layout);
                 table.cuStreamEndCapture = end_capture;
             })
         },
@@ -68,27 +67,6 @@ pub(crate) fn install(choice: &Choice) -> Outcome<&'static Driver> {
         Choice::File(path) => unsafe { Loader::file(path) },
     };
     Ok(loader.install()?)
-}
-
-/// The parameters of the one kernel that is measured with arguments: the driver that does nothing
-/// knows none, and then the library would have nothing to check.
-unsafe extern "C" fn saxpy_layout(
-    _: CUkernel,
-    index: usize,
-    offset: *mut usize,
-    size: *mut usize,
-) -> CUresult {
-    const LAYOUT: [(usize, usize); 4] = [(0, 4), (4, 4), (8, 8), (16, 8)];
-    let Some(&(at, bytes)) = LAYOUT.get(index) else { return CUresult::CUDA_ERROR_INVALID_VALUE };
-    // SAFETY: by the interface of the call, null or valid for a write.
-    if let Some(offset) = unsafe { offset.as_mut() } {
-        *offset = at;
-    }
-    // SAFETY: as above.
-    if let Some(size) = unsafe { size.as_mut() } {
-        *size = bytes;
-    }
-    CUresult::CUDA_SUCCESS
 }
 
 /// A capture that ends without a graph was lost.

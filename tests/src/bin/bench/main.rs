@@ -1,11 +1,12 @@
-//! The benchmark: overhead over the raw driver in the same run, and launches beside drops on
-//! another thread.
+//! The benchmark: overhead over the raw driver in the same run, launches beside drops on another
+//! thread, and the memory of many replays.
 
 mod driver;
 mod figures;
 mod latency;
 mod measure;
 mod options;
+mod replays;
 mod report;
 
 use std::error::Error;
@@ -31,6 +32,7 @@ fn run() -> Outcome<ExitCode> {
     match options.task {
         Task::Figures { json, filter } => figures(&options.driver, json, filter.as_deref()),
         Task::Latency => latency::run(&options.driver),
+        Task::Replays(count) => replays::run(count),
     }
 }
 

@@ -16,10 +16,22 @@ pub(crate) struct Effort {
     pub(crate) batch: u32,
     /// How long a figure may take, about.
     pub(crate) time: Duration,
+    /// The least number of batches, however long they take.
+    pub(crate) least: usize,
 }
 
-/// Fewer batches than this are no measurement, however long they take.
-const LEAST: usize = 100;
+impl Effort {
+    /// Batches of so many operations. Of large ones, fewer are a measurement.
+    pub(crate) fn with_batch(self, batch: u32) -> Self {
+        Self { batch, least: if batch > LARGE { FEW } else { self.least }, ..self }
+    }
+}
+
+/// Fewer batches than this are no measurement.
+pub(crate) const LEAST: usize = 100;
+/// A batch with more operations than this is large; the least number of these.
+const LARGE: u32 = 10_000;
+const FEW: usize = 7;
 const MOST: usize = 10_000;
 
 /// The host's time of one operation, in nanoseconds.
@@ -55,16 +67,16 @@ pub(crate) fn timed(count: u32, mut operation: impl FnMut() -> Outcome<()>) -> O
 impl Pair<'_> {
     /// Warms up for a tenth of the time, then measures.
     pub(crate) fn measure(mut self, effort: Effort) -> Outcome<Measured> {
-        self.rounds(Effort { time: effort.time / 10, ..effort })?;
+        self.rounds(Effort { time: effort.time / 10, least: effort.least.div_ceil(10), ..effort })?;
         let rounds = self.rounds(effort)?;
         Ok(Measured::of(&rounds))
     }
 
     /// Nanoseconds for an operation, ours and raw, of each pair of batches.
-    fn rounds(&mut self, Effort { batch, time }: Effort) -> Outcome<Vec<(f64, f64)>> {
+    fn rounds(&mut self, Effort { batch, time, least }: Effort) -> Outcome<Vec<(f64, f64)>> {
         let end = Instant::now() + time;
         let mut rounds = Vec::new();
-        while rounds.len() < LEAST || rounds.len() < MOST && Instant::now() < end {
+        while rounds.len() < least || rounds.len() < MOST && Instant::now() < end {
             // The second finds caches and queue as the first has left them, so they take turns.
             let (ours, raw) = if rounds.len() % 2 == 0 {
                 let ours = (self.ours)(batch)?;
@@ -140,10 +152,10 @@ mod tests {
                 Ok(Duration::from_nanos(u64::from(count) * 7))
             })
         };
-        let effort = Effort { batch: 10, time: Duration::ZERO };
+        let effort = Effort { batch: 10, time: Duration::ZERO, least: LEAST };
         let measured = Pair { ours: side('o'), raw: side('r') }.measure(effort).expect("nothing fails");
         assert_eq!((measured.ours, measured.over), (7.0, 0.0));
         assert!(order.borrow().starts_with("orroorro"));
-        assert_eq!(order.borrow().len(), 4 * LEAST);
+        assert_eq!(order.borrow().len(), 2 * (LEAST + LEAST / 10));
     }
 }

@@ -15,36 +15,41 @@ pub(crate) enum Task {
     Figures { json: bool, filter: Option<String> },
     /// The slowest launch while things are dropped elsewhere.
     Latency,
+    /// The memory over so many replays with a new buffer each.
+    Replays(u32),
 }
 
-const USAGE: &str = "usage: bench [--driver null|soft|system|PATH] [--json] [--filter TEXT] | bench --latency [--driver soft|system|PATH]";
+const USAGE: &str = "usage: bench [--driver null|soft|system|PATH] [--json] [--filter TEXT] | bench --latency|--replays COUNT [--driver soft|system|PATH]";
 
 impl Options {
     /// The last one counts of an option that is given twice.
     pub(crate) fn parse(mut arguments: impl Iterator<Item = String>) -> Result<Self, String> {
-        let (mut driver, mut json, mut filter, mut latency) = (None, false, None, false);
+        let (mut driver, mut json, mut filter, mut other) = (None, false, None, None);
         while let Some(name) = arguments.next() {
             let mut value = || arguments.next().ok_or_else(|| format!("{name} lacks its value\n{USAGE}"));
             match name.as_str() {
                 "--driver" => driver = Some(Choice::parse(&value()?)),
                 "--filter" => filter = Some(value()?),
                 "--json" => json = true,
-                "--latency" => latency = true,
+                "--latency" => other = Some((name, Task::Latency)),
+                "--replays" => {
+                    let count = value()?;
+                    let count = count.parse().map_err(|_| format!("{count} is no count\n{USAGE}"))?;
+                    other = Some((name, Task::Replays(count)));
+                }
                 _ => return Err(format!("{name} is unknown\n{USAGE}")),
             }
         }
-        if !latency {
+        let Some((name, task)) = other else {
             let driver = driver.unwrap_or(Choice::Null);
             return Ok(Self { driver, task: Task::Figures { json, filter } });
-        }
+        };
         match driver.unwrap_or(Choice::Soft) {
-            Choice::Null => {
-                Err(format!("on the driver that does nothing no work runs for --latency\n{USAGE}"))
-            }
+            Choice::Null => Err(format!("on the driver that does nothing no work runs for {name}\n{USAGE}")),
             _ if json || filter.is_some() => {
-                Err(format!("--latency goes with neither --json nor --filter\n{USAGE}"))
+                Err(format!("{name} goes with neither --json nor --filter\n{USAGE}"))
             }
-            driver => Ok(Self { driver, task: Task::Latency }),
+            driver => Ok(Self { driver, task }),
         }
     }
 }
@@ -71,11 +76,21 @@ mod tests {
         assert_eq!(options.task, Task::Figures { json: true, filter: Some("launch".to_owned()) });
         let options = parse("--latency --driver system").expect("all are known");
         assert_eq!((options.driver, options.task), (Choice::System, Task::Latency));
+        let options = parse("--replays 1000").expect("all are known");
+        assert_eq!((options.driver, options.task), (Choice::Soft, Task::Replays(1000)));
     }
 
     #[test]
     fn what_cannot_be_done_is_refused() {
-        for line in ["--driver", "--fast", "--latency --driver null", "--latency --json"] {
+        for line in [
+            "--driver",
+            "--fast",
+            "--latency --driver null",
+            "--latency --json",
+            "--replays",
+            "--replays many",
+            "--replays 5 --filter launch",
+        ] {
             assert!(parse(line).is_err(), "{line}");
         }
     }

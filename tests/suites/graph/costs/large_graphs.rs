@@ -2,7 +2,7 @@
 
 use cuda_graph::EdgeKind::Full;
 use cuda_graph::{ConditionError, ContextExt, EdgeError, EdgeKind, EmptyNode, Error, Graph, Node};
-use cuda_tests::{Kind, count, is_soft, live, needs, no_leaks, scale, setup};
+use cuda_tests::{Kind, count, is_soft, live, needs, no_leaks, setup};
 
 const NODES: usize = 100_000;
 
@@ -182,19 +182,6 @@ fn bodies_in_bodies_are_linear() {
             assert!(graph.check().unwrap().is_clean());
             drop(graph.instantiate().unwrap());
             drop((body, graph));
-        }
-    });
-}
-
-/// Prints what a node costs in graphs of 1 000, 10 000 and 100 000; to be asked for, in a build
-/// with optimisation.
-#[test]
-#[ignore = "a measurement"]
-fn times_for_each_node() {
-    let context = setup();
-    no_leaks(|| {
-        for nodes in [1_000, 1_000, 10_000, NODES] {
-            println!("{}", scale(&context, nodes).unwrap());
         }
     });
 }

@@ -5,12 +5,12 @@ use core::time::Duration;
 use cuda_graph::{
     ContextExt, Error, EventRecordNode, EventWaitNode, Graph, HostCallbackNode, NodeError, NodeKind,
 };
-use cuda_handles::capture::CaptureMode;
 use cuda_handles::{Device, Error as HandleError, EventOptions, NoTime, Which};
 use cuda_sys::{CUDA_HOST_NODE_PARAMS_v1, CUevent, CUgraphNode, CUresult, Call};
 use cuda_tests::{Gate, Kind, SOON, alone, count, fail, live, needs, no_leaks, raw, settle, setup, until};
 
 use crate::common::driver_view::Drawn;
+use crate::common::events::{ensure_held_up, is_captured, record_in_capture};
 
 fn raw_event(node: CUgraphNode, records: bool) -> CUevent {
     let mut event = core::ptr::null_mut();
@@ -56,8 +56,7 @@ fn a_recorded_event_is_reached_when_what_is_before_it_is_done() {
 fn a_wait_node_holds_up_what_comes_after_it() {
     let context = setup();
     no_leaks(|| {
-        let (stream, other) = (context.stream().unwrap(), context.stream().unwrap());
-        let event = context.event().unwrap();
+        let (stream, event) = (context.stream().unwrap(), context.event().unwrap());
         let words = stream.zeros::<u32>(64).unwrap();
         let graph = context.graph().unwrap();
         let wait = graph.root().wait(&event).unwrap();
@@ -68,14 +67,7 @@ fn a_wait_node_holds_up_what_comes_after_it() {
         assert_eq!(words.read_blocking(&stream).unwrap(), [5; 64]);
         stream.fill(&words, 0).unwrap();
         stream.synchronize_blocking().unwrap();
-        let gate = Gate::close(&other);
-        other.record(&event).unwrap();
-        exec.launch(&stream).unwrap();
-        let done = context.event().unwrap();
-        stream.record(&done).unwrap();
-        assert!(!done.query().unwrap());
-        gate.open();
-        assert!(until(SOON, || done.query().unwrap()));
+        ensure_held_up(&event, &stream, || exec.launch(&stream).unwrap());
         assert_eq!(words.read_blocking(&stream).unwrap(), [5; 64]);
     });
 }
@@ -112,14 +104,11 @@ fn an_event_of_a_capture_is_not_taken_for_one_after_a_graph_recorded_it() {
         let graph = context.graph().unwrap();
         graph.root().record(&event).unwrap();
         let mut exec = graph.instantiate().unwrap();
-        let capture = stream.begin_capture(CaptureMode::ThreadLocal).unwrap();
-        stream.record(&event).unwrap();
-        drop(capture);
-        assert_eq!(event.query(), Err(HandleError::CapturedEvent));
+        record_in_capture(&event, &stream);
         exec.launch(&stream).unwrap();
         stream.synchronize_blocking().unwrap();
         // The driver tells the event that it means now.
-        assert_ne!(event.query(), Err(HandleError::CapturedEvent));
+        assert!(!is_captured(&event));
         assert_ne!(context.stream().unwrap().wait(&event), Err(HandleError::CapturedEvent));
     });
 }

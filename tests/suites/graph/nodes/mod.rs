@@ -8,6 +8,7 @@ mod fills;
 mod host_functions;
 mod host_views;
 pub(crate) mod kernels;
+mod parts;
 mod read_back;
 mod removal;
 #[cfg(unix)]

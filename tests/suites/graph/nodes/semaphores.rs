@@ -258,6 +258,50 @@ fn nodes_can_be_set_to_other_semaphores_and_let_go_of_those_before() {
 }
 
 #[test]
+fn one_semaphore_or_value_changes_and_the_others_stay() {
+    let context = setup();
+    no_leaks(|| {
+        let (outside, mut inside) = semaphores!(context, Timeline, 3);
+        let semaphores = || live().of(Kind::Semaphore);
+        let before = semaphores();
+        let stream = context.stream().unwrap();
+        let graph = context.graph().unwrap();
+        let wait = graph.root().wait_semaphores([(&inside[0], 9)]).unwrap().named("waits");
+        let signal = wait.then().signal([(&inside[1], 2), (&inside[1], 9)]).unwrap();
+        let mut earlier = graph.instantiate().unwrap();
+        let (set, cost) = count(|| wait.set_value(0, 1));
+        set.unwrap();
+        cost.assert_calls(&[("cuGraphNodeSetParams", 1)]);
+        signal.set_semaphore(1, &inside[2]).unwrap();
+        signal.set_value(1, 7).unwrap();
+        assert_eq!(wait.semaphores().unwrap()[..], [(inside[0].clone(), 1)]);
+        assert_eq!(signal.semaphores().unwrap()[..], [(inside[1].clone(), 2), (inside[2].clone(), 7)]);
+        let none = wait.set_value(1, 1).unwrap_err();
+        assert_eq!(none.to_string(), "node `waits` has 1 semaphore, and none with the index 1");
+        let injected = fail(Call::cuGraphNodeSetParams, 1, CUresult::CUDA_ERROR_INVALID_VALUE);
+        signal.set_value(0, 8).unwrap_err();
+        drop(injected);
+        assert_eq!(signal.semaphores().unwrap()[0].1, 2);
+        outside[0].set_value(1);
+        graph.instantiate().unwrap().launch(&stream).unwrap();
+        stream.synchronize_blocking().unwrap();
+        assert_eq!([outside[1].value(), outside[2].value()], [2, 7]);
+        outside[0].set_value(9);
+        earlier.launch(&stream).unwrap();
+        stream.synchronize_blocking().unwrap();
+        assert_eq!(outside[1].value(), 9);
+        // What is replaced goes.
+        signal.set_semaphore(0, &inside[2]).unwrap();
+        inside.remove(1);
+        drop(earlier);
+        assert!(until(SOON, || {
+            reaper::drain();
+            semaphores() == before - 1
+        }));
+    });
+}
+
+#[test]
 fn nodes_without_semaphores_are_refused_in_words() {
     let context = setup();
     no_leaks(|| {

@@ -4,6 +4,7 @@
 mod bisection;
 mod call_sites;
 mod capture;
+mod decode;
 mod dispatch;
 mod heat_loop;
 mod host_reads;
@@ -73,6 +74,7 @@ fn their_kernels_round_each_operation() {
         include_str!("../../../../crates/graph/examples/kernels/bisection.ptx"),
         include_str!("../../../../crates/graph/examples/kernels/dispatch.ptx"),
         include_str!("../../../../crates/graph/examples/kernels/capture.ptx"),
+        include_str!("../../../../crates/graph/examples/kernels/decode.ptx"),
     ];
     let operations = images.iter().flat_map(|image| image.split_whitespace());
     let floats = operations.filter(|word| word.ends_with(".f32") || word.ends_with(".f64"));

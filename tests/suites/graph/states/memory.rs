@@ -1,6 +1,6 @@
 //! Memcpy and memset nodes.
 
-use cuda_graph::{BatchNode, ContextExt, Graph, RawCopy, RawFill, RawMemory};
+use cuda_graph::{BatchNode, ContextExt, Graph, MemcpyNode, RawCopy, RawFill, RawMemory};
 use cuda_handles::{Batch, Copy2d, Copy3d, Owner, SharedHostBuffer, Slice};
 use cuda_tests::states::{CALLS, LEN, PERMITTED, PURE, Refusal, Row, Things, done, prepared};
 
@@ -12,6 +12,13 @@ fn pinned(things: &Things) -> Result<(Graph, SharedHostBuffer<u32>), Refusal> {
 
 fn halves(things: &Things) -> Result<[Slice<'_, u32>; 2], Refusal> {
     Ok([things.buffer.slice(..32)?, things.buffer.slice(32..)?])
+}
+
+fn halved(things: &Things) -> Result<(Graph, MemcpyNode), Refusal> {
+    let graph = things.context.graph()?;
+    let [source, destination] = halves(things)?;
+    let copy = graph.root().copy(source, destination)?;
+    Ok((graph, copy))
 }
 
 fn rectangle(things: &Things) -> Result<Copy2d<'_, u32>, Refusal> {
@@ -91,6 +98,12 @@ fn copies() -> Vec<Row> {
             let [source, destination] = halves(things)?;
             Ok(copy.set(destination, source)?)
         }),
+        prepared("MemcpyNode::set_source", CALLS, halved, |things, (_graph, copy)| {
+            Ok(copy.set_source(halves(things)?[0])?)
+        }),
+        prepared("MemcpyNode::set_destination", CALLS, halved, |things, (_graph, copy)| {
+            Ok(copy.set_destination(halves(things)?[1])?)
+        }),
         prepared("MemcpyNode::set_2d", CALLS, nodes, |things, (_graph, _, copy, _)| {
             Ok(copy.set_2d(rectangle(things)?)?)
         }),
@@ -123,6 +136,10 @@ fn fills() -> Vec<Row> {
         prepared("MemsetNode::set", CALLS, nodes, |things, (_graph, fill, ..)| {
             Ok(fill.set(&things.buffer, 2)?)
         }),
+        prepared("MemsetNode::set_target", CALLS, nodes, |things, (_graph, fill, ..)| {
+            Ok(fill.set_target(&things.buffer)?)
+        }),
+        prepared("MemsetNode::set_value", CALLS, nodes, |_, (_graph, fill, ..)| Ok(fill.set_value(2_u32)?)),
         prepared("MemsetNode::set_2d", CALLS, nodes, |things, (_graph, fill, ..)| {
             Ok(fill.set_2d(&things.buffer, 8, [4, 4], 2)?)
         }),
@@ -141,6 +158,9 @@ fn batches() -> Vec<Row> {
         prepared("BatchNode::operations", PURE, batched, |_, (_graph, node)| done(node.operations()?)),
         prepared("BatchNode::set", PERMITTED, batched, |things, (_graph, node)| {
             Ok(node.set(&batch(things)?)?)
+        }),
+        prepared("BatchNode::set_operation", PERMITTED, batched, |things, (_graph, node)| {
+            Ok(node.set_operation(0, &batch(things)?)?)
         }),
     ]
 }

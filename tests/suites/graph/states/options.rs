@@ -19,6 +19,12 @@ fn launchable(things: &Things) -> Result<(Graph, KernelNode), Refusal> {
     Ok((graph, kernel))
 }
 
+fn typed(things: &Things) -> Result<(Graph, increment, KernelNode), Refusal> {
+    let (graph, increment) = (things.context.graph()?, increment::load(&things.context)?);
+    let node = graph.root().launch(&increment, per(LEN, 32), (&things.buffer, N))?;
+    Ok((graph, increment, node))
+}
+
 fn for_devices(things: &Things) -> Result<GraphExec, Refusal> {
     Ok(launchable(things)?.0.instantiate_with(InstantiateOptions::new().device_launch())?)
 }
@@ -112,6 +118,15 @@ fn launches() -> Vec<Row> {
             |things| Ok((increment::load(&things.context)?, launchable(things)?.1)),
             |things, (increment, node)| Ok(node.set(&increment, per(LEN, 16), (&things.buffer, N))?),
         ),
+        prepared("KernelNode::set_argument", CALLS, typed, |_, (_graph, increment, node)| {
+            Ok(node.set_argument(&increment, "n", N)?)
+        }),
+        prepared("KernelNode::set_config", CALLS, typed, |_, (_graph, increment, node)| {
+            Ok(node.set_config(&increment, per(LEN, 16))?)
+        }),
+        prepared("KernelNode::set_kernel", CALLS, typed, |_, (_graph, increment, node)| {
+            Ok(node.set_kernel(&increment)?)
+        }),
         prepared(
             "|node| node.then_with(cuda_graph::EdgeKind::Programmatic)",
             CALLS,

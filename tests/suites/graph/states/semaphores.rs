@@ -37,6 +37,18 @@ pub(crate) fn rows() -> Vec<Row> {
         prepared("SemaphoreWaitNode::set", CALLS, nodes, |_, (_graph, semaphore, _, wait)| {
             Ok(wait.set([(&semaphore, 0)])?)
         }),
+        prepared("SemaphoreSignalNode::set_value", CALLS, nodes, |_, (_graph, _, signal, _)| {
+            Ok(signal.set_value(0, 5)?)
+        }),
+        prepared("SemaphoreWaitNode::set_value", CALLS, nodes, |_, (_graph, _, _, wait)| {
+            Ok(wait.set_value(0, 0)?)
+        }),
+        prepared("SemaphoreSignalNode::set_semaphore", CALLS, nodes, |_, (_graph, semaphore, signal, _)| {
+            Ok(signal.set_semaphore(0, &semaphore)?)
+        }),
+        prepared("SemaphoreWaitNode::set_semaphore", CALLS, nodes, |_, (_graph, semaphore, _, wait)| {
+            Ok(wait.set_semaphore(0, &semaphore)?)
+        }),
         prepared("Semaphore*Node::semaphores", PURE, nodes, |_, (_graph, _, signal, wait)| {
             done((signal.semaphores()?, wait.semaphores()?))
         }),

@@ -1,9 +1,10 @@
 //! Graph parameters that are events.
 
 use cuda_graph::{ContextExt, Error, ParamError};
-use cuda_handles::capture::CaptureMode;
 use cuda_handles::{Device, Error as HandleError};
-use cuda_tests::{Gate, SOON, alone, count, needs, no_leaks, setup, until};
+use cuda_tests::{alone, count, needs, no_leaks, setup};
+
+use crate::common::events::{ensure_held_up, is_captured, record_in_capture};
 
 #[test]
 fn each_launch_records_the_event_that_was_set() {
@@ -44,15 +45,12 @@ fn a_launch_tells_the_event_that_was_set_that_it_is_recorded() {
         let done = graph.param(&context.event().unwrap()).unwrap();
         graph.root().record(&done).unwrap();
         let mut exec = graph.instantiate().unwrap();
-        let capture = stream.begin_capture(CaptureMode::ThreadLocal).unwrap();
-        stream.record(&event).unwrap();
-        drop(capture);
-        assert_eq!(event.query(), Err(HandleError::CapturedEvent));
+        record_in_capture(&event, &stream);
         exec.launch_with(&stream, ((&done, &event),)).unwrap();
         stream.synchronize_blocking().unwrap();
-        assert_ne!(event.query(), Err(HandleError::CapturedEvent));
+        assert!(!is_captured(&event));
         drop((exec, graph, done));
-        assert_ne!(event.query(), Err(HandleError::CapturedEvent));
+        assert!(!is_captured(&event));
     });
 }
 
@@ -60,7 +58,7 @@ fn a_launch_tells_the_event_that_was_set_that_it_is_recorded() {
 fn a_wait_is_for_the_event_that_was_set() {
     let context = setup();
     no_leaks(|| {
-        let (stream, other) = (context.stream().unwrap(), context.stream().unwrap());
+        let stream = context.stream().unwrap();
         let (never, event) = (context.event().unwrap(), context.event().unwrap());
         let words = stream.zeros::<u32>(64).unwrap();
         let graph = context.graph().unwrap();
@@ -72,14 +70,7 @@ fn a_wait_is_for_the_event_that_was_set() {
         assert_eq!(words.read_blocking(&stream).unwrap(), [5; 64]);
         stream.clear(&words).unwrap();
         stream.synchronize_blocking().unwrap();
-        let gate = Gate::close(&other);
-        other.record(&event).unwrap();
-        exec.launch_with(&stream, ((&before, &event),)).unwrap();
-        let done = context.event().unwrap();
-        stream.record(&done).unwrap();
-        assert!(!done.query().unwrap());
-        gate.open();
-        assert!(until(SOON, || done.query().unwrap()));
+        ensure_held_up(&event, &stream, || exec.launch_with(&stream, ((&before, &event),)).unwrap());
         assert_eq!(words.read_blocking(&stream).unwrap(), [5; 64]);
     });
 }

@@ -10,8 +10,8 @@ use cuda_handles::{Buffer, Context, Stream};
 use cuda_launch::per;
 use cuda_tests::{Kind, SOON, live, needs, no_leaks, settle, setup, until};
 
-use super::is_captured;
 use crate::capture::{N, add_to, count_down, set_to};
+use crate::common::events::{is_captured, record_in_capture};
 
 /// A graph that adds an amount to a number, and fills the second number.
 fn step(context: &Context, add: &add_to, amount: u32, numbers: &Buffer<u32>) -> Graph {
@@ -256,9 +256,7 @@ fn a_replaced_child_graph_records_its_own_events() {
         };
         let captured = || {
             for event in &events {
-                let capture = other.begin_capture(CaptureMode::Relaxed).unwrap();
-                other.record(event).unwrap();
-                drop(capture);
+                record_in_capture(event, &other);
             }
         };
         let graph = context.graph().unwrap();

@@ -48,6 +48,14 @@ impl Bench {
         self.exec.launch(&self.stream).unwrap();
     }
 
+    /// Lets this and later launches add to a new number.
+    fn launch_with_new(&mut self, amount: u32) -> Buffer<u32> {
+        let x = self.zeros();
+        self.set(amount, &x);
+        self.launch();
+        x
+    }
+
     fn zeros(&self) -> Buffer<u32> {
         self.stream.zeros::<u32>(N).unwrap()
     }
@@ -108,9 +116,7 @@ fn a_buffer_dropped_after_its_launch_is_freed_when_that_has_ended_and_not_before
     let context = setup();
     no_leaks(|| {
         let mut bench = Bench::new(&context);
-        let last = bench.zeros();
-        bench.set(1, &last);
-        bench.launch();
+        let last = bench.launch_with_new(1);
         bench.stream.synchronize_blocking().unwrap();
         let before = allocations();
         let flight = Flight::of(&mut bench, &context);
@@ -220,15 +226,10 @@ fn a_drain_a_release_and_64_launches_let_it_go() {
     let context = setup();
     no_leaks(|| {
         let mut bench = Bench::new(&context);
-        let last = bench.zeros();
-        bench.set(1, &last);
-        bench.launch();
+        let last = bench.launch_with_new(1);
         let before = allocations();
         let replaced = |bench: &mut Bench| {
-            let buffer = bench.zeros();
-            bench.set(1, &buffer);
-            bench.launch();
-            drop(buffer);
+            drop(bench.launch_with_new(1));
             bench.set(1, &last);
             bench.stream.synchronize_blocking().unwrap();
             assert_eq!(allocations(), before + 1);
@@ -265,9 +266,7 @@ fn alternating_streams_have_one_end() {
     no_leaks(|| {
         let mut bench = Bench::new(&context);
         let streams: Vec<Stream> = (0..6).map(|_| context.stream().unwrap()).collect();
-        let last = bench.zeros();
-        bench.set(1, &last);
-        bench.launch();
+        let last = bench.launch_with_new(1);
         bench.stream.synchronize_blocking().unwrap();
         let before = allocations();
         let gate = Gate::close(&streams[0]);
@@ -292,9 +291,7 @@ fn the_stream_of_the_last_launch_may_be_gone() {
     let context = setup();
     no_leaks(|| {
         let mut bench = Bench::new(&context);
-        let last = bench.zeros();
-        bench.set(1, &last);
-        bench.launch();
+        let last = bench.launch_with_new(1);
         bench.stream.synchronize_blocking().unwrap();
         let before = allocations();
         let passing = context.stream().unwrap();
@@ -329,14 +326,9 @@ fn a_capture_on_the_stream_of_the_last_launch_goes_on_and_holds_it_back() {
     let context = setup();
     no_leaks(|| {
         let mut bench = Bench::new(&context);
-        let last = bench.zeros();
-        bench.set(1, &last);
-        bench.launch();
+        let last = bench.launch_with_new(1);
         let before = allocations();
-        let buffer = bench.zeros();
-        bench.set(1, &buffer);
-        bench.launch();
-        drop(buffer);
+        drop(bench.launch_with_new(1));
         bench.set(1, &last);
         bench.stream.synchronize_blocking().unwrap();
         let capture = bench.stream.begin_capture(CaptureMode::ThreadLocal).unwrap();
@@ -355,14 +347,9 @@ fn dropped_executables_take_what_waits_with_them_at_the_end_of_their_runs() {
         let before = allocations();
         for is_released in [false, true] {
             let mut bench = Bench::new(&context);
-            let last = bench.zeros();
-            bench.set(1, &last);
-            bench.launch();
+            let last = bench.launch_with_new(1);
             let gate = Gate::close(&bench.stream);
-            let buffer = bench.zeros();
-            bench.set(1, &buffer);
-            bench.launch();
-            drop(buffer);
+            drop(bench.launch_with_new(1));
             bench.set(2, &last);
             if is_released {
                 bench.exec.release();
@@ -385,9 +372,7 @@ fn it_goes_when_an_executable_is_dropped_in_a_host_function() {
         let mut bench = Bench::new(&context);
         let stream = bench.stream.clone();
         for amount in 0..3 {
-            let buffer = bench.zeros();
-            bench.set(amount, &buffer);
-            bench.launch();
+            drop(bench.launch_with_new(amount));
         }
         in_callback(&stream, move || drop(bench));
         stream.synchronize_blocking().unwrap();
@@ -522,9 +507,7 @@ fn addresses_that_recur_with_another_owner_are_kept_for_that() {
     let context = setup();
     no_leaks(|| {
         let mut bench = Bench::new(&context);
-        let last = bench.zeros();
-        bench.set(1, &last);
-        bench.launch();
+        let last = bench.launch_with_new(1);
         bench.stream.synchronize_blocking().unwrap();
         let memory = bench.zeros();
         let address = memory.address();
@@ -638,14 +621,9 @@ fn an_allocation_that_fails_gets_what_waits() {
     let context = setup();
     no_leaks(|| {
         let mut bench = Bench::new(&context);
-        let last = bench.zeros();
-        bench.set(1, &last);
-        bench.launch();
+        let last = bench.launch_with_new(1);
         let before = allocations();
-        let buffer = bench.zeros();
-        bench.set(1, &buffer);
-        bench.launch();
-        drop(buffer);
+        drop(bench.launch_with_new(1));
         bench.set(1, &last);
         bench.stream.synchronize_blocking().unwrap();
         assert_eq!(allocations(), before + 1);
@@ -703,9 +681,7 @@ fn a_forked_child_is_refused_and_leaves_everything_alone() {
     let mut bench = Bench::new(&context);
     let x = bench.zeros();
     for amount in 0..3 {
-        let buffer = bench.zeros();
-        bench.set(amount, &buffer);
-        bench.launch();
+        drop(bench.launch_with_new(amount));
     }
     let Bench { stream, add, graph, node, mut exec } = bench;
     let in_child = || {

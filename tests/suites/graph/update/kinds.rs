@@ -6,12 +6,12 @@ use std::sync::mpsc::channel;
 
 use cuda_graph::{ContextExt, RawCopy, RawMemory};
 use cuda_handles::{Batch, Copy2d, Library, Owner};
-use cuda_handles::{Compare, Image, capture::CaptureMode};
+use cuda_handles::{Compare, Image};
 use cuda_launch::{params, per};
 use cuda_tests::{Gate, SMALL, SOON, is_soft, no_leaks, settle, setup, until};
 
-use super::is_captured;
 use crate::capture::{N, add_to, increment_all};
+use crate::common::events::{is_captured, record_in_capture};
 
 #[test]
 fn kernels_get_other_arguments_configurations_and_functions() {
@@ -286,9 +286,7 @@ fn the_new_event_is_recorded_and_the_old_one_is_not() {
         exec.node(&record).set_event(&new).unwrap();
         // Recorded in a capture last, so that a record by a launch shows.
         for event in [&old, &new] {
-            let capture = other.begin_capture(CaptureMode::Relaxed).unwrap();
-            other.record(event).unwrap();
-            drop(capture);
+            record_in_capture(event, &other);
         }
         exec.launch(&stream).unwrap();
         stream.synchronize_blocking().unwrap();

@@ -1,9 +1,9 @@
 //! Updates: executables changed without a new one.
 
-use cuda_handles::{Error, Event};
-
+mod adding;
 mod captured_params;
 mod costs;
+mod disabled_fills;
 mod event_params;
 mod inside;
 mod kept;
@@ -12,19 +12,14 @@ mod loop_params;
 mod model;
 mod nodes;
 mod pairing;
-mod params;
+pub(crate) mod params;
 mod params_hostile;
 mod params_lifetimes;
 mod params_model;
-mod params_rules;
+pub(crate) mod params_rules;
 mod rebuild;
 mod refused;
 mod sweep;
 mod whole;
 mod whole_owners;
 mod whole_table;
-
-/// Whether an event was recorded in a capture last, as far as this library knows.
-fn is_captured(event: &Event) -> bool {
-    event.query() == Err(Error::CapturedEvent)
-}

@@ -1,7 +1,7 @@
 //! The rules of graph parameters, one by one.
 
-use cuda_graph::{ByValue, ContextExt, Error, ParamError, WhileNode};
-use cuda_handles::{Buffer, Image, Stream};
+use cuda_graph::{ByValue, ContextExt, Error, Graph, GraphParam, ParamError, WhileNode};
+use cuda_handles::{Buffer, Context, Image, Stream};
 use cuda_launch::{LaunchConfig, kernel, per};
 use cuda_sys::{CUresult, Call};
 use cuda_tests::{Need, count, fail, needs, no_leaks, setup};
@@ -32,14 +32,14 @@ const PAIR: &str = "
 /// Has padding behind the first field, and few of its bit patterns are values.
 #[derive(Clone, Copy)]
 #[repr(C)]
-struct Pair {
-    first: Digit,
-    second: u64,
+pub(crate) struct Pair {
+    pub(crate) first: Digit,
+    pub(crate) second: u64,
 }
 
 #[derive(Clone, Copy)]
 #[repr(u8)]
-enum Digit {
+pub(crate) enum Digit {
     One = 1,
     Two = 2,
 }
@@ -48,7 +48,7 @@ kernel! {
     // SAFETY: the kernel has these parameters, and touches the first two elements.
     unsafe in Image::Ptx(PAIR);
 
-    fn put_pair(pair: Struct<Pair>, to: Out<u32>) where to.len() >= 2;
+    pub(crate) fn put_pair(pair: Struct<Pair>, to: Out<u32>) where to.len() >= 2;
 }
 
 kernel! {
@@ -70,6 +70,44 @@ kernel! {
 
 fn read(buffer: &Buffer<u32>, stream: &Stream) -> Vec<u32> {
     buffer.read_blocking(stream).unwrap()
+}
+
+/// A graph that fills memory, with the memory and the value as parameters.
+struct Filling {
+    stream: Stream,
+    x: Buffer<u32>,
+    graph: Graph,
+    target: GraphParam<[u32]>,
+    value: GraphParam<u32>,
+}
+
+impl Filling {
+    fn new(context: &Context) -> Self {
+        let stream = context.stream().unwrap();
+        let x = stream.zeros::<u32>(4).unwrap();
+        stream.synchronize_blocking().unwrap();
+        let graph = context.graph().unwrap();
+        let (target, value) = (graph.param(&x).unwrap(), graph.param(1_u32).unwrap());
+        graph.root().fill(&target, &value).unwrap();
+        Self { stream, x, graph, target, value }
+    }
+}
+
+/// Memory for a kernel that multiplies.
+struct Scaling {
+    stream: Stream,
+    scale: scale,
+    x: Buffer<u32>,
+    y: Buffer<u32>,
+}
+
+impl Scaling {
+    /// `x` holds threes, and `y` zeros.
+    fn new(context: &Context, len: usize) -> Self {
+        let stream = context.stream().unwrap();
+        let (x, y) = (stream.upload(&vec![3_u32; len]).unwrap(), stream.zeros::<u32>(len).unwrap());
+        Self { stream, scale: scale::load(context).unwrap(), x, y }
+    }
 }
 
 #[test]
@@ -127,12 +165,7 @@ fn copies_of_a_graph_keep_the_values_of_that_time() {
 fn the_same_value_makes_no_call_and_another_owner_is_a_change() {
     let context = setup();
     no_leaks(|| {
-        let stream = context.stream().unwrap();
-        let x = stream.zeros::<u32>(4).unwrap();
-        stream.synchronize_blocking().unwrap();
-        let graph = context.graph().unwrap();
-        let (target, value) = (graph.param(&x).unwrap(), graph.param(1_u32).unwrap());
-        graph.root().fill(&target, &value).unwrap();
+        let Filling { stream, x, graph, target, value } = Filling::new(&context);
         let mut exec = graph.instantiate().unwrap();
         let plain = [("cuGraphLaunch", 1)];
         let changed = [(SET, 1), ("cuGraphLaunch", 1)];
@@ -193,9 +226,7 @@ fn structs_are_passed_whole_and_always_count_as_changed() {
 fn all_changed_nodes_are_checked_before_the_first_call() {
     let context = setup();
     no_leaks(|| {
-        let stream = context.stream().unwrap();
-        let scale = scale::load(&context).unwrap();
-        let (x, y) = (stream.upload(&[3_u32; 8]).unwrap(), stream.zeros::<u32>(8).unwrap());
+        let Scaling { stream, scale, x, y } = Scaling::new(&context, 8);
         let graph = context.graph().unwrap();
         let (to, factor) = (graph.param(&y).unwrap(), graph.param(1_u32).unwrap());
         let first = graph.root().launch(&scale, per(4, 4), (4, &factor, &x, &to)).unwrap();
@@ -265,9 +296,7 @@ fn a_failure_half_way_launches_nothing_and_the_next_launch_goes_on() {
 fn bound_nodes_are_set_by_their_parameters_and_others_by_hand() {
     let context = setup();
     no_leaks(|| {
-        let stream = context.stream().unwrap();
-        let scale = scale::load(&context).unwrap();
-        let (x, y) = (stream.upload(&[3_u32; 8]).unwrap(), stream.zeros::<u32>(8).unwrap());
+        let Scaling { stream, scale, x, y } = Scaling::new(&context, 8);
         let z = stream.zeros::<u32>(8).unwrap();
         let graph = context.graph().unwrap();
         let factor = graph.param(2_u32).unwrap();
@@ -386,11 +415,8 @@ fn flags_enable_nodes_together_with_their_other_parameters() {
 fn executables_of_one_graph_have_values_of_their_own() {
     let context = setup();
     no_leaks(|| {
-        let stream = context.stream().unwrap();
-        let (x, y) = (stream.zeros::<u32>(4).unwrap(), stream.zeros::<u32>(4).unwrap());
-        let graph = context.graph().unwrap();
-        let (target, value) = (graph.param(&x).unwrap(), graph.param(1_u32).unwrap());
-        graph.root().fill(&target, &value).unwrap();
+        let Filling { stream, x, graph, target, value } = Filling::new(&context);
+        let y = stream.zeros::<u32>(4).unwrap();
         let (mut one, mut other) = (graph.instantiate().unwrap(), graph.instantiate().unwrap());
         one.set(&value, 2).unwrap();
         other.set(&value, 3).unwrap();
@@ -415,11 +441,7 @@ fn executables_of_one_graph_have_values_of_their_own() {
 fn wrong_values_among_several_set_nothing() {
     let context = setup();
     no_leaks(|| {
-        let stream = context.stream().unwrap();
-        let x = stream.zeros::<u32>(4).unwrap();
-        let graph = context.graph().unwrap();
-        let (target, value) = (graph.param(&x).unwrap(), graph.param(1_u32).unwrap());
-        graph.root().fill(&target, &value).unwrap();
+        let Filling { stream, x, graph, target, value } = Filling::new(&context);
         let foreign = context.graph().unwrap().param(1_u32).unwrap();
         let mut exec = graph.instantiate().unwrap();
         exec.launch(&stream).unwrap();
@@ -443,9 +465,7 @@ fn wrong_values_among_several_set_nothing() {
 fn a_configuration_is_a_parameter_of_grid_block_and_shared_memory() {
     let context = setup();
     no_leaks(|| {
-        let stream = context.stream().unwrap();
-        let scale = scale::load(&context).unwrap();
-        let (x, y) = (stream.upload(&[3_u32; 64]).unwrap(), stream.zeros::<u32>(64).unwrap());
+        let Scaling { stream, scale, x, y } = Scaling::new(&context, 64);
         let graph = context.graph().unwrap();
         let config = graph.param(per(8, 8).priority(-1)).unwrap();
         let n = graph.param(8_u32).unwrap();

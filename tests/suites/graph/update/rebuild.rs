@@ -6,16 +6,15 @@ use cuda_launch::per;
 use cuda_sys::{CUresult, Call};
 use cuda_tests::{Gate, fail, needs, no_leaks, setup};
 
-use crate::capture::{N, add_to};
+use super::adding::{Adding, run};
+use crate::capture::N;
 use crate::conditions::branches_and_loops::Kernels;
 
 #[test]
 fn a_refused_update_makes_a_new_executable_with_the_same_options() {
     let context = setup();
     no_leaks(|| {
-        let stream = context.stream().unwrap();
-        let add = add_to::load(&context).unwrap();
-        let numbers = stream.zeros::<u32>(N).unwrap();
+        let Adding { stream, add, numbers } = Adding::new(&context);
         let graph = context.graph().unwrap();
         let node = graph.root().launch(&add, per(1, 1), (1, &numbers)).unwrap();
         let options = InstantiateOptions::new().node_priorities();
@@ -30,8 +29,7 @@ fn a_refused_update_makes_a_new_executable_with_the_same_options() {
         assert_eq!(exec.graph(), Some(new));
         assert!(exec.node(&node).set_enabled(false).is_err());
         exec.node(&first).set(&add, per(1, 1), (11, &numbers)).unwrap();
-        exec.launch(&stream).unwrap();
-        assert_eq!(numbers.read_blocking(&stream).unwrap()[0], 31);
+        assert_eq!(run(&mut exec, &numbers, &stream), 31);
     });
 }
 

@@ -4,10 +4,10 @@ use cuda_graph::{
     ContextExt, EmbedError, Error, Fallback, Graph, GraphExec, InstantiateOptions, ParamError, Refusal,
     RefusalReason, Update, UpdateError,
 };
-use cuda_handles::{Buffer, Context, Stream};
 use cuda_launch::per;
 use cuda_tests::{count, needs, no_leaks, setup};
 
+use super::adding::{Adding, adding, first, run};
 use crate::capture::{N, add_to};
 use crate::conditions::branches_and_loops::Kernels;
 
@@ -24,17 +24,6 @@ pub(super) fn refused(update: Update) -> Refusal {
 pub(super) fn update(exec: &mut GraphExec, graph: &Graph) {
     let outcome = exec.update(graph).unwrap();
     assert!(outcome.is_updated(), "{outcome:?}");
-}
-
-/// Adds `amount` to the first number.
-fn adding(context: &Context, add: &add_to, amount: u32, to: &Buffer<u32>) -> Graph {
-    let graph = context.graph().unwrap();
-    let _node = graph.root().launch(add, per(1, 1), (amount, to)).unwrap().named("adds");
-    graph
-}
-
-fn first(buffer: &Buffer<u32>, stream: &Stream) -> u32 {
-    buffer.read_blocking(stream).unwrap()[0]
 }
 
 #[test]
@@ -74,9 +63,7 @@ fn later_launches_do_what_the_graph_does() {
 fn an_executable_is_updated_from_its_own_changed_graph() {
     let context = setup();
     no_leaks(|| {
-        let stream = context.stream().unwrap();
-        let add = add_to::load(&context).unwrap();
-        let numbers = stream.zeros::<u32>(N).unwrap();
+        let Adding { stream, add, numbers } = Adding::new(&context);
         let graph = context.graph().unwrap();
         let node = graph.root().launch(&add, per(1, 1), (1, &numbers)).unwrap();
         let mut exec = graph.instantiate().unwrap();
@@ -99,9 +86,7 @@ fn an_executable_is_updated_from_its_own_changed_graph() {
 fn nodes_of_both_graphs_stand_for_those_of_the_executable() {
     let context = setup();
     no_leaks(|| {
-        let stream = context.stream().unwrap();
-        let add = add_to::load(&context).unwrap();
-        let numbers = stream.zeros::<u32>(N).unwrap();
+        let Adding { stream, add, numbers } = Adding::new(&context);
         // The second graph adds its nodes in another order.
         let graph = context.graph().unwrap();
         let launch = |at: &cuda_graph::Frontier<'_>, amount: u32| {
@@ -115,10 +100,7 @@ fn nodes_of_both_graphs_stand_for_those_of_the_executable() {
         new.add_edge(&new_fill, &new_last).unwrap();
         let mut exec = graph.instantiate().unwrap();
         update(&mut exec, &new);
-        let run = |exec: &mut GraphExec| {
-            exec.launch(&stream).unwrap();
-            first(&numbers, &stream)
-        };
+        let run = |exec: &mut GraphExec| run(exec, &numbers, &stream);
         assert_eq!(run(&mut exec), 15);
         exec.node(&last).set(&add, per(1, 1), (20, &numbers)).unwrap();
         assert_eq!(run(&mut exec), 25);
@@ -152,9 +134,7 @@ fn nodes_of_both_graphs_stand_for_those_of_the_executable() {
 fn graphs_changed_before_the_first_node_update_leave_the_nodes_unpaired() {
     let context = setup();
     no_leaks(|| {
-        let stream = context.stream().unwrap();
-        let add = add_to::load(&context).unwrap();
-        let numbers = stream.zeros::<u32>(N).unwrap();
+        let Adding { stream, add, numbers } = Adding::new(&context);
         let build = || {
             let graph = context.graph().unwrap();
             let node = graph.root().launch(&add, per(1, 1), (1, &numbers)).unwrap();
@@ -202,9 +182,7 @@ fn graphs_changed_before_the_first_node_update_leave_the_nodes_unpaired() {
 fn an_update_starts_from_the_parameters_that_the_executable_has() {
     let context = setup();
     no_leaks(|| {
-        let stream = context.stream().unwrap();
-        let add = add_to::load(&context).unwrap();
-        let numbers = stream.zeros::<u32>(N).unwrap();
+        let Adding { stream, add, numbers } = Adding::new(&context);
         let build = |config| {
             let graph = context.graph().unwrap();
             let node = graph.root().launch(&add, config, (1, &numbers)).unwrap();
@@ -266,9 +244,7 @@ fn a_large_graph_is_read_once_and_not_before_a_node_update() {
 fn a_refusal_changes_nothing_and_says_why() {
     let context = setup();
     no_leaks(|| {
-        let stream = context.stream().unwrap();
-        let add = add_to::load(&context).unwrap();
-        let numbers = stream.zeros::<u32>(N).unwrap();
+        let Adding { stream, add, numbers } = Adding::new(&context);
         let graph = context.graph().unwrap();
         let fill = graph.root().fill(&numbers, 1).unwrap().named("clears");
         let node = fill.then().launch(&add, per(1, 1), (1, &numbers)).unwrap().named("adds");
@@ -305,9 +281,7 @@ fn a_refusal_changes_nothing_and_says_why() {
 fn graphs_that_no_driver_is_asked_about() {
     let context = setup();
     no_leaks(|| {
-        let stream = context.stream().unwrap();
-        let add = add_to::load(&context).unwrap();
-        let numbers = stream.zeros::<u32>(N).unwrap();
+        let Adding { stream, add, numbers } = Adding::new(&context);
         let graph = adding(&context, &add, 1, &numbers);
         let mut exec = graph.instantiate().unwrap();
         let refuse = |exec: &mut GraphExec, graph: &Graph, reason| {
@@ -345,9 +319,7 @@ fn graphs_that_no_driver_is_asked_about() {
 fn graph_parameters_are_the_new_graphs_with_their_initial_values() {
     let context = setup();
     no_leaks(|| {
-        let stream = context.stream().unwrap();
-        let add = add_to::load(&context).unwrap();
-        let numbers = stream.zeros::<u32>(N).unwrap();
+        let Adding { stream, add, numbers } = Adding::new(&context);
         let build = |amount: u32| {
             let graph = context.graph().unwrap();
             let param = graph.param(amount).unwrap();
@@ -357,10 +329,7 @@ fn graph_parameters_are_the_new_graphs_with_their_initial_values() {
             node.enabled_by(&wanted).unwrap();
             (graph, param, wanted, node)
         };
-        let run = |exec: &mut GraphExec| {
-            exec.launch(&stream).unwrap();
-            first(&numbers, &stream)
-        };
+        let run = |exec: &mut GraphExec| run(exec, &numbers, &stream);
         let (graph, param, wanted, node) = build(1);
         let mut exec = graph.instantiate().unwrap();
         exec.set(&param, 2).unwrap();
@@ -412,9 +381,7 @@ fn graph_parameters_are_the_new_graphs_with_their_initial_values() {
 fn a_child_graph_is_set_by_the_nodes_of_both_graphs() {
     let context = setup();
     no_leaks(|| {
-        let stream = context.stream().unwrap();
-        let add = add_to::load(&context).unwrap();
-        let numbers = stream.zeros::<u32>(N).unwrap();
+        let Adding { stream, add, numbers } = Adding::new(&context);
         let build = |amount: u32| {
             let graph = context.graph().unwrap();
             let fill = graph.root().fill(&numbers, 0).unwrap();
@@ -424,10 +391,7 @@ fn a_child_graph_is_set_by_the_nodes_of_both_graphs() {
         let ((graph, child), (new, new_child)) = (build(1), build(10));
         let mut exec = graph.instantiate().unwrap();
         update(&mut exec, &new);
-        let run = |exec: &mut GraphExec| {
-            exec.launch(&stream).unwrap();
-            first(&numbers, &stream)
-        };
+        let run = |exec: &mut GraphExec| run(exec, &numbers, &stream);
         assert_eq!(run(&mut exec), 10);
         exec.node(&child).set_graph(&adding(&context, &add, 2, &numbers)).unwrap();
         assert_eq!(run(&mut exec), 2);

@@ -108,8 +108,6 @@ struct HostExec {
     runs: Option<LastRuns>,
     /// The same as in a `GraphExec`.
     owners: ExecResources,
-    /// The graph parameters; `None` if the graph has none.
-    params: Option<Box<ExecParams>>,
     context: Context,
     /// Lives as long as the executable, if the graph can have one at a time.
     _single: Option<Arc<()>>,
@@ -169,6 +167,7 @@ impl Graph {
 
     fn host(&self, options: &InstantiateOptions) -> Result<HostExec> {
         // Declared before the lock, so that nothing is dropped under it if a call fails.
+        let mut spare = None;
         let (shared, owners);
         if !self.subgraph().is_root() {
             return Err(self.refuse_embedded("instantiated"));
@@ -178,7 +177,7 @@ impl Graph {
         }
         let context = self.context();
         let turn = options.upload_stream().map(|stream| self.upload_turn(stream)).transpose()?;
-        let mut guard = self.enter()?;
+        let mut guard = self.enter_with_spare(&mut spare)?;
         guard.ensure_conditions_used()?;
         let single = guard.claim_only_executable()?;
         let (awaited, scratch) = (awaited_streams(&guard), guard.scratch());
@@ -195,10 +194,10 @@ impl Graph {
         if let Some(single) = &single {
             guard.executable = Arc::downgrade(single);
         }
-        let params = ExecParams::of(&guard);
+        let params = ExecParams::of(&guard, spare);
         drop(guard);
         drop(turn);
-        let owners = ExecResources::new(owners, &shared, None, false);
+        let owners = ExecResources::new(owners, shared, params, None, false);
         let states = vec![ConditionalState::default(); program.conditionals.len()];
         let counts = HostCounts::default();
         Ok(HostExec {
@@ -209,7 +208,6 @@ impl Graph {
             scratch,
             runs,
             owners,
-            params,
             context: context.clone(),
             _single: single,
         })
@@ -312,8 +310,8 @@ impl HostExec {
         }
         let mut turns = turns(&self.scratch, stream)?;
         self.counts.runs += 1;
-        let Self { program, states, counts, params, .. } = self;
-        let values = params.as_ref().map_or(&[][..], |params| params.values());
+        let Self { program, states, counts, owners, .. } = self;
+        let values = owners.since.params.as_ref().map_or(&[][..], |params| params.values());
         let outcome = Run { program, states, counts, stream, values }.all_blocking();
         turns.iter_mut().for_each(|turn| turn.launched(stream));
         drop(turns);

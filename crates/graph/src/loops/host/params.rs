@@ -1,18 +1,16 @@
 //! Graph parameters of an executable in which the host decides.
 
-use cuda_handles::{AsStream, Event, Owner};
+use cuda_handles::{Allocation, AsStream, Event, Stream};
 use cuda_sys::{CUgraphNode, CUgraphNodeParams, Call};
 
 use super::segment::Segment;
 use super::{Executor, HostExec, HostLoopExec};
 use crate::error::Result;
-use crate::exec::resources::Replaced;
-use crate::exec::share::Brought;
+use crate::exec::launch::wait_for_home;
 use crate::graph::Graph;
 use crate::param::graph_param::{GraphParam, ParamArg, ParamType, Stored};
 use crate::state::guard::GraphGuard;
 use crate::state::ids::NodeId;
-use crate::state::owners::Owners;
 use crate::update::apply::{ParamTarget, apply};
 use crate::update::params::{ParamScope, ParamValues, ValueList};
 
@@ -70,7 +68,7 @@ impl HostLoopExec {
         match &self.form {
             Executor::Device(_) => None,
             Executor::Host(host) => Some(ParamScope {
-                params: host.params.as_deref(),
+                params: host.owners.since.params.as_deref(),
                 source: &self.source,
                 context: &host.context,
                 is_lent: false,
@@ -80,9 +78,9 @@ impl HostLoopExec {
 
     fn put(&mut self, ValueList(list): ValueList) {
         if let Executor::Host(host) = &mut self.form
-            && let Some(params) = &mut host.params
+            && let Some(params) = &mut host.owners.since.params
         {
-            list.into_iter().for_each(|(param, value)| drop(params.set(param, value)));
+            list.into_iter().for_each(|(param, value)| params.set(param, value));
         }
     }
 }
@@ -90,22 +88,33 @@ impl HostLoopExec {
 impl HostExec {
     /// Updates the segments whose parameters have changed.
     pub(super) fn apply_params(&mut self, graph: Option<Graph>) -> Result<()> {
-        let Some(mut params) = self.params.take_if(|params| params.is_pending()) else { return Ok(()) };
-        let applied = apply(self, graph, &mut params);
-        self.params = Some(params);
-        applied
+        let Self { program, awaited, owners, context, .. } = self;
+        let since = &mut owners.since;
+        let Some(params) = since.params.as_mut().filter(|params| params.is_pending()) else { return Ok(()) };
+        let mut target = HostTarget { segments: &mut program.segments, awaited };
+        apply(&mut target, graph.as_ref(), params, &mut since.replaced)?;
+        owners.retire_replaced(context);
+        Ok(())
     }
+}
 
+/// The parts of an executable that its parameters change.
+struct HostTarget<'e> {
+    segments: &'e mut [Segment],
+    awaited: &'e mut Vec<Stream>,
+}
+
+impl HostTarget<'_> {
     /// The segment with a node, and the node there.
     fn find(&mut self, id: NodeId) -> Option<(&mut Segment, CUgraphNode)> {
-        let mut segments = self.program.segments.iter_mut();
+        let mut segments = self.segments.iter_mut();
         segments.find_map(|segment| segment.bound.0.get(&id).copied().map(|node| (segment, node)))
     }
 }
 
-impl ParamTarget for HostExec {
+impl ParamTarget for HostTarget<'_> {
     fn has(&self, id: NodeId) -> bool {
-        self.program.segments.iter().any(|segment| segment.bound.0.contains_key(&id))
+        self.segments.iter().any(|segment| segment.bound.0.contains_key(&id))
     }
 
     fn decides(&self, _: NodeId) -> bool {
@@ -113,30 +122,18 @@ impl ParamTarget for HostExec {
         false
     }
 
-    fn set_params(
-        &mut self,
-        guard: &GraphGuard<'_>,
-        id: NodeId,
-        owners: Owners,
-        raw: &mut CUgraphNodeParams,
-    ) -> Result<Replaced> {
-        let Some((segment, node)) = self.find(id) else { return Ok(Replaced::default()) };
+    fn is_enabled(&self, _: NodeId) -> bool {
+        // Parameters alone disable nodes here, and fills of rows otherwise.
+        true
+    }
+
+    fn set_params(&mut self, guard: &GraphGuard<'_>, id: NodeId, raw: &mut CUgraphNodeParams) -> Result<()> {
+        let Some((segment, node)) = self.find(id) else { return Ok(()) };
         // SAFETY: the executable is live, and the exclusive reference keeps other calls on it away.
         // The node is of the graph that it was made of, which lives as long. The parameters are
         // complete for its type, and everything that they point to outlives the call.
         let code = unsafe { guard.driver().cuGraphExecNodeSetParams(segment.exec.as_raw(), node, raw) };
-        guard.answer(Call::cuGraphExecNodeSetParams, code)?;
-        for owner in &owners {
-            if let Owner::Allocation(memory) = owner
-                && !memory.is_settled()
-                && let Some(home) = memory.home()
-                && !self.awaited.contains(home)
-            {
-                self.awaited.push(home.clone());
-            }
-        }
-        let brought = Brought { owners, of_params: None };
-        Ok(self.owners.bring(guard.context(), id, brought, &[]))
+        guard.answer(Call::cuGraphExecNodeSetParams, code)
     }
 
     fn set_enabled(&mut self, guard: &GraphGuard<'_>, id: NodeId, enabled: bool) -> Result<()> {
@@ -149,5 +146,11 @@ impl ParamTarget for HostExec {
 
     fn set_event(&mut self, id: NodeId, event: Event) -> Option<Event> {
         self.find(id)?.0.events.set(id, event)
+    }
+
+    fn wait_for_home(&mut self, memory: &Allocation) {
+        if !memory.is_settled() {
+            wait_for_home(self.awaited, memory);
+        }
     }
 }

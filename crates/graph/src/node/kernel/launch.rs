@@ -510,6 +510,16 @@ impl NewNode for NewLaunch {
     }
 }
 
+/// Refuses a kernel of another context than the graph's.
+#[inline]
+pub(crate) fn ensure_of(graph: &Graph, kernel: &Kernel) -> Result<()> {
+    let (context, of) = (graph.context(), kernel.context());
+    ensure(context, of, || {
+        let what = format!("the kernel `{}`", kernel.name());
+        WrongContext::new(what, of, "the graph", context).advise("load it for that context")
+    })
+}
+
 #[inline]
 pub(crate) fn check(
     graph: &Graph,
@@ -517,11 +527,7 @@ pub(crate) fn check(
     config: &LaunchConfig,
     arguments: &impl Arguments,
 ) -> Result<()> {
-    let (context, of) = (graph.context(), kernel.context());
-    ensure(context, of, || {
-        let what = format!("the kernel `{}`", kernel.name());
-        WrongContext::new(what, of, "the graph", context).advise("load it for that context")
-    })?;
+    ensure_of(graph, kernel)?;
     config.check(kernel)?;
     arguments.check(kernel)?;
     Ok(arguments.check_memory(kernel)?)

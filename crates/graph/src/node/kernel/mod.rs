@@ -1,6 +1,8 @@
 //! Kernel nodes: launch kernels.
 
+pub(crate) mod argument;
 pub(crate) mod attribute;
+mod change;
 pub(crate) mod launch;
 pub(crate) mod relaunch;
 
@@ -20,8 +22,9 @@ typed! {
     ///
     /// Add one with [`Frontier::launch`](crate::Frontier::launch), or with
     /// [`Frontier::launch_untyped`](crate::Frontier::launch_untyped) for a kernel without a
-    /// declaration. Replace its launch with [`set`](Self::set), or single attributes with
-    /// [`set_attribute`](Self::set_attribute).
+    /// declaration. Replace its launch with [`set`](Self::set), or a part of it with
+    /// [`set_argument`](Self::set_argument), [`set_config`](Self::set_config),
+    /// [`set_kernel`](Self::set_kernel) and [`set_attribute`](Self::set_attribute).
     #[doc(alias = "CUDA_KERNEL_NODE_PARAMS")]
     #[doc(alias = "cudaKernelNodeParams")]
     #[doc(alias = "cudaGraphNodeTypeKernel")]

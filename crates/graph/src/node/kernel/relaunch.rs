@@ -30,7 +30,7 @@ pub(crate) struct Relaunch {
 type Values = Vec<Box<[MaybeUninit<u8>]>>;
 
 /// The old launch of a node, to be restored if the new one fails.
-struct Before {
+pub(super) struct Before {
     kernel: Kernel,
     config: LaunchConfig,
     attributes: AttributeList,
@@ -51,13 +51,25 @@ impl Relaunch {
         // Declared before the guard: the old launch is dropped after the lock.
         let mut before = None;
         let mut guard = node.graph().enter()?;
+        self.apply_under(&mut before, &mut guard, node, params)
+    }
+
+    /// [`apply`](Self::apply) for a caller that holds the graph's lock. It drops `self` and
+    /// `before`, which then have the old launch, after the lock.
+    pub(super) fn apply_under(
+        &mut self,
+        before: &mut Option<Before>,
+        guard: &mut GraphGuard<'_>,
+        node: &KernelNode,
+        params: &mut CUgraphNodeParams,
+    ) -> Result<()> {
         guard.ensure_not_bound(node.id())?;
         guard.ensure_own_memory(&self.owners, &self.node_params)?;
         if self.handles.is_empty() && !guard.is_deciding(node.id()) {
-            return self.set(&mut before, &mut guard, node, params);
+            return self.set(before, guard, node, params);
         }
         let new = guard.let_decide(node.id(), &self.handles, &self.node_params)?;
-        let outcome = self.set(&mut before, &mut guard, node, params);
+        let outcome = self.set(before, guard, node, params);
         guard.decided(node.id(), &self.handles, &new, outcome)
     }
 

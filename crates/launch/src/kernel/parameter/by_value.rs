@@ -39,6 +39,10 @@ macro_rules! scalars {
                 Some(TypeId::of::<Self>())
             }
 
+            fn type_name() -> String {
+                core::any::type_name::<Self>().to_owned()
+            }
+
             fn read(stored: &StoredArguments, position: usize) -> Option<Self> {
                 stored.packed(position)
             }
@@ -90,6 +94,10 @@ impl<T: Scalar + ConditionValue + 'static, const N: usize> Parameter for [T; N] 
         Some(TypeId::of::<Self>())
     }
 
+    fn type_name() -> String {
+        core::any::type_name::<Self>().to_owned()
+    }
+
     fn read(stored: &StoredArguments, position: usize) -> Option<Self> {
         stored.packed(position)
     }
@@ -137,6 +145,10 @@ impl<T: Copy + Send + Sync + 'static> Parameter for Struct<T> {
         Some(TypeId::of::<T>())
     }
 
+    fn type_name() -> String {
+        format!("Struct<{}>", core::any::type_name::<T>())
+    }
+
     fn read(stored: &StoredArguments, position: usize) -> Option<T> {
         stored.packed(position)
     }
@@ -182,6 +194,10 @@ impl<T: ConditionValue + Copy + Send + Sync + 'static> Parameter for Fields<T> {
 
     fn value_type() -> Option<TypeId> {
         Some(TypeId::of::<T>())
+    }
+
+    fn type_name() -> String {
+        format!("Fields<{}>", core::any::type_name::<T>())
     }
 
     fn read(stored: &StoredArguments, position: usize) -> Option<T> {

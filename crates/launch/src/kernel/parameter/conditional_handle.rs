@@ -30,6 +30,10 @@ impl Parameter for ConditionalHandle {
         None
     }
 
+    fn type_name() -> String {
+        "ConditionalHandle".to_owned()
+    }
+
     fn read(stored: &StoredArguments, position: usize) -> Option<Self> {
         stored.handle(position)
     }

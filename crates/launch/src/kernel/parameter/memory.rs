@@ -70,6 +70,10 @@ macro_rules! memory {
                 Some(TypeId::of::<[T]>())
             }
 
+            fn type_name() -> String {
+                format!("{}<{}>", stringify!($access), core::any::type_name::<T>())
+            }
+
             fn read(stored: &StoredArguments, position: usize) -> Option<Slice<'_, T>> {
                 let memory = stored.memory(position)?;
                 let len = memory.bytes as usize / size_of::<T>().max(1);

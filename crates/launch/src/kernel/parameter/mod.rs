@@ -87,6 +87,9 @@ pub trait Parameter: sealed::Sealed + 'static {
     fn value_type() -> Option<TypeId> {
         None
     }
+    /// The declared type, in words.
+    #[doc(hidden)]
+    fn type_name() -> String;
     /// The value of a stored argument; `None` if it is of another parameter, or cannot be stored.
     #[doc(hidden)]
     fn read(stored: &StoredArguments, position: usize) -> Option<Self::Value<'_>>;

@@ -44,6 +44,10 @@ macro_rules! tensors {
                 Some(Memory { allocation: value.allocation(), start, bytes, written: $written })
             }
 
+            fn type_name() -> String {
+                format!("{}<Tensor<{}>>", stringify!($access), core::any::type_name::<T>())
+            }
+
             fn read(_: &StoredArguments, _: usize) -> Option<&TensorMap<T>> {
                 None
             }

@@ -108,7 +108,7 @@ fn captured_launch(bench: &Bench) -> Outcome<Pair<'_>> {
     let raw = || {
         let (n, a) = black_box((N, 2.0_f32));
         let mut arguments = RawArguments::new(bench, n, a);
-        ok(launch(bench, n.div_ceil(N), &mut arguments.pointers()))
+        ok(launch_raw(bench, n.div_ceil(N), &mut arguments.pointers()))
     };
     captured(bench, ours, raw)
 }
@@ -121,7 +121,7 @@ fn raw_built_per_call(bench: &Bench) -> Side<'_> {
         let time = timed(count, || {
             let (n, a) = black_box((N, 2.0_f32));
             let mut arguments = RawArguments::new(bench, n, a);
-            ok(launch(bench, n.div_ceil(N), &mut arguments.pointers()))
+            ok(launch_raw(bench, n.div_ceil(N), &mut arguments.pointers()))
         })?;
         bench.settle(time)
     })
@@ -131,13 +131,13 @@ fn raw_reused(bench: &Bench) -> Side<'_> {
     Box::new(move |count| {
         let mut arguments = RawArguments::new(bench, N, 2.0);
         let mut pointers = arguments.pointers();
-        let time = timed(count, || ok(launch(bench, black_box(1), black_box(&mut pointers))))?;
+        let time = timed(count, || ok(launch_raw(bench, black_box(1), black_box(&mut pointers))))?;
         bench.settle(time)
     })
 }
 
 #[inline]
-fn launch(bench: &Bench, grid: u32, pointers: &mut [*mut c_void; 4]) -> CUresult {
+pub(super) fn launch_raw(bench: &Bench, grid: u32, pointers: &mut [*mut c_void; 4]) -> CUresult {
     let (function, stream) = black_box((bench.saxpy.function(), bench.stream.as_raw()));
     // SAFETY: function and stream live; the pointers are those of the kernel's four arguments.
     unsafe {

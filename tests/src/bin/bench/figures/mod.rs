@@ -1,11 +1,12 @@
 //! The figures: each operation of the library beside the raw calls that do the same.
 
 mod capture;
+mod chains;
 mod graph;
 mod handles;
 mod launch;
 mod loops;
-mod params;
+mod replay;
 
 use core::ffi::c_void;
 
@@ -19,25 +20,34 @@ use crate::measure::{Effort, Measured, Pair};
 /// A figure: one operation.
 pub(crate) struct Figure {
     pub(crate) name: &'static str,
-    pair: for<'a> fn(&'a Bench) -> Outcome<Pair<'a>>,
+    /// The operations of a batch, where not the driver decides.
+    batch: Option<u32>,
+    pair: RowOf,
 }
 
 impl Figure {
     pub(crate) fn measure(&self, bench: &Bench, effort: Effort) -> Outcome<Measured> {
+        let effort = self.batch.map_or(effort, |batch| effort.with_batch(batch));
         (self.pair)(bench)?.measure(effort)
     }
 }
 
-/// All figures that make sense on a driver: on one that does nothing, loops have no rounds.
+/// All figures that make sense on a driver: on one that does nothing, loops have no rounds and
+/// graphs no nodes.
 pub(crate) fn all(driver: &Choice) -> impl Iterator<Item = Figure> {
-    let loops = if *driver == Choice::Null { &[] } else { loops::FIGURES };
-    [launch::FIGURES, capture::FIGURES, graph::FIGURES, params::FIGURES, handles::FIGURES, loops]
-        .into_iter()
-        .flatten()
-        .map(|&(name, pair)| Figure { name, pair })
+    let is_null = *driver == Choice::Null;
+    let loops = if is_null { &[] } else { loops::FIGURES };
+    let lists = if is_null { &[] } else { chains::LISTS };
+    let figures =
+        [launch::FIGURES, capture::FIGURES, graph::FIGURES, replay::FIGURES, handles::FIGURES, loops];
+    let figures = figures.into_iter().flatten().map(|&(name, pair)| Figure { name, batch: None, pair });
+    let sized = [chains::FIGURES, lists].into_iter().flatten();
+    figures.chain(sized.map(|&(name, batch, pair)| Figure { name, batch: Some(batch), pair }))
 }
 
-type Row = (&'static str, for<'a> fn(&'a Bench) -> Outcome<Pair<'a>>);
+type RowOf = for<'a> fn(&'a Bench) -> Outcome<Pair<'a>>;
+
+type Row = (&'static str, RowOf);
 
 const IMAGE: &str = include_str!("../../../../suites/ptx/small.ptx");
 
@@ -59,7 +69,7 @@ impl Bench {
     pub(crate) fn new() -> Outcome<Self> {
         let context = Device::new(0)?.context()?;
         let stream = context.stream()?;
-        let saxpy = Library::load(&context, Image::Ptx(IMAGE))?.kernel("saxpy")?;
+        let saxpy = load(&context, "saxpy")?;
         let (x, y) = (stream.zeros(N as usize)?, stream.zeros(N as usize)?);
         stream.synchronize_blocking()?;
         // The driver's lazy work belongs to no figure, and raw calls need the context that the
@@ -79,6 +89,10 @@ impl Bench {
         self.stream.synchronize_blocking()?;
         Ok(value)
     }
+}
+
+fn load(context: &Context, kernel: &str) -> Outcome<Kernel> {
+    Ok(Library::load(context, Image::Ptx(IMAGE))?.kernel(kernel)?)
 }
 
 /// The result of a raw call.
