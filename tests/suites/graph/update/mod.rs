@@ -2,6 +2,7 @@
 
 mod adding;
 mod captured_params;
+mod copy_memory;
 mod costs;
 mod disabled_fills;
 mod event_params;
