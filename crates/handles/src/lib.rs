@@ -32,10 +32,10 @@ pub use interop::{
     SemaphoreKind,
 };
 pub use memory::{
-    AddressInfo, Allocation, Buffer, Copy2d, Copy3d, CopyLayout, CopySide, Element, FillLayout, GraphBuffer,
-    GraphMemoryUsage, GraphSlice, HostBuffer, HostView, MemPool, MemorySpace, NodeMemory, NotUnique,
-    Placeholder, PoolAccess, PoolOptions, PoolReuse, PoolUsage, Refused, RegisterOptions, SharedHostBuffer,
-    SharedView, Slice,
+    AddressInfo, Allocation, Buffer, Copy2d, Copy3d, CopyLayout, CopySide, Element, FillLayout, FixedMemory,
+    GraphBuffer, GraphMemoryUsage, GraphSlice, HostBuffer, HostView, MemPool, MemorySpace, NodeMemory,
+    NotUnique, Placeholder, PoolAccess, PoolOptions, PoolReuse, PoolUsage, Refused, RegisterOptions,
+    SharedHostBuffer, SharedView, Slice,
 };
 #[cfg(feature = "nvrtc")]
 pub use module::nvrtc;

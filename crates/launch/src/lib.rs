@@ -27,10 +27,10 @@ pub use error::{
 pub use kernel::condition;
 pub use kernel::fields::ConditionValue;
 pub use kernel::parameter::{
-    Argument, Fields, In, InOut, Out, Parameter, PlainArgument, PlainParameter, ReadOnly, Struct, Tensor,
-    read_only,
+    Argument, Fields, FixedArgument, In, InOut, Out, Parameter, PlainArgument, PlainParameter, ReadOnly,
+    Struct, Tensor, read_only,
 };
-pub use kernel::signature::{ArgumentsOf, PlainArgumentsOf, PlainSignature, Signature};
+pub use kernel::signature::{ArgumentsOf, FixedArgumentsOf, PlainArgumentsOf, PlainSignature, Signature};
 pub use kernel::typed::{Prepared, SafeKernel, TypedKernel};
 pub use launch::Launch;
 pub use limits::occupancy::{BestBlock, Occupancy};

@@ -7,8 +7,9 @@ use std::sync::Arc;
 
 use cuda_handles::internal::Lock;
 
-use crate::cache::entries::{CacheKey, Made, State};
+use crate::cache::entries::{Made, State};
 use crate::cache::executable::{Executable, LastStream};
+use crate::cache::keys::CacheKey;
 use crate::cache::statistics::CachePath;
 use crate::exec::GraphExec;
 use crate::graph::Graph;
@@ -73,7 +74,9 @@ impl<K: Hash + Eq, P, S: PartialEq, E: Executable> Drop for CachedExec<'_, K, P,
     fn drop(&mut self) {
         // SAFETY: nothing else takes it, and it is not used afterwards.
         let made = unsafe { ManuallyDrop::take(&mut self.made) };
-        let LastStream(last_run) = made.exec.last_stream();
+        // An executable that was given up, for another one that could not be made, goes.
+        let last_run = made.exec.is_live().then(|| made.exec.last_stream());
+        let last_run = last_run.map(|LastStream(last_run)| last_run);
         let left = self.state.lock().put(&self.key, self.number, made, last_run);
         drop(left);
     }

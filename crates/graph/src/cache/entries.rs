@@ -1,34 +1,23 @@
 //! The state of a cache: which executables it has, under its lock, and what a call does next.
 
-use core::hash::Hash;
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
 
 use cuda_handles::internal::WeakStream;
 use cuda_handles::{Context, Stream};
 
+use crate::cache::keys::{CacheKey, Compared};
 use crate::cache::slots::{Asked, Candidate, Freedom, Slots};
 use crate::cache::statistics::{CachePath, CacheStatistics, GraphSize, LastCall};
 use crate::exec::resources::RanOn;
 use crate::graph::Graph;
-
-/// A key with everything that is part of it by itself.
-#[derive(PartialEq, Eq, Hash, Debug)]
-pub(crate) struct CacheKey<K> {
-    /// The address of the driver's context. The graphs of the executables keep the context, so
-    /// that no other one gets the address.
-    pub(crate) context: usize,
-    /// The options of the executable, in the driver's form.
-    pub(crate) options: u64,
-    pub(crate) key: K,
-}
 
 /// An executable, and what it was made of.
 #[derive(Debug)]
 pub(crate) struct Made<P, S, E> {
     pub(crate) exec: E,
     pub(crate) params: P,
-    pub(crate) stamp: S,
+    pub(crate) stamp: Arc<S>,
     pub(crate) graph: Graph,
     /// Lives as long as the driver's executable, if the graph can have one at a time.
     pub(crate) destroyed: Weak<()>,
@@ -40,7 +29,8 @@ pub(crate) struct Made<P, S, E> {
 /// The state of a cache.
 #[derive(Debug)]
 pub(crate) struct State<K, P, S, E> {
-    entries: HashMap<Arc<CacheKey<K>>, Entry<P, S, E>>,
+    /// The entries by the hashes of their keys. An entry is found by the address of its key.
+    entries: HashMap<u64, Vec<Keyed<K, P, S, E>>>,
     /// Numbers executables and calls.
     clock: u64,
     /// Executables that there are, and those about to be made.
@@ -51,6 +41,9 @@ pub(crate) struct State<K, P, S, E> {
     generation: u64,
     pub(crate) counts: CacheStatistics,
 }
+
+/// An entry with its key.
+type Keyed<K, P, S, E> = (Arc<CacheKey<K>>, Entry<P, S, E>);
 
 /// The executables of one key.
 #[derive(Debug)]
@@ -71,9 +64,10 @@ pub(crate) struct Deferred {
 }
 
 /// A call, as far as it has got.
-pub(crate) struct Request<'r, S> {
+pub(crate) struct Request<'r, K, S> {
     pub(crate) stream: &'r Stream,
-    pub(crate) stamp: &'r S,
+    pub(crate) keys: Compared<CacheKey<K>>,
+    pub(crate) stamps: Compared<S>,
     pub(crate) asked: Asked,
     /// Whether it has a graph for a new executable.
     pub(crate) has_graph: bool,
@@ -91,6 +85,10 @@ pub(crate) struct Request<'r, S> {
 pub(crate) enum Step<K, P, S, E> {
     /// It has an executable.
     Taken { key: Arc<CacheKey<K>>, number: u64, made: Box<Made<P, S, E>>, is_current: bool },
+    /// It compares a key with its own.
+    CompareKey(Arc<CacheKey<K>>),
+    /// It compares a stamp with its own.
+    CompareStamp(Arc<S>),
     /// It builds a graph.
     Build,
     /// It makes an executable of its graph, for which there is a place now.
@@ -107,6 +105,14 @@ pub(crate) enum Step<K, P, S, E> {
     Wait,
     /// It would wait for itself: for an executable of the key, or for any.
     WaitForItself { for_any: bool },
+}
+
+/// What a key leads to.
+enum Found<K> {
+    Entry(Arc<CacheKey<K>>),
+    /// An entry whose key has to be compared first.
+    Unknown(Arc<CacheKey<K>>),
+    Nothing,
 }
 
 impl<P, S, E> Entry<P, S, E> {
@@ -145,16 +151,41 @@ impl<K, P, S, E> State<K, P, S, E> {
     }
 
     /// The keys with executables.
-    pub(crate) fn sizes(&self) -> impl Iterator<Item = (&K, usize, GraphSize)> {
-        self.entries.iter().map(|(key, entry)| (&key.key, entry.slots.len(), entry.size))
+    pub(crate) fn sizes(&self) -> impl Iterator<Item = (&Arc<CacheKey<K>>, usize, GraphSize)> {
+        self.all().map(|(key, entry)| (key, entry.slots.len(), entry.size))
+    }
+
+    /// All entries with their keys.
+    fn all(&self) -> impl Iterator<Item = &Keyed<K, P, S, E>> {
+        self.entries.values().flatten()
+    }
+
+    fn entry(&self, key: &Arc<CacheKey<K>>) -> Option<&Entry<P, S, E>> {
+        let entries = self.entries.get(&key.hash)?;
+        entries.iter().find(|(known, _)| Arc::ptr_eq(known, key)).map(|(_, entry)| entry)
+    }
+
+    fn entry_mut(&mut self, key: &Arc<CacheKey<K>>) -> Option<&mut Entry<P, S, E>> {
+        let entries = self.entries.get_mut(&key.hash)?;
+        entries.iter_mut().find(|(known, _)| Arc::ptr_eq(known, key)).map(|(_, entry)| entry)
+    }
+
+    /// What a key leads to, by the comparisons so far.
+    fn find(&self, sought: &CacheKey<K>, compared: &Compared<CacheKey<K>>) -> Found<K> {
+        let entries = self.entries.get(&sought.hash).into_iter().flatten();
+        for (key, _) in entries.filter(|(key, _)| key.may_be(sought)) {
+            match compared.outcome(key) {
+                Some(true) => return Found::Entry(Arc::clone(key)),
+                Some(false) => {}
+                None => return Found::Unknown(Arc::clone(key)),
+            }
+        }
+        Found::Nothing
     }
 
     /// Notes the graph that was built last for a key.
-    pub(crate) fn note_size(&mut self, key: &CacheKey<K>, size: GraphSize, is_one_line: bool)
-    where
-        K: Hash + Eq,
-    {
-        if let Some(entry) = self.entries.get_mut(key) {
+    pub(crate) fn note_size(&mut self, key: &Arc<CacheKey<K>>, size: GraphSize, is_one_line: bool) {
+        if let Some(entry) = self.entry_mut(key) {
             entry.size = size;
             entry.is_one_line = is_one_line;
         }
@@ -179,24 +210,26 @@ impl<K, P, S, E> State<K, P, S, E> {
         self.defer(made.graph.context(), &made.destroyed);
         made
     }
-}
 
-impl<K: Hash + Eq, P, S: PartialEq, E> State<K, P, S, E> {
     /// The next step of a call. The key is taken if it is needed for a new entry.
     pub(crate) fn step(
         &mut self,
         key: &mut Option<CacheKey<K>>,
-        request: &mut Request<'_, S>,
+        request: &mut Request<'_, K, S>,
     ) -> Option<Step<K, P, S, E>> {
-        let sought = key.as_ref()?;
         let has_room = self.live + self.deferred() < request.most;
-        let Some((known, entry)) = self.entries.get_key_value(sought) else {
-            return self.step_to_new(key, request);
+        let known = match self.find(key.as_ref()?, &request.keys) {
+            Found::Entry(known) => known,
+            Found::Unknown(known) => return Some(Step::CompareKey(known)),
+            Found::Nothing => return self.step_to_new(key, None, request),
         };
-        let known = Arc::clone(known);
-        let (asked, stream) = (&request.asked, Some(request.stream));
-        let current = entry.slots.best(stream, asked, |made| made.stamp == *request.stamp);
-        let other = || entry.slots.best(stream, asked, |made| made.stamp != *request.stamp);
+        let entry = self.entry(&known)?;
+        let (asked, stamps, stream) = (&request.asked, &request.stamps, Some(request.stream));
+        if let Some(made) = entry.slots.free().find(|made| stamps.outcome(&made.stamp).is_none()) {
+            return Some(Step::CompareStamp(Arc::clone(&made.stamp)));
+        }
+        let current = entry.slots.best(stream, asked, |made| stamps.is_same(&made.stamp));
+        let other = || entry.slots.best(stream, asked, |made| !stamps.is_same(&made.stamp));
         let may_grow = has_room && entry.count() < request.most_per_key && !entry.is_one_line;
         // One whose run may go on is taken only if there is no choice.
         let has_choice = may_grow || entry.slots.len() > 1;
@@ -212,7 +245,7 @@ impl<K: Hash + Eq, P, S: PartialEq, E> State<K, P, S, E> {
         };
         match chosen {
             Some((one, is_current)) => self.take(known, one, is_current),
-            None if may_grow => self.step_to_new(key, request),
+            None if may_grow => self.step_to_new(key, Some(known), request),
             None if entry.reserved == 0 && entry.slots.are_all_mine() => {
                 Some(Step::WaitForItself { for_any: false })
             }
@@ -222,15 +255,17 @@ impl<K: Hash + Eq, P, S: PartialEq, E> State<K, P, S, E> {
 
     fn take(&mut self, key: Arc<CacheKey<K>>, one: Candidate, is_current: bool) -> Option<Step<K, P, S, E>> {
         self.clock += 1;
-        let (number, made) = self.entries.get_mut(&key)?.slots.take(one, self.clock)?;
+        let now = self.clock;
+        let (number, made) = self.entry_mut(&key)?.slots.take(one, now)?;
         Some(Step::Taken { key, number, made, is_current })
     }
 
-    /// The next step towards a new executable.
+    /// The next step towards a new executable, for an entry that is `known` or a new one.
     fn step_to_new(
         &mut self,
         key: &mut Option<CacheKey<K>>,
-        request: &mut Request<'_, S>,
+        known: Option<Arc<CacheKey<K>>>,
+        request: &mut Request<'_, K, S>,
     ) -> Option<Step<K, P, S, E>> {
         if !request.has_graph {
             request.generation = self.generation;
@@ -238,21 +273,30 @@ impl<K: Hash + Eq, P, S: PartialEq, E> State<K, P, S, E> {
         }
         let deferred = self.deferred();
         if self.live + deferred >= request.most {
-            return Some(self.step_to_room(key.as_ref()?, request, deferred > 0));
+            return Some(self.step_to_room(known.as_ref(), request, deferred > 0));
         }
-        let known = self.entries.get_key_value(key.as_ref()?).map(|(known, _)| Arc::clone(known));
         // A key that is there already is dropped by the caller, without the lock.
         let known = known.or_else(|| key.take().map(Arc::new))?;
-        self.entries.entry(Arc::clone(&known)).or_insert_with(Entry::new).reserved += 1;
+        self.entry_or_new(&known).reserved += 1;
         self.live += 1;
         Some(Step::Make(known))
     }
 
-    /// The next step towards room for another executable.
+    fn entry_or_new(&mut self, key: &Arc<CacheKey<K>>) -> &mut Entry<P, S, E> {
+        let entries = self.entries.entry(key.hash).or_default();
+        let index = entries.iter().position(|(known, _)| Arc::ptr_eq(known, key));
+        let index = index.unwrap_or_else(|| {
+            entries.push((Arc::clone(key), Entry::new()));
+            entries.len() - 1
+        });
+        &mut entries[index].1
+    }
+
+    /// The next step towards room for another executable of a key.
     fn step_to_room(
         &mut self,
-        sought: &CacheKey<K>,
-        request: &Request<'_, S>,
+        sought: Option<&Arc<CacheKey<K>>>,
+        request: &Request<'_, K, S>,
         has_deferred: bool,
     ) -> Step<K, P, S, E> {
         if has_deferred && !request.has_destroyed {
@@ -260,14 +304,15 @@ impl<K: Hash + Eq, P, S: PartialEq, E> State<K, P, S, E> {
         }
         // Dropping one whose destruction is deferred makes no room while others are deferred.
         let makes_room = |made: &Made<P, S, E>| !has_deferred || made.destroyed.strong_count() == 0;
-        let victims = self.entries.iter().filter(|(key, _)| ***key != *sought).filter_map(|(key, entry)| {
+        let is_other = |key: &Arc<CacheKey<K>>| sought.is_none_or(|sought| !Arc::ptr_eq(key, sought));
+        let victims = self.all().filter(|(key, _)| is_other(key)).filter_map(|(key, entry)| {
             let one = entry.slots.best(None, &request.asked, makes_room)?;
             Some((Arc::clone(key), one))
         });
         let victim = victims.min_by_key(|(_, one)| (one.freedom, one.used));
         match victim {
             Some((key, one)) if one.freedom == Freedom::Unasked => {
-                let asked = self.entries.get(&key).and_then(|entry| entry.slots.stream_of(one));
+                let asked = self.entry(&key).and_then(|entry| entry.slots.stream_of(one));
                 asked.map_or(Step::Wait, |(id, stream)| Step::Ask(id, stream))
             }
             Some((key, one)) => self.evict(key, one).unwrap_or(Step::Wait),
@@ -282,7 +327,7 @@ impl<K: Hash + Eq, P, S: PartialEq, E> State<K, P, S, E> {
     }
 
     fn evict(&mut self, key: Arc<CacheKey<K>>, one: Candidate) -> Option<Step<K, P, S, E>> {
-        let made = self.entries.get_mut(&key)?.slots.remove(one)?;
+        let made = self.entry_mut(&key)?.slots.remove(one)?;
         let made = self.leave(made);
         self.counts.evictions += 1;
         let known = self.forget_if_empty(&key);
@@ -291,43 +336,51 @@ impl<K: Hash + Eq, P, S: PartialEq, E> State<K, P, S, E> {
 
     /// Whether this thread has all executables that could be dropped.
     fn are_all_mine(&self) -> bool {
-        self.entries.values().all(|entry| entry.reserved == 0 && entry.slots.are_all_mine())
+        self.all().all(|(_, entry)| entry.reserved == 0 && entry.slots.are_all_mine())
     }
 
     /// Removes an entry without executables. Returns the key, to be dropped without the lock.
-    fn forget_if_empty(&mut self, key: &CacheKey<K>) -> Option<Arc<CacheKey<K>>> {
-        let is_empty = self.entries.get(key).is_some_and(|entry| entry.count() == 0);
-        if is_empty { self.entries.remove_entry(key).map(|(key, _)| key) } else { None }
+    fn forget_if_empty(&mut self, key: &Arc<CacheKey<K>>) -> Option<Arc<CacheKey<K>>> {
+        let entries = self.entries.get_mut(&key.hash)?;
+        let is_it = |(known, entry): &Keyed<K, P, S, E>| Arc::ptr_eq(known, key) && entry.count() == 0;
+        let index = entries.iter().position(is_it)?;
+        let (known, _) = entries.swap_remove(index);
+        if entries.is_empty() {
+            self.entries.remove(&key.hash);
+        }
+        Some(known)
     }
 
     /// Fills the place of a new executable, which this thread has. Returns its number.
     pub(crate) fn fill(&mut self, key: &Arc<CacheKey<K>>, generation: u64) -> u64 {
         self.clock += 1;
         let is_leaving = generation != self.generation;
-        let entry = self.entries.entry(Arc::clone(key)).or_insert_with(Entry::new);
+        let number = self.clock;
+        let entry = self.entry_or_new(key);
         entry.reserved = entry.reserved.saturating_sub(1);
-        entry.slots.add_taken(self.clock, is_leaving);
-        self.clock
+        entry.slots.add_taken(number, is_leaving);
+        number
     }
 
     /// Gives up the place of a new executable. Returns the key if it is empty.
-    pub(crate) fn give_up(&mut self, key: &CacheKey<K>) -> Option<Arc<CacheKey<K>>> {
+    pub(crate) fn give_up(&mut self, key: &Arc<CacheKey<K>>) -> Option<Arc<CacheKey<K>>> {
         self.live -= 1;
-        if let Some(entry) = self.entries.get_mut(key) {
+        if let Some(entry) = self.entry_mut(key) {
             entry.reserved = entry.reserved.saturating_sub(1);
         }
         self.forget_if_empty(key)
     }
 
-    /// Puts an executable back. Returns what is to be dropped without the lock.
+    /// Puts an executable back, unless it can no more be launched. Returns what is to be dropped
+    /// without the lock.
     pub(crate) fn put(
         &mut self,
-        key: &CacheKey<K>,
+        key: &Arc<CacheKey<K>>,
         number: u64,
         made: Box<Made<P, S, E>>,
-        last_run: RanOn,
+        last_run: Option<RanOn>,
     ) -> Option<Left<K, P, S, E>> {
-        let left = match self.entries.get_mut(key) {
+        let left = match self.entry_mut(key) {
             Some(entry) => entry.slots.put(number, made, last_run)?,
             None => made,
         };
@@ -340,14 +393,13 @@ impl<K: Hash + Eq, P, S: PartialEq, E> State<K, P, S, E> {
     pub(crate) fn clear(&mut self) -> Left<K, P, S, E> {
         self.generation += 1;
         let (mut left, mut keys) = (Vec::new(), Vec::new());
-        let mut entries = core::mem::take(&mut self.entries);
-        for (key, mut entry) in entries.drain() {
+        for (key, mut entry) in core::mem::take(&mut self.entries).into_values().flatten() {
             for made in entry.slots.clear() {
                 left.push(self.leave(made));
             }
             match entry.count() {
                 0 => keys.push(key),
-                _ => drop(self.entries.insert(key, entry)),
+                _ => self.entries.entry(key.hash).or_default().push((key, entry)),
             }
         }
         (left, keys)

@@ -2,13 +2,12 @@
 
 use core::fmt;
 
-use crate::error::{RefusalReason, Result};
+use crate::error::{Refusal, RefusalReason, Result};
 use crate::exec::GraphExec;
 use crate::exec::options::InstantiateOptions;
 use crate::exec::resources::RanOn;
 use crate::graph::Graph;
 use crate::loops::host::{Fallback, HostLoopExec};
-use crate::update::whole::Update;
 
 mod sealed {
     pub trait Sealed {}
@@ -27,14 +26,13 @@ pub trait Executable: sealed::Sealed + fmt::Debug + Sized + Send {
     /// Lets it do what a graph does.
     ///
     /// # Errors
-    /// The errors of updates and of instantiation; it is unchanged then.
+    /// The errors of updates and of instantiation; it is unchanged then, or was given up.
     #[doc(hidden)]
-    fn refresh(
-        &mut self,
-        graph: &Graph,
-        options: &InstantiateOptions,
-        fallback: Fallback,
-    ) -> Result<Refreshed>;
+    fn refresh(&mut self, graph: &Graph) -> Result<Refreshed>;
+
+    /// Whether it can be launched: it was not given up for another one that could not be made.
+    #[doc(hidden)]
+    fn is_live(&self) -> bool;
 
     /// Whether the host decides in it.
     #[doc(hidden)]
@@ -60,6 +58,12 @@ pub enum Refreshed {
     Rebuilt(RefusalReason),
 }
 
+impl Refreshed {
+    fn of(refusal: Option<Refusal>) -> Self {
+        refusal.map_or(Self::Updated, |refusal| Self::Rebuilt(refusal.reason))
+    }
+}
+
 impl sealed::Sealed for GraphExec {}
 
 impl Executable for GraphExec {
@@ -67,14 +71,12 @@ impl Executable for GraphExec {
         graph.instantiate_with(options.clone())
     }
 
-    fn refresh(
-        &mut self,
-        graph: &Graph,
-        _options: &InstantiateOptions,
-        _fallback: Fallback,
-    ) -> Result<Refreshed> {
-        let refusal = self.update_or_rebuild(graph)?;
-        Ok(refusal.map_or(Refreshed::Updated, |refusal| Refreshed::Rebuilt(refusal.reason)))
+    fn refresh(&mut self, graph: &Graph) -> Result<Refreshed> {
+        self.update_or_rebuild(graph).map(Refreshed::of)
+    }
+
+    fn is_live(&self) -> bool {
+        self.live().is_ok()
     }
 
     fn decides_on_host(&self) -> bool {
@@ -93,18 +95,12 @@ impl Executable for HostLoopExec {
         graph.instantiate_with_fallback(fallback, options.clone())
     }
 
-    fn refresh(
-        &mut self,
-        graph: &Graph,
-        options: &InstantiateOptions,
-        fallback: Fallback,
-    ) -> Result<Refreshed> {
-        let reason = match self.update(graph)? {
-            Update::Updated => return Ok(Refreshed::Updated),
-            Update::Refused(refusal) => refusal.reason,
-        };
-        *self = Self::make(graph, options, fallback)?;
-        Ok(Refreshed::Rebuilt(reason))
+    fn refresh(&mut self, graph: &Graph) -> Result<Refreshed> {
+        self.update_or_rebuild(graph).map(Refreshed::of)
+    }
+
+    fn is_live(&self) -> bool {
+        self.is_live()
     }
 
     fn decides_on_host(&self) -> bool {

@@ -2,6 +2,7 @@
 
 use core::fmt;
 use core::hash::Hash;
+use std::hash::RandomState;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 
@@ -9,8 +10,9 @@ use cuda_handles::internal::{Lock, Rank, wait_unless_inside};
 use cuda_handles::{AsStream, Context, GraphExecHandle, WrongContext};
 
 use crate::cache::cached_exec::CachedExec;
-use crate::cache::entries::{CacheKey, Made, Request, State, Step};
+use crate::cache::entries::{Made, Request, State, Step};
 use crate::cache::executable::{Executable, Refreshed};
+use crate::cache::keys::{CacheKey, Compared};
 use crate::cache::options::CacheOptions;
 use crate::cache::slots::Asked;
 use crate::cache::statistics::{CachePath, CacheStatistics, EntryStatistics, GraphSize};
@@ -104,6 +106,9 @@ use crate::graph::Graph;
 ///
 /// # Threads
 ///
+/// The code of keys and stamps (`Hash`, `Eq`, `PartialEq`, `Clone`) runs without a lock as well. It
+/// can use the cache, and if it panics, the cache is as it was.
+///
 /// All calls of one thread can overlap those of others. An executable is with one call at a time;
 /// another call for the same key waits for it, with the library's
 /// [patience](cuda_handles::set_patience). `build` runs without a lock, so it can use the cache. If
@@ -114,6 +119,7 @@ use crate::graph::Graph;
 pub struct GraphCache<K, P, S = u64, E = GraphExec> {
     options: CacheOptions,
     verifies: AtomicBool,
+    hasher: RandomState,
     pub(crate) state: Lock<State<K, P, S, E>>,
 }
 
@@ -148,7 +154,7 @@ impl<K, P, S, E> GraphCache<K, P, S, E> {
     #[must_use]
     pub fn new(options: CacheOptions) -> Self {
         let state = Lock::new(Rank::GraphCache, State::new());
-        Self { options, verifies: AtomicBool::new(false), state }
+        Self { options, verifies: AtomicBool::new(false), hasher: RandomState::new(), state }
     }
 
     /// Sets whether each hit is verified: the graph is built as well, compared with the graph of
@@ -184,10 +190,12 @@ impl<K, P, S, E> GraphCache<K, P, S, E> {
     where
         K: Clone,
     {
-        let state = self.state.lock();
-        let entries = state.sizes().map(|(key, executables, size)| {
-            let GraphSize { nodes, memory_bytes } = size;
-            EntryStatistics { key: key.clone(), executables, nodes, memory_bytes }
+        let sizes: Vec<_> = {
+            let state = self.state.lock();
+            state.sizes().map(|(key, executables, size)| (Arc::clone(key), executables, size)).collect()
+        };
+        let entries = sizes.into_iter().map(|(key, executables, GraphSize { nodes, memory_bytes })| {
+            EntryStatistics { key: key.key.clone(), executables, nodes, memory_bytes }
         });
         entries.collect()
     }
@@ -224,7 +232,9 @@ impl<K: Hash + Eq, P, S: PartialEq, E: Executable> GraphCache<K, P, S, E> {
     /// `cuGraphInstantiateWithParams` (CUDA 12.0) or `cuGraphExecUpdate` (CUDA 12.0).
     ///
     /// # Errors
-    /// - The errors of `build`, of [`Graph::instantiate`] and of updates. The cache is as it was.
+    /// - The errors of `build`, of [`Graph::instantiate`] and of updates. The cache is as it was,
+    ///   unless the executable was [given up] for another one that could not be made: then it has
+    ///   left the cache, and the next call makes one.
     /// - The graph is of another context than `stream`, or the context is lost.
     /// - [`CacheError::InUse`]: this thread has taken all executables of the key.
     /// - [`CacheError::Full`]: this thread has taken all executables of the cache, and it is full.
@@ -233,6 +243,8 @@ impl<K: Hash + Eq, P, S: PartialEq, E: Executable> GraphCache<K, P, S, E> {
     ///   second. Synchronise the stream, or [drain](cuda_handles::reaper::drain).
     /// - [`Busy`](cuda_handles::Error::Busy): other threads have the executables all the time.
     /// - [`CacheError::Stale`] if hits are [verified](Self::verify).
+    ///
+    /// [given up]: GraphExec::update_or_rebuild
     pub fn get(
         &self,
         stream: &impl AsStream,
@@ -259,10 +271,12 @@ impl<K: Hash + Eq, P, S: PartialEq, E: Executable> GraphCache<K, P, S, E> {
         let stream = stream.as_stream();
         let context = stream.context();
         context.ensure_usable()?;
-        let key = CacheKey { context: context.as_raw().addr(), options: options.flags_of_runs(), key };
+        let address = context.as_raw().addr();
+        let key = CacheKey::new(&self.hasher, address, options.flags_of_runs(), key);
         let mut request = Request {
             stream,
-            stamp: &stamp,
+            keys: Compared::new(),
+            stamps: Compared::new(),
             asked: Asked::default(),
             has_graph: false,
             has_destroyed: false,
@@ -273,9 +287,9 @@ impl<K: Hash + Eq, P, S: PartialEq, E: Executable> GraphCache<K, P, S, E> {
         };
         let (mut key, mut source) = (Some(key), Source::Build(build));
         loop {
-            match self.find(&mut key, &mut request)? {
+            match self.find(&mut key, &stamp, &mut request)? {
                 Found::Current(hit) => return self.verified(hit, source),
-                Found::Other(other) => return self.refresh(other, source, stamp, options),
+                Found::Other(other) => return self.refresh(other, source, stamp),
                 Found::Nothing => {
                     source = Source::Built(self.built(source, context)?);
                     request.has_graph = true;
@@ -324,7 +338,8 @@ impl<K: Hash + Eq, P, S: PartialEq, E: Executable> GraphCache<K, P, S, E> {
     fn find(
         &self,
         key: &mut Option<CacheKey<K>>,
-        request: &mut Request<'_, S>,
+        stamp: &S,
+        request: &mut Request<'_, K, S>,
     ) -> Result<Found<'_, K, P, S, E>> {
         const BY: &str = "calls that launch or make them, on other threads";
         let context = request.stream.context().clone();
@@ -337,6 +352,14 @@ impl<K: Hash + Eq, P, S: PartialEq, E: Executable> GraphCache<K, P, S, E> {
                 Step::Taken { key, number, made, is_current } => {
                     let cached = CachedExec::new(&self.state, key, number, made);
                     return Ok(if is_current { Found::Current(cached) } else { Found::Other(cached) });
+                }
+                Step::CompareKey(known) => {
+                    let is_same = key.as_ref().is_some_and(|key| known.key == key.key);
+                    request.keys.note(known, is_same);
+                }
+                Step::CompareStamp(known) => {
+                    let is_same = *known == *stamp;
+                    request.stamps.note(known, is_same);
                 }
                 Step::Build => return Ok(Found::Nothing),
                 Step::Make(key) => return Ok(Found::Place(Place { cache: self, key, is_filled: false })),
@@ -406,16 +429,15 @@ impl<K: Hash + Eq, P, S: PartialEq, E: Executable> GraphCache<K, P, S, E> {
         mut other: CachedExec<'c, K, P, S, E>,
         source: Source<B, P>,
         stamp: S,
-        options: &InstantiateOptions,
     ) -> Result<CachedExec<'c, K, P, S, E>> {
         let (graph, params) = self.built(source, other.graph().context())?;
         let made = other.made();
-        let refreshed = made.exec.refresh(&graph, options, self.options.fallback)?;
+        let refreshed = made.exec.refresh(&graph)?;
         let size = GraphSize::of(&graph);
         let before = (
             core::mem::replace(&mut made.graph, graph),
             core::mem::replace(&mut made.params, params),
-            core::mem::replace(&mut made.stamp, stamp),
+            core::mem::replace(&mut made.stamp, Arc::new(stamp)),
         );
         (made.size, made.is_one_line) = (size, shares_scratch(&made.graph));
         let path = match refreshed {
@@ -453,6 +475,7 @@ impl<'c, K: Hash + Eq, P, S: PartialEq, E: Executable> Place<'c, K, P, S, E> {
         let (destroyed, size) = (only_executable(&graph), GraphSize::of(&graph));
         let fallbacks = u64::from(exec.decides_on_host());
         let is_one_line = shares_scratch(&graph);
+        let stamp = Arc::new(stamp);
         let made = Box::new(Made { exec, params, stamp, graph, destroyed, size, is_one_line });
         let mut state = cache.state.lock();
         let number = state.fill(&self.key, generation);

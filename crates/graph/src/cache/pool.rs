@@ -277,7 +277,7 @@ impl<P> Drop for PooledExec<'_, P> {
         // SAFETY: nothing else takes it, and it is not used afterwards.
         let member = unsafe { ManuallyDrop::take(&mut self.member) };
         let last_run = member.exec.owners.ran_on();
-        let gone = self.pool.state.lock().slots.put(self.number, member, last_run);
+        let gone = self.pool.state.lock().slots.put(self.number, member, Some(last_run));
         drop(gone);
     }
 }

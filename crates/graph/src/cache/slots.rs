@@ -89,6 +89,14 @@ impl<T> Slots<T> {
         self.0.is_empty()
     }
 
+    /// Those that are free.
+    pub(crate) fn free(&self) -> impl Iterator<Item = &T> {
+        self.0.iter().filter_map(|slot| match &slot.content {
+            Content::Free(item) => Some(&**item),
+            Content::Taken(_) => None,
+        })
+    }
+
     /// Whether this thread has taken all.
     pub(crate) fn are_all_mine(&self) -> bool {
         let me = thread::current().id();
@@ -147,16 +155,16 @@ impl<T> Slots<T> {
         self.0.push(Slot { number, content, last_run: RanOn::None, used: 0, is_leaving: false });
     }
 
-    /// Puts one back that was taken. Returns it if it goes.
-    pub(crate) fn put(&mut self, number: u64, item: Box<T>, last_run: RanOn) -> Option<Box<T>> {
+    /// Puts one back that was taken, with its last run; without one it goes. Returns it if it goes.
+    pub(crate) fn put(&mut self, number: u64, item: Box<T>, last_run: Option<RanOn>) -> Option<Box<T>> {
         let Some(index) = self.0.iter().position(|slot| slot.number == number) else { return Some(item) };
-        match self.0.get_mut(index) {
-            Some(slot) if !slot.is_leaving => {
+        match (self.0.get_mut(index), last_run) {
+            (Some(slot), Some(last_run)) if !slot.is_leaving => {
                 slot.last_run = last_run;
                 slot.content = Content::Free(item);
                 None
             }
-            Some(_) | None => {
+            (Some(_) | None, _) => {
                 self.0.swap_remove(index);
                 Some(item)
             }
@@ -215,7 +223,7 @@ mod tests {
         assert_eq!(take(&mut slots, 4), None);
         assert!(slots.are_all_mine());
         for number in [1, 0, 2] {
-            assert!(slots.put(number, Box::new(number), RanOn::None).is_none());
+            assert!(slots.put(number, Box::new(number), Some(RanOn::None)).is_none());
         }
         assert!(!slots.are_all_mine());
         assert_eq!(
@@ -228,9 +236,9 @@ mod tests {
     fn an_unknown_run_counts_as_running() {
         let mut slots = slots(2);
         take(&mut slots, 1);
-        slots.put(0, Box::new(0), RanOn::Unknown);
+        slots.put(0, Box::new(0), Some(RanOn::Unknown));
         take(&mut slots, 2);
-        slots.put(1, Box::new(1), RanOn::None);
+        slots.put(1, Box::new(1), Some(RanOn::None));
         let best = slots.best(None, &Asked::default(), |_| true);
         assert_eq!(best.map(|best| (best.index, best.freedom)), Some((1, Freedom::Over)));
     }
@@ -241,7 +249,7 @@ mod tests {
         assert_eq!(take(&mut slots, 1), Some(0));
         assert_eq!(slots.clear().len(), 1);
         assert_eq!(slots.len(), 1);
-        assert!(slots.put(0, Box::new(0), RanOn::None).is_some());
+        assert!(slots.put(0, Box::new(0), Some(RanOn::None)).is_some());
         assert!(slots.is_empty());
     }
 }

@@ -113,6 +113,12 @@ impl<K: Kind> GraphBuilder<K, Capturing> {
     /// that are captured here, on forks and in bodies take it in the place of an argument, memory
     /// or value. It is set in the executables of the graph.
     ///
+    /// A first value that was allocated in the capture is held by its parameter, as by a buffer: no
+    /// later allocation, and no capture with the same [scratch memory], is given it. Memory that
+    /// the same calls use beside their parameters is given on.
+    ///
+    /// [scratch memory]: cuda_handles::capture::Scratch
+    ///
     /// A capture into an existing graph takes the parameters of that graph as well. If such a
     /// capture fails, parameters that were made here stay, unused.
     ///
@@ -141,20 +147,25 @@ impl<K: Kind> GraphBuilder<K, Capturing> {
     /// ```
     ///
     /// # Errors
-    /// The memory or the event is of another context; [`CaptureError::Over`]: the capture has
-    /// ended.
+    /// The memory or the event is of another context; the context is lost;
+    /// [`CaptureError::Over`]: the capture has ended.
     ///
     /// [`CaptureError::Over`]: crate::CaptureError::Over
     #[doc(alias = "graph parameter")]
     pub fn param<V: IntoParam>(&self, value: V) -> Result<GraphParam<V::Param>> {
         let context = self.open()?.context();
+        context.ensure_usable()?;
         GraphParam::make(context, value, |value| self.state.session.add_param(value))
     }
 
     /// The tag of a call that takes parameters of the graph.
     pub(super) fn tag(&self, binding: Option<NewBinding>) -> Result<Option<Tag>> {
-        let Some(binding) = binding else { return Ok(None) };
+        let Some(mut binding) = binding else { return Ok(None) };
         self.state.session.ensure_own_params(&binding)?;
+        // The node's memory that is no parameter may be scratch memory, which later allocations of
+        // the capture, and captures with the same scratch memory, are to be given.
+        let capture = self.state.session.id();
+        binding.each_memory(|memory| memory.allocation.keep_as_capture(capture));
         Ok(Some(Arc::new(binding)))
     }
 

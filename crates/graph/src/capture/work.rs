@@ -8,7 +8,7 @@ use cuda_handles::{
     AsStream, Buffer, Element, Error as HandleError, Kernel, Owner, SharedHostBuffer, Slice, Stream, Viewable,
 };
 use cuda_launch::internal::launch_captured;
-use cuda_launch::{Arguments, ArgumentsOf, SafeKernel, StreamConfig, TypedKernel};
+use cuda_launch::{Arguments, ArgumentsOf, Prepared, SafeKernel, StreamConfig, TypedKernel};
 use cuda_sys::{CUstream, Call};
 
 use crate::capture::builder::GraphBuilder;
@@ -102,7 +102,7 @@ impl<K: Kind> GraphBuilder<K, Capturing> {
     ) -> Result<()> {
         let (placeholders, source) = (arguments.placeholders(), config.source());
         let config = config.stream_config();
-        let prepared = kernel.prepare(config.config(), arguments)?;
+        let prepared = Prepared::with_parameters(kernel, config.config(), arguments)?;
         let tag = match (placeholders.is_empty(), source) {
             (true, None) => None,
             _ => {

@@ -8,7 +8,7 @@ use core::fmt;
 use core::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-use cuda_launch::{Argument, ConditionalHandle, KernelArg, Params};
+use cuda_launch::{Argument, ConditionalHandle, FixedArgument, KernelArg, Params};
 use cuda_sys::Call;
 
 use crate::error::{ConditionError, Error, Result};
@@ -181,6 +181,8 @@ impl fmt::Display for Condition {
         write!(formatter, "condition {}", self.number())
     }
 }
+
+impl FixedArgument<'_, ConditionalHandle> for &Condition {}
 
 impl Argument<'_, ConditionalHandle> for &Condition {
     fn value(self) -> ConditionalHandle {

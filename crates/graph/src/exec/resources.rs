@@ -79,6 +79,14 @@ impl ExecResources {
         }
     }
 
+    /// Notes that all runs have ended, the last of them on a stream. The reaper takes what node
+    /// updates have retired.
+    pub(crate) fn ended(&mut self, stream: &Stream) {
+        self.launched(stream);
+        self.hand_over_retired();
+        self.ran.last = 0;
+    }
+
     /// Keeps what an update of a node has brought; retires what earlier ones have brought to the
     /// node and to nodes inside of it. Returns what is to be dropped without locks.
     pub(crate) fn bring(

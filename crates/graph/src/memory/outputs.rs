@@ -6,7 +6,7 @@ use core::ops::RangeBounds;
 use std::sync::Arc;
 
 use cuda_handles::{Allocation, Buffer, Element, GraphBuffer, Slice, Stream};
-use cuda_launch::{Argument, In, InOut, KernelArg, Out, Params, PlainArgument};
+use cuda_launch::{Argument, FixedArgument, In, InOut, KernelArg, Out, Params, PlainArgument};
 use cuda_sys::CUdeviceptr;
 
 use crate::error::{Error, MemoryError, Result};
@@ -183,6 +183,8 @@ macro_rules! arguments {
                 self.as_slice()
             }
         }
+
+        impl<'a, T: Element> FixedArgument<'a, $access<T>> for &'a OutputBuffer<'_, T> {}
 
         impl<'a, T: Element> PlainArgument<'a, $access<T>> for &'a OutputBuffer<'_, T> {}
     )*};

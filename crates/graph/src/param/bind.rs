@@ -201,6 +201,19 @@ impl NewBinding {
         self.graph
     }
 
+    /// The memory that it keeps.
+    pub(crate) fn each_memory(&mut self, mut each: impl FnMut(&mut StoredMemory)) {
+        match &mut self.binding.node {
+            BoundNode::Kernel { arguments, .. } => arguments.all_memory_mut().for_each(each),
+            BoundNode::Decider(BoundDecider { launch, .. }) => {
+                launch.iter_mut().for_each(|launch| launch.arguments.all_memory_mut().for_each(&mut each));
+            }
+            BoundNode::Fill(fill) => each(&mut fill.memory),
+            BoundNode::Copy(copy) => [&mut copy.source, &mut copy.destination].into_iter().for_each(each),
+            BoundNode::Record(_) | BoundNode::Wait(_) | BoundNode::Plain => {}
+        }
+    }
+
     pub(crate) fn binding(&self) -> &Binding {
         &self.binding
     }

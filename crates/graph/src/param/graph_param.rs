@@ -2,7 +2,6 @@
 
 use core::any::TypeId;
 use core::fmt;
-use std::sync::Arc;
 
 use cuda_handles::{
     Buffer, Context, Element, Event, NodeMemory, Placeholder, SharedHostBuffer, Slice, WrongContext,
@@ -38,6 +37,10 @@ mod sealed {
 /// It belongs to the graph, and to all graphs in its nodes. A clone, a graph that is embedded as a
 /// copy, and a graph that is [moved](crate::Frontier::child_moved) into a node keep the values of
 /// that time in their nodes, and have no parameters.
+///
+/// The parameter and its graph keep the first value as long as they live, since new executables
+/// begin with it. An executable keeps it until a whole update. If each launch sets other memory,
+/// the first may be small.
 ///
 /// It is given where nodes take the value itself: as an argument of
 /// [`Frontier::launch`](crate::Frontier::launch), as memory or value of a fill or copy, and in the
@@ -115,6 +118,27 @@ mod sealed {
 /// #     x: &cuda_graph::GraphParam<[f32]>
 /// # ) {
 /// scale.launch(stream, per(1, 1), (by, x)).unwrap();
+/// # }
+/// ```
+///
+/// Nor does one among arguments that are prepared, or as memory whose address is in a struct: both
+/// keep the value of now.
+///
+/// ```compile_fail,E0277
+/// # use cuda_launch::{TypedKernel, per};
+/// # cuda_launch::kernel! {
+/// #     unsafe in cuda_handles::Image::Ptx("");
+/// #     fn scale(by: f32, x: InOut<f32>) where x.len() >= 1;
+/// # }
+/// # fn main() {}
+/// # fn example(scale: &scale, by: f32, x: &cuda_graph::GraphParam<[f32]>) {
+/// scale.prepare(&per(1, 1), (by, x)).unwrap();
+/// # }
+/// ```
+/// ```compile_fail,E0277
+/// # use cuda_launch::ParamBytes;
+/// # fn example(pointers: &[u64; 1], x: &cuda_graph::GraphParam<[f32]>) {
+/// let bytes = unsafe { ParamBytes::of(pointers) }.using(x);
 /// # }
 /// ```
 #[doc(alias = "cudaGraphExecUpdate")]
@@ -268,7 +292,7 @@ impl<T: Element> GraphParam<[T]> {
 /// Memory as parameters keep it.
 pub(crate) fn stored<T>(slice: Slice<'_, T>) -> StoredMemory {
     let (start, bytes) = (slice.address(), slice.size_bytes() as u64);
-    StoredMemory { allocation: Arc::clone(slice.allocation()), start, bytes }
+    StoredMemory { allocation: slice.allocation().into(), start, bytes }
 }
 
 /// The number of elements in memory.

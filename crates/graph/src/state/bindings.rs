@@ -223,7 +223,7 @@ impl ParamValue {
     /// The owner of the memory or event, if it is one.
     pub(crate) fn into_owner(self) -> Option<Owner> {
         match self {
-            Self::Memory(memory) => Some(Owner::Allocation(memory.allocation)),
+            Self::Memory(memory) => Some(Owner::from(memory.allocation)),
             Self::Event(event) => Some(Owner::Event(event)),
             Self::Bytes(_) | Self::Config(_) | Self::Enabled(_) => None,
         }

@@ -1,7 +1,7 @@
 //! Updates of kernel nodes.
 
 use cuda_handles::Kernel;
-use cuda_launch::{Arguments, ArgumentsOf, LaunchConfig, SafeKernel, TypedKernel};
+use cuda_launch::{Arguments, ArgumentsOf, LaunchConfig, Prepared, SafeKernel, TypedKernel};
 
 use crate::error::Result;
 use crate::exec::GraphExec;
@@ -64,7 +64,7 @@ impl ExecNode<'_, KernelNode> {
         arguments: impl ArgumentsOf<'a, K::Signature>,
     ) -> Result<()> {
         ensure_no_params::<K::Signature>(&arguments, "ExecNode::set")?;
-        let prepared = kernel.prepare(&config, arguments)?;
+        let prepared = Prepared::with_parameters(kernel, &config, arguments)?;
         // SAFETY: the caller promises this.
         unsafe { self.set_untyped(kernel.kernel(), config, prepared) }
     }

@@ -7,6 +7,7 @@
 //! | --- | --- |
 //! | [`whole`] | `GraphExec::update`: the whole executable, from a graph |
 //! | [`compare`] | `Graph::check_update`: why a graph is refused, in words |
+//! | [`check`] | `GraphExec::check_update`: the same for an executable |
 //! | [`pairing`], [`shape`] | nodes of two graphs in pairs, as the driver pairs them |
 //! | [`rules`] | which parameters a node can get in place of others |
 //! | [`exec_node`] | `ExecNode`, a node of an executable: the common steps of its updates |
@@ -50,6 +51,7 @@
 //!    go by the node of the latest graph.
 
 pub(crate) mod apply;
+pub(crate) mod check;
 mod child;
 pub(crate) mod compare;
 mod copy;

@@ -10,7 +10,7 @@ use crate::error::{Error, ExecError, NodeError, Refusal, RefusalReason, Result};
 use crate::exec::counterparts::Counterparts;
 use crate::exec::exec_params::ExecParams;
 use crate::exec::instantiate::awaited_streams;
-use crate::exec::node_updates::{Latest, NodeUpdates};
+use crate::exec::node_updates::NodeUpdates;
 use crate::exec::recorded_events::RecordedEvents;
 use crate::exec::share::ExecShare;
 use crate::exec::source::Source;
@@ -20,7 +20,6 @@ use crate::node_name::NodeName;
 use crate::state::changes::StructurePoint;
 use crate::state::guard::GraphGuard;
 use crate::state::ids::NodeId;
-use crate::update::compare::differences;
 use crate::update::located::counterparts;
 
 /// The outcome of an [update](GraphExec::update).
@@ -51,7 +50,7 @@ impl Update {
 }
 
 /// The graph of an update.
-enum UpdateSource {
+pub(super) enum UpdateSource {
     /// The graph that the executable was made of, and whether its nodes and edges are as they were
     /// then.
     Own { is_as_it_was: bool },
@@ -60,7 +59,7 @@ enum UpdateSource {
 }
 
 /// The counterparts in a graph.
-struct Pairs {
+pub(super) struct Pairs {
     counterparts: Counterparts,
     /// The graph as it was when they were found.
     structure: StructurePoint,
@@ -68,7 +67,7 @@ struct Pairs {
 
 impl UpdateSource {
     /// The same under the lock of the graph, which others may have changed before.
-    fn taken_now(self, guard: &GraphGuard<'_>, updates: &NodeUpdates) -> Self {
+    pub(super) fn taken_now(self, guard: &GraphGuard<'_>, updates: &NodeUpdates) -> Self {
         let Self::Other { pairs } = self else {
             return Self::Own { is_as_it_was: updates.has_keys_as_they_were(guard) };
         };
@@ -96,10 +95,10 @@ impl UpdateSource {
 }
 
 /// A node whose key is not known.
-struct NoKey;
+pub(super) struct NoKey;
 
 #[cold]
-fn unpaired() -> Refusal {
+pub(super) fn unpaired() -> Refusal {
     let why = "it has graph parameters, and it is not known which nodes of the executable take them: its nodes \
                or edges are others, or the graph of the executable was changed";
     Refusal::new(RefusalReason::Unpaired, why)
@@ -310,7 +309,7 @@ impl GraphExec {
 
     /// The graph parameters after an update, with their initial values. An error if a node that
     /// takes one has no key.
-    fn params_after_update(
+    pub(super) fn params_after_update(
         &self,
         guard: &GraphGuard<'_>,
         spare: Option<Buffer<u32>>,
@@ -323,7 +322,7 @@ impl GraphExec {
 
     /// Pairs the nodes of a graph with the executable's, if what goes by node is needed at once:
     /// the nodes that decide about conditions, and those that take graph parameters.
-    fn pair_with(&self, graph: &Graph) -> Result<UpdateSource> {
+    pub(super) fn pair_with(&self, graph: &Graph) -> Result<UpdateSource> {
         if self.source.is_of(graph.hierarchy()) {
             return Ok(UpdateSource::Own { is_as_it_was: true });
         }
@@ -346,7 +345,7 @@ impl GraphExec {
     }
 
     /// Refuses a graph of which no driver is asked.
-    fn refusal(&self, guard: &GraphGuard<'_>, source: &UpdateSource) -> Option<Refusal> {
+    pub(super) fn refusal(&self, guard: &GraphGuard<'_>, source: &UpdateSource) -> Option<Refusal> {
         if self.options().is_for_device_launch() {
             let why = "kernels may launch the executable at any time";
             return Some(Refusal::new(RefusalReason::DeviceLaunch, why));
@@ -402,29 +401,7 @@ impl GraphExec {
             refusal.reason,
             RefusalReason::MemoryNodes | RefusalReason::DeviceLaunch | RefusalReason::Disabled
         );
-        let before = match self.updates.latest() {
-            Latest::Own => self.source.graph(),
-            Latest::Other(latest) => latest.source.graph(),
-            Latest::OwnChanged => None,
-        };
-        let (true, Some(before)) = (is_of_driver, before) else { return Ok(refusal) };
-        if before.is_in_same_hierarchy(graph) {
-            return Ok(refusal);
-        }
-        let mut guards = match before.enter_with(graph) {
-            // There is nothing to compare with.
-            Err(Error::Node(NodeError::GraphMoved) | Error::Broken(_)) => return Ok(refusal),
-            guards => guards?,
-        };
-        let is_as_it_was = match self.updates.latest() {
-            Latest::Own => self.updates.has_keys_as_they_were(&guards.ours),
-            Latest::Other(latest) => latest.is_as_it_was(&guards.ours),
-            Latest::OwnChanged => false,
-        };
-        if !is_as_it_was {
-            return Ok(refusal);
-        }
-        let found = differences(&mut guards, |guard, id| self.updates.unchanged(guard, id))?;
+        let found = if is_of_driver { self.differences_from(graph)? } else { Vec::new() };
         // Drivers name no node, or any node, where the structure differs.
         let is_unpaired = refusal.reason == RefusalReason::Unpaired;
         let is_vague = refusal.node.is_none() || refusal.reason == RefusalReason::Topology;

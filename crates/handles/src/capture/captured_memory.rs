@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use super::scratch::{Need, Scratch};
+use super::scratch::{Block, Need, Scratch};
 use crate::error::Result;
 use crate::graph::Owner;
 use crate::memory::{Allocation, MemPool, ScratchUse};
@@ -44,6 +44,17 @@ pub(super) fn end(capture: u64) -> (Vec<Owner>, Option<Scratch>) {
         owners.extend(memory);
     }
     (owners, shared)
+}
+
+/// Memory that an open capture was given, as the capture keeps it.
+pub(super) fn block_of(capture: u64, memory: &Arc<Allocation>) -> Option<Arc<Block>> {
+    // In a forked child the list may be locked forever.
+    if process::is_forked() {
+        return None;
+    }
+    let open = OPEN.lock();
+    let mut scratch = open.iter().filter(|(other, _)| *other == capture);
+    scratch.find_map(|(_, scratch)| scratch.block_of(capture, memory))
 }
 
 impl Stream {

@@ -54,7 +54,8 @@ struct Blocks {
 }
 
 /// Memory that graphs keep apart from other holders: these are counted by the allocation alone.
-struct Block(Arc<Allocation>);
+#[derive(Debug)]
+pub(super) struct Block(pub(super) Arc<Allocation>);
 
 /// Memory that a stream asks for in a capture.
 pub(super) struct Need<'p> {
@@ -157,6 +158,13 @@ impl Scratch {
             given.push(block);
         }
         Some(memory)
+    }
+
+    /// Memory that an open capture was given.
+    pub(super) fn block_of(&self, capture: u64, memory: &Arc<Allocation>) -> Option<Arc<Block>> {
+        let blocks = self.blocks();
+        let (_, given) = blocks.captures.iter().find(|(open, _)| *open == capture)?;
+        given.iter().find(|block| Arc::ptr_eq(&block.0, memory)).cloned()
     }
 
     /// Adds memory that was allocated for an open capture. If that is over, the memory has no other

@@ -57,6 +57,20 @@ pub trait NodeMemory<'a, T> {
     }
 }
 
+/// [`NodeMemory`] that stays the same in all launches: any except a graph parameter.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not memory that stays the same in all launches, with elements of type `{T}`",
+    label = "not fixed memory",
+    note = "there are `&Buffer<T>`, `Slice<T>`, `&SharedHostBuffer<T>`, and memory of the graph itself: `&GraphBuffer<T>`, `GraphSlice<T>`"
+)]
+pub trait FixedMemory<'a, T>: NodeMemory<'a, T> {}
+
+impl<'a, T, M: Into<Slice<'a, T>>> FixedMemory<'a, T> for M {}
+
+impl<'a, T> FixedMemory<'a, T> for &'a GraphBuffer<T> {}
+
+impl<'a, T> FixedMemory<'a, T> for GraphSlice<'a, T> {}
+
 impl<'a, T, M: Into<Slice<'a, T>>> NodeMemory<'a, T> for M {
     #[inline]
     fn operand(self) -> Slice<'a, T> {

@@ -35,7 +35,7 @@ pub use buffer::Buffer;
 pub use copy::{Copy2d, Copy3d, CopyLayout, CopySide};
 pub use element::Element;
 pub use fill::{FillLayout, assert_value};
-pub use graph_buffer::{GraphBuffer, GraphSlice, NodeMemory};
+pub use graph_buffer::{FixedMemory, GraphBuffer, GraphSlice, NodeMemory};
 pub use graph_usage::GraphMemoryUsage;
 pub use host::{HostBuffer, NotUnique, SharedHostBuffer};
 pub use placeholder::Placeholder;

@@ -31,7 +31,7 @@ macro_rules! ranks {
 
 ranks! {
     ExecPool: "graph", "The executables of a pool: held for moments, over no driver call and no code of users.";
-    GraphCache: "graph", "The executables of a cache: held for moments, over no driver call; keys are hashed and compared under it.";
+    GraphCache: "graph", "The executables of a cache: held for moments, over no driver call and no code of users.";
     #[nests] ScratchRuns: "handles",
         "The last launch of graphs that share scratch memory: held from the wait for it over the next launch. Several are taken in the order of `Scratch::sort`.";
     Hierarchy: "graph",

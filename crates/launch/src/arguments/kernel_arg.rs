@@ -4,7 +4,7 @@ use core::mem::MaybeUninit;
 use std::sync::Arc;
 
 use cuda_handles::{
-    Allocation, Buffer, Element, GraphBuffer, GraphSlice, NodeMemory, SharedHostBuffer, Slice,
+    Allocation, Buffer, Element, FixedMemory, GraphBuffer, GraphSlice, NodeMemory, SharedHostBuffer, Slice,
 };
 use smallvec::SmallVec;
 
@@ -132,9 +132,10 @@ impl<'a> ParamBytes<'a> {
     }
 
     /// Declares that the bytes contain the address of `slice`. Its memory is then kept alive and
-    /// waited for, as for a buffer argument.
+    /// waited for, as for a buffer argument. The bytes stay as they are, so the memory is no graph
+    /// parameter of cuda-graph.
     #[must_use]
-    pub fn using<T: Element>(mut self, slice: impl NodeMemory<'a, T>) -> Self {
+    pub fn using<T: Element>(mut self, slice: impl FixedMemory<'a, T>) -> Self {
         self.allocations.push(slice.operand().allocation());
         self
     }

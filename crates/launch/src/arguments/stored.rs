@@ -5,6 +5,7 @@ use core::mem::MaybeUninit;
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use cuda_handles::internal::KeptMemory;
 use cuda_handles::{Allocation, Kernel};
 use smallvec::SmallVec;
 
@@ -20,7 +21,7 @@ use crate::error::Result;
 #[derive(Clone, Debug)]
 pub struct StoredMemory {
     /// The allocation that owns it.
-    pub allocation: Arc<Allocation>,
+    pub allocation: KeptMemory,
     /// The address of its first byte.
     pub start: u64,
     /// Its size in bytes.
@@ -95,9 +96,8 @@ impl StoredArguments {
     }
 
     pub(crate) fn push_memory(&mut self, position: usize, memory: &Memory<'_>) {
-        let (start, bytes) = (memory.start, memory.bytes);
-        self.memory
-            .push((position, StoredMemory { allocation: Arc::clone(memory.allocation), start, bytes }));
+        let (allocation, start, bytes) = (memory.allocation.into(), memory.start, memory.bytes);
+        self.memory.push((position, StoredMemory { allocation, start, bytes }));
     }
 
     pub(crate) fn push_stored(&mut self, position: usize, memory: StoredMemory) {
@@ -135,6 +135,11 @@ impl StoredArguments {
     #[must_use]
     pub fn memory(&self, position: usize) -> Option<&StoredMemory> {
         self.memory.iter().find(|(known, _)| *known == position).map(|(_, memory)| memory)
+    }
+
+    /// The memory of all arguments.
+    pub fn all_memory_mut(&mut self) -> impl Iterator<Item = &mut StoredMemory> {
+        self.memory.iter_mut().map(|(_, memory)| memory)
     }
 
     pub(crate) fn handle(&self, position: usize) -> Option<ConditionalHandle> {
@@ -228,7 +233,7 @@ impl StoredMemory {
     /// Whether it is the same part of the same allocation.
     #[must_use]
     pub fn is_same(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.allocation, &other.allocation)
+        Arc::<Allocation>::ptr_eq(&self.allocation, &other.allocation)
             && (self.start, self.bytes) == (other.start, other.bytes)
     }
 

@@ -11,7 +11,7 @@ use crate::arguments::access::{AccessRanges, Accesses, Declaration, Memory, Memo
 use crate::arguments::conditional_handle::ConditionalHandle;
 use crate::arguments::slot::ParameterSlot;
 use crate::arguments::stored::StoredArguments;
-use crate::kernel::parameter::{Argument, Parameter, PlainArgument, PlainParameter, sealed};
+use crate::kernel::parameter::{Argument, FixedArgument, Parameter, PlainArgument, PlainParameter, sealed};
 
 /// Graph parameters among arguments, with their positions.
 pub type Placeholders = SmallVec<[(usize, Placeholder); 4]>;
@@ -110,6 +110,15 @@ pub trait ArgumentsOf<'a, S: Signature> {
     }
 }
 
+/// Arguments with one value each: a tuple with a [`FixedArgument`] for each parameter.
+#[diagnostic::on_unimplemented(
+    message = "the arguments do not fit the kernel's signature where their values are fixed",
+    label = "arguments of type `{Self}`",
+    note = "the kernel takes {S}, in a tuple; one argument alone is written `(x,)`",
+    note = "graph parameters are arguments of nodes as they are added, and of captured launches"
+)]
+pub trait FixedArgumentsOf<'a, S: Signature>: ArgumentsOf<'a, S> {}
+
 /// A signature of [`PlainParameter`]s only.
 pub trait PlainSignature: Signature {}
 
@@ -120,7 +129,7 @@ pub trait PlainSignature: Signature {}
     label = "arguments of type `{Self}`",
     note = "the kernel takes {S}, in a tuple; one argument alone is written `(x,)`"
 )]
-pub trait PlainArgumentsOf<'a, S: Signature>: ArgumentsOf<'a, S> {}
+pub trait PlainArgumentsOf<'a, S: Signature>: FixedArgumentsOf<'a, S> {}
 
 #[derive(Clone, Copy)]
 struct Range {
@@ -272,6 +281,11 @@ macro_rules! signature {
                 )*
                 Ok(())
             }
+        }
+
+        impl<'a, $($parameter: Parameter, $argument: FixedArgument<'a, $parameter>),*>
+            FixedArgumentsOf<'a, ($($parameter,)*)> for ($($argument,)*)
+        {
         }
 
         impl<'a, $($parameter: PlainParameter, $argument: PlainArgument<'a, $parameter>),*>

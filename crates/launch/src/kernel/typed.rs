@@ -19,7 +19,7 @@ use crate::arguments::{size_check, wrong_context};
 use crate::config::launch_config::LaunchConfig;
 use crate::config::stream_config::StreamConfig;
 use crate::error::{BrokenCondition, Error, OverlappingArguments, Result};
-use crate::kernel::signature::{ArgumentsOf, Overlap, PlainArgumentsOf, Signature};
+use crate::kernel::signature::{ArgumentsOf, FixedArgumentsOf, Overlap, PlainArgumentsOf, Signature};
 use crate::launch::enqueue;
 
 type ValuesOf<'a, K> = <<K as TypedKernel>::Signature as Signature>::Values<'a>;
@@ -66,6 +66,8 @@ pub unsafe trait TypedKernel: Sized + Send + Sync + 'static {
     /// Checks arguments and configuration against the declaration, and prepares the arguments for
     /// launches and graphs. Makes no driver call.
     ///
+    /// The values are those of now, so a graph parameter of cuda-graph is no such argument.
+    ///
     /// # Errors
     /// - [`Error::Condition`] if a condition does not hold.
     /// - [`Error::Overlap`] if written memory overlaps another argument.
@@ -74,11 +76,9 @@ pub unsafe trait TypedKernel: Sized + Send + Sync + 'static {
     fn prepare<'a>(
         &'a self,
         config: &LaunchConfig,
-        arguments: impl ArgumentsOf<'a, Self::Signature>,
+        arguments: impl FixedArgumentsOf<'a, Self::Signature>,
     ) -> Result<Prepared<'a, Self>> {
-        let prepared = Prepared::new(self, arguments);
-        prepared.check_declared(config)?;
-        Ok(prepared)
+        Prepared::with_parameters(self, config, arguments)
     }
 }
 
@@ -169,6 +169,23 @@ impl<'a, K: TypedKernel> Prepared<'a, K> {
     #[inline]
     fn new(kernel: &'a K, arguments: impl ArgumentsOf<'a, K::Signature>) -> Self {
         Self { kernel: kernel.kernel(), values: arguments.values() }
+    }
+
+    /// [`TypedKernel::prepare`] with graph parameters among the arguments, each as its first value:
+    /// the caller has noted them.
+    ///
+    /// # Errors
+    /// As [`TypedKernel::prepare`].
+    #[doc(hidden)]
+    #[inline]
+    pub fn with_parameters(
+        kernel: &'a K,
+        config: &LaunchConfig,
+        arguments: impl ArgumentsOf<'a, K::Signature>,
+    ) -> Result<Self> {
+        let prepared = Self::new(kernel, arguments);
+        prepared.check_declared(config)?;
+        Ok(prepared)
     }
 
     /// The checks of [`TypedKernel::prepare`]. Returns no arguments: a large result would be

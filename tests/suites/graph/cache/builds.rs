@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use cuda_graph::{CacheError, CacheOptions, CachePath, Error, NodeError};
+use cuda_graph::{CacheError, CacheOptions, CachePath, ContextExt, Error, GraphCache, NodeError};
 use cuda_sys::{CUresult, Call};
 use cuda_tests::{fail, no_leaks, setup};
 
@@ -54,6 +54,47 @@ fn an_instantiation_that_fails_leaves_no_place_taken() {
         assert!(failed.is_err());
         assert_eq!((cache.statistics().live, cache.entries().len()), (0, 0));
         assert_eq!(cache.get(&stream, 1, 0, || filling(&context, &target)).unwrap().path(), CachePath::Built);
+    });
+}
+
+#[test]
+fn an_executable_that_was_given_up_leaves_the_cache() {
+    let context = setup();
+    no_leaks(|| {
+        let stream = context.stream().unwrap();
+        let target = stream.zeros::<u32>(16).unwrap();
+        let graph = context.graph().unwrap();
+        let (node, memory) = graph.root().alloc::<u32>(16).unwrap();
+        let fill = node.then().fill(&memory, 1).unwrap();
+        fill.then().copy(&memory, &target).unwrap().then().free(&memory).unwrap();
+        let cache: GraphCache<u32, ()> = GraphCache::new(CacheOptions::new());
+        let run = |stamp| -> Result<CachePath, Error> {
+            let mut cached = cache.get(&stream, 1, stamp, || Ok((graph.clone(), ())))?;
+            cached.parts().0.launch(&stream)?;
+            Ok(cached.path())
+        };
+        assert_eq!(run(0), Ok(CachePath::Built));
+        for stamp in 1..4 {
+            // The graph can have one executable, which goes before the next one is made.
+            let call = Call::cuGraphInstantiateWithParams;
+            let fails = fail(call, 1, CUresult::CUDA_ERROR_OPERATING_SYSTEM);
+            run(stamp).unwrap_err();
+            assert!(fails.hit());
+            drop(fails);
+            assert_eq!((cache.statistics().live, cache.entries().len()), (0, 0));
+            // Whatever the stamp is, the next call makes one.
+            fill.set(&memory, stamp as u32).unwrap();
+            assert_eq!(run(stamp - stamp % 2), Ok(CachePath::Built));
+            assert_eq!(target.read_blocking(&stream).unwrap(), [stamp as u32; 16]);
+        }
+        // A call site may give it up as well.
+        let mut cached = cache.get(&stream, 1, 2, || unreachable!()).unwrap();
+        let fails = fail(Call::cuGraphInstantiateWithParams, 1, CUresult::CUDA_ERROR_OPERATING_SYSTEM);
+        cached.parts().0.update_or_rebuild(&graph).unwrap_err();
+        assert!(fails.hit());
+        drop((cached, fails));
+        assert_eq!(run(2), Ok(CachePath::Built));
+        assert_eq!(cache.statistics().live, 1);
     });
 }
 

@@ -5,11 +5,13 @@ mod builds;
 mod hits;
 mod host_loops;
 mod losses;
+mod owners;
 mod pool;
 mod pool_of;
 mod streams;
 mod sweep;
 mod threads;
+mod user_code;
 mod verify;
 
 use cuda_graph::{ContextExt, Graph, GraphCache, GraphExec, GraphParam, Result};

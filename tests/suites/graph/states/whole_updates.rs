@@ -24,6 +24,14 @@ fn updated(things: &Things) -> Result<(GraphExec, MemsetNode), Refusal> {
     Ok((exec, fill))
 }
 
+/// An executable of a graph that can have no other.
+fn only_one(things: &Things) -> Result<(GraphExec, Graph), Refusal> {
+    let graph = things.context.graph()?;
+    let (node, memory) = graph.root().alloc::<u32>(8)?;
+    node.then().fill(&memory, 1)?.then().free(&memory)?;
+    Ok((graph.instantiate()?, graph))
+}
+
 fn on_host(things: &Things) -> Result<(HostLoopExec, Graph), Refusal> {
     let graph = things.context.graph()?;
     graph.root().fill(&things.buffer, 1)?;
@@ -48,6 +56,23 @@ pub(crate) fn rows() -> Vec<Row> {
             let own = exec.graph();
             own.iter().try_for_each(|own| done(own.check_update(&graph)?))
         }),
+        prepared("GraphExec::check_update", CALLS, unlike, |_, (exec, graph)| {
+            assert!(!exec.check_update(&graph)?.is_empty());
+            Ok(())
+        }),
+        prepared("GraphExec::update_or_rebuild that updates", CALLS, alike, |_, (mut exec, graph)| {
+            assert!(exec.update_or_rebuild(&graph)?.is_none());
+            Ok(())
+        }),
+        prepared(
+            "GraphExec::update_or_rebuild of the only executable",
+            CALLS,
+            only_one,
+            |_, (mut exec, graph)| {
+                assert!(exec.update_or_rebuild(&graph)?.is_some());
+                Ok(())
+            },
+        ),
         prepared("ExecNode::set_enabled that finds counterparts", CALLS, updated, |_, (mut exec, fill)| {
             Ok(exec.node(&fill).set_enabled(false)?)
         }),
@@ -55,6 +80,27 @@ pub(crate) fn rows() -> Vec<Row> {
             assert!(!exec.update(&graph)?.is_updated());
             Ok(())
         }),
+        prepared("HostLoopExec::check_update", CHECKS, on_host, |_, (exec, graph)| {
+            assert!(!exec.check_update(&graph)?.is_empty());
+            Ok(())
+        }),
+        prepared("HostLoopExec::update_or_rebuild", CALLS, on_host, |_, (mut exec, graph)| {
+            assert!(exec.update_or_rebuild(&graph)?.is_some());
+            Ok(())
+        }),
+        prepared(
+            "HostLoopExec::update_or_rebuild, HostLoop",
+            CALLS,
+            |things| {
+                let (fallback, options) = (Fallback::HostLoop, InstantiateOptions::new());
+                Ok((drawn(things)?.instantiate_with_fallback(fallback, options)?, drawn(things)?))
+            },
+            |_, (mut exec, graph)| {
+                assert!(exec.check_update(&graph)?.is_empty());
+                assert!(exec.update_or_rebuild(&graph)?.is_none());
+                Ok(())
+            },
+        ),
         drops("drop of an executable that was updated", updated),
         drops("drop of an executable that ran and was updated", |things| {
             let (mut exec, graph) = alike(things)?;

@@ -2,6 +2,7 @@
 
 mod adding;
 mod captured_params;
+mod check;
 mod copy_memory;
 mod costs;
 mod disabled_fills;
@@ -17,9 +18,11 @@ pub(crate) mod params;
 mod params_hostile;
 mod params_lifetimes;
 mod params_model;
+mod params_owners;
 pub(crate) mod params_rules;
 mod rebuild;
 mod refused;
+mod scratch;
 mod sweep;
 mod whole;
 mod whole_owners;

@@ -107,8 +107,9 @@ impl Bench {
         let (old, old_nodes) = self.build(shape, orders[0], 1);
         let (new, new_nodes) = self.build(shape, orders[1], 10);
         let mut exec = old.instantiate().unwrap();
-        let update = exec.update(&new).unwrap();
         let found = old.check_update(&new).unwrap();
+        assert_eq!(exec.check_update(&new).unwrap(), found);
+        let update = exec.update(&new).unwrap();
         // What the comparison says is what the driver does.
         assert_eq!(found.is_empty(), update.is_updated(), "{update:?} {found:?}");
         let count = shape.waits_for.len();

@@ -53,8 +53,9 @@ impl Things {
     #[track_caller]
     fn outcome(&self, old: &Graph, new: &Graph) -> Option<(RefusalReason, Option<String>)> {
         let mut exec = old.instantiate().unwrap();
-        let update = exec.update(new).unwrap();
         let found = old.check_update(new).unwrap();
+        assert_eq!(exec.check_update(new).unwrap(), found);
+        let update = exec.update(new).unwrap();
         if update.is_updated() {
             assert_eq!(found, []);
             exec.launch(&self.stream).unwrap();

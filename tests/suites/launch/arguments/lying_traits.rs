@@ -9,7 +9,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use cuda_graph::{ContextExt, Graph};
 use cuda_handles::{AsStream, Buffer, Error as HandleError, GraphBuffer, NodeMemory, Slice, Stream};
 use cuda_launch::{
-    Argument, ArgumentsOf, ConditionalHandle, Error, InOut, PlainArgument, PlainArgumentsOf, kernel, per,
+    Argument, ArgumentsOf, ConditionalHandle, Error, FixedArgument, FixedArgumentsOf, InOut, PlainArgument,
+    PlainArgumentsOf, kernel, per,
 };
 use cuda_tests::{Need, SMALL, alone, no_leaks, setup};
 
@@ -62,6 +63,8 @@ impl<'a> Argument<'a, InOut<u32>> for Disguised<'a> {
     }
 }
 
+impl<'a> FixedArgument<'a, InOut<u32>> for Disguised<'a> {}
+
 impl<'a> PlainArgument<'a, InOut<u32>> for Disguised<'a> {}
 
 #[test]
@@ -88,6 +91,8 @@ impl ArgumentsOf<'_, (ConditionalHandle,)> for Plain {
 
 // A kernel with this signature is launched by its type's `launch` alone, which takes arguments of a
 // `PlainSignature`.
+impl FixedArgumentsOf<'_, (ConditionalHandle,)> for Plain {}
+
 impl PlainArgumentsOf<'_, (ConditionalHandle,)> for Plain {}
 
 kernel! {

@@ -12,11 +12,13 @@
 //! | [`plan`] | the program of steps |
 //! | [`segment`] | executables of [copied](crate::clone::node_copy) nodes |
 //! | [`run`](mod@run) | one run of a program |
+//! | [`rebuild`] | updates, and other executables in the place of one |
 //! | [`params`] | graph parameters: updates of segments, and memory that the host tests |
 
 mod flattened;
 mod params;
 mod plan;
+mod rebuild;
 mod run;
 mod segment;
 
@@ -28,7 +30,7 @@ use cuda_handles::capture_mode::relaxed;
 use cuda_handles::{AsStream, Context, Stream, UserObject, WrongContext};
 
 use crate::error::wrong_context::ensure;
-use crate::error::{Error, ExecError, Refusal, RefusalReason, Result};
+use crate::error::{Error, ExecError, Result};
 use crate::exec::GraphExec;
 use crate::exec::destroy::after_deferred;
 use crate::exec::exec_params::ExecParams;
@@ -40,8 +42,8 @@ use crate::exec::share::ExecShare;
 use crate::exec::source::Source;
 use crate::graph::Graph;
 use crate::state::last_runs::LastRuns;
-use crate::update::whole::Update;
 use plan::Program;
+use rebuild::GivenUp;
 use run::{ConditionalState, Run};
 use segment::SegmentOptions;
 
@@ -86,11 +88,16 @@ pub struct HostCounts {
 pub struct HostLoopExec {
     form: Executor,
     source: Source,
+    context: Context,
+    fallback: Fallback,
+    options: InstantiateOptions,
 }
 
 enum Executor {
     Device(Box<GraphExec>),
     Host(Box<HostExec>),
+    /// It was given up for one that could not be made.
+    None(Box<GivenUp>),
 }
 
 /// Fields are dropped in this order: executables before what they use.
@@ -108,7 +115,6 @@ struct HostExec {
     runs: Option<LastRuns>,
     /// The same as in a `GraphExec`.
     owners: ExecResources,
-    context: Context,
     /// Lives as long as the executable, if the graph can have one at a time.
     _single: Option<Arc<()>>,
 }
@@ -160,9 +166,10 @@ impl Graph {
         };
         let form = match on_host {
             true => Executor::Host(Box::new(after_deferred(self, || self.host(&options))?)),
-            false => Executor::Device(Box::new(self.instantiate_with(options)?)),
+            false => Executor::Device(Box::new(self.instantiate_with(options.clone())?)),
         };
-        Ok(HostLoopExec { form, source: Source::of(self) })
+        let (source, context) = (Source::of(self), self.context().clone());
+        Ok(HostLoopExec { form, source, context, fallback, options })
     }
 
     fn host(&self, options: &InstantiateOptions) -> Result<HostExec> {
@@ -200,17 +207,7 @@ impl Graph {
         let owners = ExecResources::new(owners, shared, params, None, false);
         let states = vec![ConditionalState::default(); program.conditionals.len()];
         let counts = HostCounts::default();
-        Ok(HostExec {
-            program,
-            states,
-            counts,
-            awaited,
-            scratch,
-            runs,
-            owners,
-            context: context.clone(),
-            _single: single,
-        })
+        Ok(HostExec { program, states, counts, awaited, scratch, runs, owners, _single: single })
     }
 }
 
@@ -229,6 +226,7 @@ impl HostLoopExec {
     /// - The values of graph parameters do not fit; see [`GraphExec::launch`]. Nothing has run.
     /// - [`Error::HostLoop`]: a step of a run failed where the host
     ///   decides. The error names the loop and round; work enqueued before has run or is running.
+    /// - [`ExecError::NotRebuilt`]: there is no executable.
     /// - The driver fails.
     #[doc(alias = "cuGraphLaunch")]
     #[doc(alias = "cudaGraphLaunch")]
@@ -236,7 +234,7 @@ impl HostLoopExec {
         let stream = stream.as_stream();
         let context = stream.context();
         context.ensure_usable()?;
-        let own = self.context();
+        let own = &self.context;
         let wrong = || WrongContext::new("the stream of the launch", context, "the executable graph", own);
         ensure(own, context, wrong)?;
         // Checked before the first launch: a run that cannot be waited for is not started.
@@ -248,36 +246,10 @@ impl HostLoopExec {
                 Ok(stream.synchronize_blocking()?)
             }
             Executor::Host(host) => {
-                host.apply_params(self.source.graph())?;
+                host.apply_params(self.source.graph(), &self.context)?;
                 host.run_blocking(stream)
             }
-        }
-    }
-
-    /// Updates the executable from a graph, as [`GraphExec::update`] does. If the
-    /// [host decides](Self::is_on_host), it is refused ([`RefusalReason::HostDecides`]).
-    ///
-    /// Calls `cuGraphExecUpdate` (CUDA 12.0) and the user object calls (CUDA 11.3).
-    ///
-    /// # Errors
-    /// The errors of [`GraphExec::update`].
-    #[doc(alias = "cuGraphExecUpdate")]
-    #[doc(alias = "cudaGraphExecUpdate")]
-    pub fn update(&mut self, graph: &Graph) -> Result<Update> {
-        match &mut self.form {
-            Executor::Device(exec) => exec.update(graph),
-            Executor::Host(host) => {
-                host.context.ensure_usable()?;
-                let why = "the host decides in the executable, which consists of several";
-                Ok(Update::Refused(Refusal::new(RefusalReason::HostDecides, why)))
-            }
-        }
-    }
-
-    fn context(&self) -> &Context {
-        match &self.form {
-            Executor::Device(exec) => exec.context(),
-            Executor::Host(host) => &host.context,
+            Executor::None(none) => Err(none.error()),
         }
     }
 
@@ -291,7 +263,7 @@ impl HostLoopExec {
     #[must_use]
     pub fn counts(&self) -> HostCounts {
         match &self.form {
-            Executor::Device(_) => HostCounts::default(),
+            Executor::Device(_) | Executor::None(_) => HostCounts::default(),
             Executor::Host(host) => host.counts,
         }
     }
@@ -318,11 +290,12 @@ impl HostExec {
         match &outcome {
             // Waited for, so that later runs need not wait, on whatever stream.
             Ok(()) => {
+                self.owners.ended(stream);
                 self.awaited = Vec::new();
                 self.runs.iter().for_each(LastRuns::end);
             }
             Err(_) => {
-                self.owners.note(stream);
+                self.owners.launched(stream);
                 // The stream has waited for all others.
                 self.awaited = vec![stream.clone()];
                 self.runs.iter().for_each(|runs| runs.follow(stream));

@@ -1,6 +1,6 @@
 //! Graph parameters of an executable in which the host decides.
 
-use cuda_handles::{Allocation, AsStream, Event, Stream};
+use cuda_handles::{Allocation, AsStream, Context, Event, Stream};
 use cuda_sys::{CUgraphNode, CUgraphNodeParams, Call};
 
 use super::segment::Segment;
@@ -18,6 +18,10 @@ impl HostLoopExec {
     /// Sets a parameter for the runs from the next one on; see [`GraphExec::set`]. The host also
     /// tests the memory that was set.
     ///
+    /// If the host decides, a replaced value is let go by the next run. The exception is a value
+    /// that a failed run may still use: the reaper lets it go behind that run, after the next run
+    /// that succeeds, or after 64 runs, or with the executable.
+    ///
     /// # Errors
     /// The errors of [`GraphExec::set`].
     ///
@@ -29,6 +33,7 @@ impl HostLoopExec {
     ) -> Result<()> {
         match &mut self.form {
             Executor::Device(exec) => exec.set(param, value),
+            Executor::None(none) => Err(none.error()),
             Executor::Host(_) => {
                 let Stored(value) = T::stored(value.into_initial());
                 let mut list = ValueList::default();
@@ -53,6 +58,7 @@ impl HostLoopExec {
         let mut list = ValueList::default();
         match &mut self.form {
             Executor::Device(exec) => exec.set_all(values)?,
+            Executor::None(none) => return Err(none.error()),
             Executor::Host(_) => {
                 if let Some(scope) = self.scope() {
                     values.list(&scope, &mut list)?;
@@ -66,11 +72,11 @@ impl HostLoopExec {
     /// The scope of values, if the host decides.
     fn scope(&self) -> Option<ParamScope<'_>> {
         match &self.form {
-            Executor::Device(_) => None,
+            Executor::Device(_) | Executor::None(_) => None,
             Executor::Host(host) => Some(ParamScope {
                 params: host.owners.since.params.as_deref(),
                 source: &self.source,
-                context: &host.context,
+                context: &self.context,
                 is_lent: false,
             }),
         }
@@ -87,8 +93,8 @@ impl HostLoopExec {
 
 impl HostExec {
     /// Updates the segments whose parameters have changed.
-    pub(super) fn apply_params(&mut self, graph: Option<Graph>) -> Result<()> {
-        let Self { program, awaited, owners, context, .. } = self;
+    pub(super) fn apply_params(&mut self, graph: Option<Graph>, context: &Context) -> Result<()> {
+        let Self { program, awaited, owners, .. } = self;
         let since = &mut owners.since;
         let Some(params) = since.params.as_mut().filter(|params| params.is_pending()) else { return Ok(()) };
         let mut target = HostTarget { segments: &mut program.segments, awaited };

@@ -338,7 +338,7 @@ impl<'g> UsedMemory<'g> {
         let own = self.allocations.get(place).into_iter();
         let allocation = own.chain(&self.allocations).find(|allocation| is_it(allocation))?;
         let bytes = bytes.unwrap_or(allocation.bytes() as u64);
-        Some(StoredMemory { allocation: Arc::clone(allocation), start: address, bytes })
+        Some(StoredMemory { allocation: (*allocation).into(), start: address, bytes })
     }
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use cuda_handles::{Allocation, GraphHandle, Kernel, Owner, WrongContext};
 use cuda_launch::internal::{Accesses, AttributeList};
-use cuda_launch::{Arguments, ArgumentsOf, LaunchConfig, SafeKernel, TypedKernel};
+use cuda_launch::{Arguments, ArgumentsOf, LaunchConfig, Prepared, SafeKernel, TypedKernel};
 use smallvec::SmallVec;
 
 use super::attribute::set_all;
@@ -88,7 +88,7 @@ impl KernelNode {
         arguments: impl ArgumentsOf<'a, K::Signature>,
     ) -> Result<()> {
         ensure_no_params::<K::Signature>(&arguments, "KernelNode::set")?;
-        let prepared = kernel.prepare(&config, arguments)?;
+        let prepared = Prepared::with_parameters(kernel, &config, arguments)?;
         // SAFETY: the caller promises this.
         unsafe { self.set_untyped(kernel.kernel(), config, prepared) }
     }
@@ -249,7 +249,7 @@ impl Frontier<'_> {
     ) -> Result<KernelNode> {
         let (placeholders, source) = (arguments.placeholders(), config.source());
         let config = config.config();
-        let prepared = kernel.prepare(&config, arguments)?;
+        let prepared = Prepared::with_parameters(kernel, &config, arguments)?;
         if !placeholders.is_empty() || source.is_some() {
             let binding = of_launch(kernel.kernel(), config, source, &placeholders, &prepared)?;
             return self.launch_bound(kernel.kernel(), config, &prepared, binding);

@@ -8,7 +8,9 @@ use crate::arguments::kernel_arg::Scalar;
 use crate::arguments::stored::StoredArguments;
 use crate::kernel::condition::Scope;
 use crate::kernel::fields::ConditionValue;
-use crate::kernel::parameter::{Argument, Fields, Parameter, PlainArgument, PlainParameter, Struct, sealed};
+use crate::kernel::parameter::{
+    Argument, Fields, FixedArgument, Parameter, PlainArgument, PlainParameter, Struct, sealed,
+};
 
 macro_rules! scalars {
     ($($type:ty),*) => {$(
@@ -52,6 +54,7 @@ macro_rules! scalars {
             }
         }
 
+        impl FixedArgument<'_, $type> for $type {}
         impl PlainArgument<'_, $type> for $type {}
 
         impl Argument<'_, $type> for $type {
@@ -107,6 +110,7 @@ impl<T: Scalar + ConditionValue + 'static, const N: usize> Parameter for [T; N] 
     }
 }
 
+impl<T: Scalar + ConditionValue + 'static, const N: usize> FixedArgument<'_, [T; N]> for [T; N] {}
 impl<T: Scalar + ConditionValue + 'static, const N: usize> PlainArgument<'_, [T; N]> for [T; N] {}
 
 impl<T: Scalar + ConditionValue + 'static, const N: usize> Argument<'_, [T; N]> for [T; N] {
@@ -158,6 +162,7 @@ impl<T: Copy + Send + Sync + 'static> Parameter for Struct<T> {
     }
 }
 
+impl<T: Copy + Send + Sync + 'static> FixedArgument<'_, Struct<T>> for T {}
 impl<T: Copy + Send + Sync + 'static> PlainArgument<'_, Struct<T>> for T {}
 
 impl<T: Copy + Send + Sync + 'static> Argument<'_, Struct<T>> for T {
@@ -209,6 +214,7 @@ impl<T: ConditionValue + Copy + Send + Sync + 'static> Parameter for Fields<T> {
     }
 }
 
+impl<T: ConditionValue + Copy + Send + Sync + 'static> FixedArgument<'_, Fields<T>> for T {}
 impl<T: ConditionValue + Copy + Send + Sync + 'static> PlainArgument<'_, Fields<T>> for T {}
 
 impl<T: ConditionValue + Copy + Send + Sync + 'static> Argument<'_, Fields<T>> for T {

@@ -6,7 +6,7 @@ use crate::arguments::access::Memory;
 use crate::arguments::conditional_handle::ConditionalHandle;
 use crate::arguments::stored::StoredArguments;
 use crate::kernel::condition::Scope;
-use crate::kernel::parameter::{Argument, Parameter, sealed};
+use crate::kernel::parameter::{Argument, FixedArgument, Parameter, sealed};
 
 impl sealed::Sealed for ConditionalHandle {}
 
@@ -47,6 +47,8 @@ impl Parameter for ConditionalHandle {
         write!(text, "{name} = condition {}", value.number())
     }
 }
+
+impl FixedArgument<'_, ConditionalHandle> for ConditionalHandle {}
 
 impl Argument<'_, ConditionalHandle> for ConditionalHandle {
     #[inline]

@@ -8,7 +8,9 @@ use cuda_handles::{Buffer, Element, GraphBuffer, GraphSlice, NodeMemory, SharedH
 use crate::arguments::access::{Access, Memory, MemoryParameter};
 use crate::arguments::stored::StoredArguments;
 use crate::kernel::condition::{Length, Scope};
-use crate::kernel::parameter::{Argument, In, InOut, Out, Parameter, PlainArgument, PlainParameter, sealed};
+use crate::kernel::parameter::{
+    Argument, FixedArgument, In, InOut, Out, Parameter, PlainArgument, PlainParameter, sealed,
+};
 
 /// A slice that kernels can only read: an argument for [`In`], not for [`Out`] or [`InOut`].
 #[derive(Debug)]
@@ -28,6 +30,7 @@ pub fn read_only<'a, T>(slice: impl Into<Slice<'a, T>>) -> ReadOnly<'a, T> {
     ReadOnly(slice.into())
 }
 
+impl<'a, T: Element> FixedArgument<'a, In<T>> for ReadOnly<'a, T> {}
 impl<'a, T: Element> PlainArgument<'a, In<T>> for ReadOnly<'a, T> {}
 
 impl<'a, T: Element> Argument<'a, In<T>> for ReadOnly<'a, T> {
@@ -86,6 +89,7 @@ macro_rules! memory {
             }
         }
 
+        impl<'a, T: Element> FixedArgument<'a, $access<T>> for &'a Buffer<T> {}
         impl<'a, T: Element> PlainArgument<'a, $access<T>> for &'a Buffer<T> {}
 
         impl<'a, T: Element> Argument<'a, $access<T>> for &'a Buffer<T> {
@@ -95,6 +99,7 @@ macro_rules! memory {
             }
         }
 
+        impl<'a, T: Element> FixedArgument<'a, $access<T>> for &'a SharedHostBuffer<T> {}
         impl<'a, T: Element> PlainArgument<'a, $access<T>> for &'a SharedHostBuffer<T> {}
 
         impl<'a, T: Element> Argument<'a, $access<T>> for &'a SharedHostBuffer<T> {
@@ -104,6 +109,7 @@ macro_rules! memory {
             }
         }
 
+        impl<'a, T: Element> FixedArgument<'a, $access<T>> for Slice<'a, T> {}
         impl<'a, T: Element> PlainArgument<'a, $access<T>> for Slice<'a, T> {}
 
         impl<'a, T: Element> Argument<'a, $access<T>> for Slice<'a, T> {
@@ -113,6 +119,7 @@ macro_rules! memory {
             }
         }
 
+        impl<'a, T: Element> FixedArgument<'a, $access<T>> for &Slice<'a, T> {}
         impl<'a, T: Element> PlainArgument<'a, $access<T>> for &Slice<'a, T> {}
 
         impl<'a, T: Element> Argument<'a, $access<T>> for &Slice<'a, T> {
@@ -122,12 +129,16 @@ macro_rules! memory {
             }
         }
 
+        impl<'a, T: Element> FixedArgument<'a, $access<T>> for &'a GraphBuffer<T> {}
+
         impl<'a, T: Element> Argument<'a, $access<T>> for &'a GraphBuffer<T> {
             #[inline]
             fn value(self) -> Slice<'a, T> {
                 self.operand()
             }
         }
+
+        impl<'a, T: Element> FixedArgument<'a, $access<T>> for GraphSlice<'a, T> {}
 
         impl<'a, T: Element> Argument<'a, $access<T>> for GraphSlice<'a, T> {
             #[inline]

@@ -123,8 +123,17 @@ pub trait Argument<'a, P: Parameter> {
     }
 }
 
-/// An [`Argument`] for a launch on a stream: any except graph memory, which only nodes of its graph
-/// can use.
+/// An [`Argument`] with one value: any except a graph parameter of cuda-graph, whose value changes
+/// from launch to launch.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be given for a parameter declared as `{P}` where the value is fixed",
+    label = "not an argument for `{P}` with a fixed value",
+    note = "graph parameters are arguments of nodes as they are added, and of captured launches"
+)]
+pub trait FixedArgument<'a, P: Parameter>: Argument<'a, P> {}
+
+/// A [`FixedArgument`] for a launch on a stream: any except graph memory, which only nodes of its
+/// graph can use.
 ///
 /// ```compile_fail,E0277
 /// # use cuda_handles::{GraphBuffer, Image, Stream};
@@ -143,7 +152,7 @@ pub trait Argument<'a, P: Parameter> {
     note = "a number needs the declared type; `In<T>`, `Out<T>` and `InOut<T>` take `&Buffer<T>` and `Slice<T>` of the same `T`",
     note = "memory of a graph (`&GraphBuffer<T>`, `GraphSlice<T>`) is an argument of the graph's nodes alone"
 )]
-pub trait PlainArgument<'a, P: Parameter>: Argument<'a, P> {}
+pub trait PlainArgument<'a, P: Parameter>: FixedArgument<'a, P> {}
 
 /// A parameter of a kernel that can be launched on a stream: any except a [`ConditionalHandle`].
 #[diagnostic::on_unimplemented(

@@ -8,7 +8,9 @@ use cuda_sys::CUtensorMap;
 use crate::arguments::access::{Access, Memory, MemoryParameter};
 use crate::arguments::stored::StoredArguments;
 use crate::kernel::condition::{Length, Scope};
-use crate::kernel::parameter::{Argument, In, InOut, Out, Parameter, PlainArgument, PlainParameter};
+use crate::kernel::parameter::{
+    Argument, FixedArgument, In, InOut, Out, Parameter, PlainArgument, PlainParameter,
+};
 use crate::tensor_map::{TensorElement, TensorMap};
 
 /// Declares a tensor map of elements of type `T`, as in `In<Tensor<f32>>`. The argument is a
@@ -57,6 +59,7 @@ macro_rules! tensors {
             }
         }
 
+        impl<'a, T: TensorElement> FixedArgument<'a, $access<Tensor<T>>> for &'a TensorMap<T> {}
         impl<'a, T: TensorElement> PlainArgument<'a, $access<Tensor<T>>> for &'a TensorMap<T> {}
 
         impl<'a, T: TensorElement> Argument<'a, $access<Tensor<T>>> for &'a TensorMap<T> {

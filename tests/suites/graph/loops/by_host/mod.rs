@@ -18,6 +18,8 @@ mod foreign_nodes;
 mod one_at_a_time;
 mod place_holders;
 mod random_programs;
+mod rebuild;
+mod replaced_values;
 pub(crate) mod states;
 
 use crate::conditions::branches_and_loops::increment_by;
