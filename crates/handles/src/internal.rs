@@ -7,7 +7,7 @@
 //! [`GraphExecHandle::destroy_all_deferred`], [`UserObject::end`], [`Kernel::occupancy_memo`],
 //! [`Context::refuse_in_callback`], [`Stream::downgrade`], [`Stream::only_capture`],
 //! [`Stream::fill_tagged`], [`Stream::clear_tagged`], [`Stream::copy_tagged`],
-//! [`Allocation::is_scratch`], [`Scratch::turn`], [`Scratch::sort`],
+//! [`Allocation::is_scratch`], [`Allocation::has_context`], [`Scratch::turn`], [`Scratch::sort`],
 //! [`Scratch::unsettled_home`].
 //!
 //! [`Enqueue::captured_call`]: crate::capture::Enqueue::captured_call
@@ -27,6 +27,7 @@
 //! [`Stream::clear_tagged`]: crate::Stream::clear_tagged
 //! [`Stream::copy_tagged`]: crate::Stream::copy_tagged
 //! [`Allocation::is_scratch`]: crate::Allocation::is_scratch
+//! [`Allocation::has_context`]: crate::Allocation::has_context
 //! [`Scratch::turn`]: crate::capture::Scratch::turn
 //! [`Scratch::sort`]: crate::capture::Scratch::sort
 //! [`Scratch::unsettled_home`]: crate::capture::Scratch::unsettled_home

@@ -18,3 +18,4 @@ mod modules;
 mod registered_memory;
 mod single_calls;
 mod streams;
+mod updates;

@@ -70,7 +70,8 @@ impl<K: Kind> GraphBuilder<K, Capturing> {
     /// # }
     /// ```
     ///
-    /// The work is captured in [`CaptureMode::Relaxed`], on a stream of the library.
+    /// The work is captured in [`CaptureMode::Relaxed`], on a stream of the library, with the
+    /// context current.
     ///
     /// # Safety
     /// As for [`foreign`](Self::foreign), for each call of `work`. The owners that it returns keep
@@ -181,7 +182,9 @@ fn capture_work<V>(
 ) -> Result<Graph> {
     let session = Session::begin(stream, &CaptureMode::Relaxed.into(), Primary::NAME, None)?;
     let capture = GraphBuilder::<Primary, _>::capturing(session, stream.clone())?;
-    for owner in work(stream.as_raw(), values)? {
+    // Without a current context the driver captures copies that no executable can exchange.
+    let owners = stream.context().with_current(|| work(stream.as_raw(), values))??;
+    for owner in owners {
         capture.keep(owner)?;
     }
     Ok(capture.end()?.into_graph())

@@ -84,6 +84,21 @@ pub enum ParamError {
         /// The bytes of the other side.
         room: u64,
     },
+    /// Memory of a pool would replace memory of no pool in a copy, or the reverse.
+    #[error(
+        "node `{node}` copies with memory of {} as its {side}, which an executable's copy does not exchange for \
+         memory of {}; give the parameter memory that is allocated as its first value was",
+        of_pool(!is_pooled),
+        of_pool(*is_pooled)
+    )]
+    Exchanged {
+        /// The node's name.
+        node: NodeName,
+        /// The side of the copy: source or destination.
+        side: &'static str,
+        /// Whether the new memory is of a pool ([`Stream::zeros`](cuda_handles::Stream::zeros)).
+        is_pooled: bool,
+    },
     /// A node would have to be disabled, and cannot be.
     #[error(
         "node `{node}` would be disabled, as the memory of its parameter is empty or its flag is false; it decides \
@@ -118,3 +133,7 @@ pub enum ParamError {
 }
 
 shown!(ParamError);
+
+fn of_pool(is_pooled: bool) -> &'static str {
+    if is_pooled { "a pool" } else { "no pool" }
+}

@@ -114,7 +114,8 @@ impl RefusalReason {
             }
             UpdateResult::CU_GRAPH_EXEC_UPDATE_ERROR_PARAMETERS_CHANGED => (
                 Self::Parameters,
-                "a copy keeps its direction and shape, a fill of a rectangle its shape, a batch the kinds of \
+                "a copy keeps its direction, its shape and memory of a pool or of none, and everything if it was \
+                 captured while no context was current; a fill of a rectangle keeps its shape, a batch the kinds of \
                  its operations",
             ),
             UpdateResult::CU_GRAPH_EXEC_UPDATE_ERROR_FUNCTION_CHANGED

@@ -83,6 +83,8 @@ impl GraphExec {
     /// - The values of graph parameters do not fit: a condition of a kernel does not hold with them
     ///   ([`Error::Launch`](crate::Error::Launch)), or a
     ///   [`ParamError`](crate::ParamError). Nothing is launched; set them to others.
+    /// - This is a host function, where the driver permits launches, but no updates of nodes whose
+    ///   parameters were set (`CUDA_ERROR_NOT_PERMITTED`).
     /// - [`MemoryError::OutputInUse`](crate::MemoryError::OutputInUse): memory that the previous
     ///   launch left is still in use; or it could not be freed, with the driver's reason.
     /// - [`ExecError::MayRun`](crate::ExecError::MayRun): the driver answers `CUDA_ERROR_UNKNOWN`,

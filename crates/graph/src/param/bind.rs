@@ -5,6 +5,7 @@ use core::any::TypeId;
 use cuda_handles::{Event, FillLayout, Kernel, NodeMemory, Placeholder, Slice};
 use cuda_launch::internal::{Placeholders, StoredArguments, StoredMemory};
 use cuda_launch::{ArgumentsOf, LaunchConfig, Prepared, Signature, TypedKernel};
+use cuda_sys::CUmemorytype;
 
 use crate::error::{Error, ParamError, Result};
 use crate::node_name::NodeName;
@@ -101,7 +102,12 @@ pub(crate) fn of_copy<T: 'static>(
     to.map(|to| found.note(to, Place::Destination, Some(TypeId::of::<[T]>()))).transpose()?;
     let (source, destination) = sides();
     let follows = [from.is_some(), to.is_some()];
-    Ok(found.into_binding(BoundNode::Copy(BoundCopy { source, destination, follows, unified: [false; 2] })))
+    let allocations = [&source.allocation, &destination.allocation];
+    let have_context = allocations.map(|memory| memory.has_context());
+    let unified = CUmemorytype::CU_MEMORYTYPE_UNIFIED;
+    let unified = allocations.map(|memory| memory.space().memory_type() == unified);
+    let copy = BoundCopy { source, destination, follows, unified, have_context };
+    Ok(found.into_binding(BoundNode::Copy(copy)))
 }
 
 /// What a node that decides by memory of a type uses.

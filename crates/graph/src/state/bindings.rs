@@ -133,9 +133,12 @@ pub(crate) struct BoundCopy {
     pub(crate) destination: StoredMemory,
     /// Whether source and destination are parameters: the length of the copy is theirs.
     pub(crate) follows: [bool; 2],
-    /// Whether the node has source and destination by addresses of no certain space, as captured
-    /// nodes may. An update keeps to that.
+    /// Whether the node has source and destination by addresses of no certain space, as managed
+    /// memory and some captured nodes have. An update keeps to that.
     pub(crate) unified: [bool; 2],
+    /// Whether source and destination [have a context](cuda_handles::Allocation::has_context) in
+    /// the node, as far as that is known. An update keeps to that, too.
+    pub(crate) have_context: [Option<bool>; 2],
 }
 
 /// A fill of memory in one dimension.

@@ -9,6 +9,8 @@ use smallvec::SmallVec;
 use super::{GraphState, NodeRecord};
 use crate::state::ids::{NodeId, SubgraphId};
 use crate::state::lent_log::LentLog;
+use crate::state::owners::contexts_of_copy;
+use crate::state::params::NodeParams;
 
 impl GraphState {
     /// Keeps an owner as long as a graph of the hierarchy lives. Returns false if the graph has
@@ -35,6 +37,20 @@ impl GraphState {
         let inner = record.node_params.subgraphs().iter().filter_map(|subgraph| self.embedded(*subgraph));
         let inner = inner.flat_map(|graph| graph.facts.kept.iter().cloned());
         kept.chain(record.node_params.owner()).chain(inner)
+    }
+
+    /// Whether source and destination of a copy node [have a context](Allocation::has_context), as
+    /// far as that is known.
+    pub(crate) fn contexts_of_copy(&self, id: NodeId) -> [Option<bool>; 2] {
+        match self.record(id) {
+            Some(record) => match &record.node_params {
+                NodeParams::Memcpy(copy) => {
+                    contexts_of_copy(record.owners.kept().iter().chain(self.used_by(record)), copy)
+                }
+                _ => [None; 2],
+            },
+            None => [None; 2],
+        }
     }
 
     /// Keeps an owner given with the root graph. An owner that is given again is kept once.

@@ -231,7 +231,7 @@ impl GraphState {
     }
 
     /// The owners that a node uses through the store.
-    pub(crate) fn used_by<'t>(&'t self, record: &'t NodeRecord) -> impl Iterator<Item = &'t Owner> {
+    pub(crate) fn used_by<'t>(&'t self, record: &'t NodeRecord) -> impl Iterator<Item = &'t Owner> + Clone {
         record.owners.used.iter().filter_map(|&one| self.store.get(one))
     }
 

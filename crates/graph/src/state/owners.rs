@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use cuda_handles::{Allocation, Owner};
+use cuda_handles::{Allocation, CopyLayout, Owner};
 use smallvec::SmallVec;
 
 use crate::state::loop_control::LoopDecision;
@@ -18,13 +18,7 @@ pub(crate) type Owners = SmallVec<[Owner; 5]>;
 /// memory. Owners that are no memory stay.
 pub(crate) fn replace_memory(owners: &mut Owners, gone: u64, kept: &[u64], new: &[Arc<Allocation>]) {
     owners.retain(|owner| match owner {
-        Owner::Allocation(memory) => {
-            let has = |address: &u64| {
-                let distance = address.checked_sub(memory.address());
-                distance.is_some_and(|distance| distance < memory.bytes() as u64)
-            };
-            !has(&gone) || kept.iter().any(has)
-        }
+        Owner::Allocation(memory) => !has(memory, gone) || kept.iter().any(|address| has(memory, *address)),
         _ => true,
     });
     for memory in new {
@@ -33,6 +27,26 @@ pub(crate) fn replace_memory(owners: &mut Owners, gone: u64, kept: &[u64], new: 
             owners.push(Owner::from(memory));
         }
     }
+}
+
+/// Whether memory has an address.
+fn has(memory: &Allocation, address: u64) -> bool {
+    let distance = address.checked_sub(memory.address());
+    distance.is_some_and(|distance| distance < memory.bytes() as u64)
+}
+
+/// Whether source and destination of a copy [have a context](Allocation::has_context), as far as
+/// the owners of its node tell.
+pub(crate) fn contexts_of_copy<'o>(
+    owners: impl Iterator<Item = &'o Owner> + Clone,
+    copy: &CopyLayout,
+) -> [Option<bool>; 2] {
+    [&copy.source, &copy.destination].map(|side| {
+        owners.clone().find_map(|owner| match owner {
+            Owner::Allocation(memory) if has(memory, side.address) => memory.has_context(),
+            _ => None,
+        })
+    })
 }
 
 /// The owners of one node in the [`Store`] of its hierarchy, without its kernel.

@@ -1,6 +1,7 @@
 //! Comparing graphs: in words, everything for which an executable of one cannot be updated from the
 //! other.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use cuda_handles::{CopyLayout, FillLayout};
@@ -15,7 +16,7 @@ use crate::state::guard::{GraphGuard, GuardPair};
 use crate::state::ids::{NodeId, SubgraphId};
 use crate::state::params::{ConditionSource, Conditional, NodeParams};
 use crate::update::pairing::{Counted, Difference, Pair, pair};
-use crate::update::rules::{ShapeChange, are_alike};
+use crate::update::rules::{PoolChange, ShapeChange, are_alike};
 use crate::update::shape::shape;
 use crate::wording::{A, Count, Named};
 
@@ -210,7 +211,8 @@ impl Words<'_, '_> {
                 }
             }
             (NodeParams::Memcpy(old), NodeParams::Memcpy(new)) => {
-                (RefusalReason::Parameters, format!("{} {}", copies(old, new)?, self.old_name(pair)))
+                let why = copies(old, new).map(Cow::Borrowed).or_else(|| self.pools(pair))?;
+                (RefusalReason::Parameters, format!("{why} {}", self.old_name(pair)))
             }
             (NodeParams::Memset(old), NodeParams::Memset(new)) => {
                 (RefusalReason::Parameters, format!("{} {}", fills(old, new)?, self.old_name(pair)))
@@ -255,6 +257,14 @@ impl Words<'_, '_> {
             ) => return None,
         };
         Some(self.at(pair, reason, why))
+    }
+
+    /// A sentence that the name of the counterpart ends.
+    fn pools(&self, pair: Pair) -> Option<Cow<'static, str>> {
+        let contexts = (self.old.contexts_of_copy(pair.0), self.new.contexts_of_copy(pair.1));
+        let PoolChange { side, is_pooled } = PoolChange::between(contexts.0, contexts.1)?;
+        let of = if is_pooled { "a pool" } else { "no pool" };
+        Some(format!("its {side} is memory of {of}, unlike the {side} of its counterpart").into())
     }
 
     fn conditionals(&self, pair: Pair, old: &Conditional, new: &Conditional) -> Option<String> {

@@ -7,9 +7,10 @@ use crate::graph::node::Node;
 use crate::node::memcpy::{Prepared, linear, params};
 use crate::node::{MemcpyNode, RawCopy};
 use crate::param::bind::fixed;
+use crate::state::owners::contexts_of_copy;
 use crate::state::params::NodeParams;
 use crate::update::exec_node::{ExecNode, NewParams, not_possible};
-use crate::update::rules::{ShapeChange, is_row};
+use crate::update::rules::{PoolChange, ShapeChange, is_row, is_unified, keep_types};
 
 impl ExecNode<'_, MemcpyNode> {
     /// Replaces the copy for later launches of the executable; as [`MemcpyNode::set`] does for the
@@ -20,7 +21,8 @@ impl ExecNode<'_, MemcpyNode> {
     /// # Errors
     /// - The errors of [`Frontier::copy`](crate::Frontier::copy).
     /// - [`UpdateError::NotPossible`](crate::UpdateError::NotPossible): the node copies in two or
-    ///   three dimensions, or in another direction; or the memory is that of an allocation node.
+    ///   three dimensions, or in another direction; memory of a pool would replace other memory, or
+    ///   the reverse; or the memory is that of an allocation node.
     /// - [`UpdateError::NotInExecutable`](crate::UpdateError::NotInExecutable),
     ///   [`UpdateError::Lent`](crate::UpdateError::Lent),
     ///   [`NodeError::Removed`](crate::NodeError::Removed): the node cannot be updated.
@@ -56,7 +58,7 @@ impl ExecNode<'_, MemcpyNode> {
         self.replace_by(copy.prepare(self.node.graph().context())?)
     }
 
-    fn replace_by(&mut self, (layout, owners): Prepared) -> Result<()> {
+    fn replace_by(&mut self, (mut layout, owners): Prepared) -> Result<()> {
         let node: &Node = self.node;
         let mut raw = params(node.graph().context(), &layout);
         let mut new = NewParams::new(NodeParams::Memcpy(layout), owners, &mut raw);
@@ -69,8 +71,27 @@ impl ExecNode<'_, MemcpyNode> {
         if let Some(why) = refusal(before, &layout) {
             return Err(not_possible(found.named(), why));
         }
+        let contexts = contexts_of_copy(new.owners.iter(), &layout);
+        if let Some(change) = PoolChange::between(found.contexts_of_copy(&self.exec.updates), contexts) {
+            return Err(not_possible(found.named(), exchanged(change)));
+        }
+        if let Some(before) = before {
+            keep_types(&mut layout, [&before.source, &before.destination].map(is_unified));
+            *new.raw = params(node.graph().context(), &layout);
+            new.node_params = NodeParams::Memcpy(layout);
+        }
         self.exec.replace_params(&found, &mut new)
     }
+}
+
+/// Why a copy of an executable cannot exchange memory of pools and other memory.
+#[cold]
+fn exchanged(PoolChange { side, is_pooled }: PoolChange) -> String {
+    let (old, new) = if is_pooled { ("no pool", "a pool") } else { ("a pool", "no pool") };
+    format!(
+        "its {side} is memory of {old}, which an executable's copy does not exchange for memory of {new}; \
+         use memory that is allocated in the same way, or set the graph's node, and instantiate again"
+    )
 }
 
 /// Why a copy of an executable cannot become another one.

@@ -27,7 +27,8 @@ use crate::update::located::Located;
 /// it and the runs that may use it are over. What the graph's node had when the executable was made
 /// stays with the executable.
 ///
-/// Each update is one driver call.
+/// Each update is one driver call. The driver permits none inside a host function
+/// (`CUDA_ERROR_NOT_PERMITTED`).
 #[must_use = "a node of an executable does nothing by itself"]
 pub struct ExecNode<'e, N> {
     pub(super) exec: &'e mut GraphExec,
@@ -178,12 +179,14 @@ pub(super) fn not_possible(
     UpdateError::NotPossible { node: guard.name(id), why: why.into() }.into()
 }
 
-/// The driver's refusal, with the node.
+/// The driver's refusal, with the node. Inside a host function the driver takes no parameters, and
+/// calls them invalid.
 #[cold]
 fn refused(guard: &GraphGuard<'_>, id: NodeId, error: Error) -> Error {
     let hint = match guard.record(id).map(|record| &record.node_params) {
         Some(NodeParams::Memcpy(_)) => {
-            "; a copy of an executable keeps its direction and the kinds of its memory"
+            "; a copy of an executable keeps its direction and the kinds of its memory, of a pool or not, and \
+             one that was captured while no context was current keeps everything"
         }
         Some(NodeParams::Child { .. }) => {
             "; a child graph of an executable keeps the number and the kinds of its nodes, and the edges"
@@ -195,6 +198,9 @@ fn refused(guard: &GraphGuard<'_>, id: NodeId, error: Error) -> Error {
             code: code @ (CUresult::CUDA_ERROR_INVALID_VALUE | CUresult::CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE),
             call,
         }) => {
+            if let Err(inside) = guard.context().refuse_in_callback() {
+                return inside.into();
+            }
             let error = HandleError::Driver { call, code };
             not_possible((guard, id), format!("the driver refuses it ({error}){hint}; instantiate again"))
         }

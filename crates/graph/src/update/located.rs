@@ -185,6 +185,15 @@ impl<'g> Located<'g> {
         updates.params(self.latest(), self.key, self.counterpart)
     }
 
+    /// Whether source and destination of a copy node have a context in the executable, as far as
+    /// that is known. No update changes it.
+    pub(super) fn contexts_of_copy(&self, updates: &NodeUpdates) -> [Option<bool>; 2] {
+        match updates.unchanged(self.latest(), self.counterpart) {
+            Some(_) if !updates.is_replaced(self.key) => self.latest().contexts_of_copy(self.counterpart),
+            _ => [None; 2],
+        }
+    }
+
     /// The node that the caller has given, for errors.
     pub(super) fn named(&self) -> (&GraphGuard<'g>, NodeId) {
         match self.is_counterpart {

@@ -1,6 +1,7 @@
 //! The driver's rules: which parameters a node of an executable can get in place of others.
 
-use cuda_handles::{BatchOperation, CopyLayout, FillLayout};
+use cuda_handles::{BatchOperation, CopyLayout, CopySide, FillLayout, MemorySpace};
+use cuda_sys::CUmemorytype;
 
 /// A difference between the shapes of two copies, or of two fills, that no update makes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -35,6 +36,48 @@ impl ShapeChange {
     pub(super) fn of_fills(old: &FillLayout, new: &FillLayout) -> Option<Self> {
         let with_value = FillLayout { value: new.value, ..*old };
         Self::between(old.height == 1, new.height == 1, || with_value == *new)
+    }
+}
+
+/// A change of a copy from memory of pools to other memory, or the reverse, that no update makes.
+/// The driver keeps the context of the memory on each side, and memory of pools has none.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct PoolChange {
+    /// The side, for sentences.
+    pub(super) side: &'static str,
+    /// Whether the new memory is of a pool.
+    pub(super) is_pooled: bool,
+}
+
+impl PoolChange {
+    /// The first of the two sides that changes, by whether source and destination
+    /// [have a context](cuda_handles::Allocation::has_context).
+    pub(super) fn between(old: [Option<bool>; 2], new: [Option<bool>; 2]) -> Option<Self> {
+        let sides = ["source", "destination"].into_iter().zip(old.into_iter().zip(new));
+        sides.into_iter().find_map(|(side, contexts)| match contexts {
+            (Some(old), Some(new)) if old != new => Some(Self { side, is_pooled: !new }),
+            _ => None,
+        })
+    }
+}
+
+/// Whether the driver's description of a side tells the address alone, and not that it is the
+/// device's.
+pub(super) fn is_unified(side: &CopySide) -> bool {
+    side.space.memory_type() == CUmemorytype::CU_MEMORYTYPE_UNIFIED
+}
+
+/// Describes memory that the device reaches as the driver's node does: an update keeps whether the
+/// sides are [unified](is_unified). Memory of the host stays as it is.
+pub(super) fn keep_types(copy: &mut CopyLayout, unified: [bool; 2]) {
+    for (side, unified) in [&mut copy.source, &mut copy.destination].into_iter().zip(unified) {
+        match (unified, side.space.memory_type()) {
+            (true, CUmemorytype::CU_MEMORYTYPE_DEVICE | CUmemorytype::CU_MEMORYTYPE_HOST) => {
+                side.space = MemorySpace::Found;
+            }
+            (false, CUmemorytype::CU_MEMORYTYPE_UNIFIED) => side.space = MemorySpace::Device,
+            _ => {}
+        }
     }
 }
 

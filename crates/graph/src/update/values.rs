@@ -1,6 +1,6 @@
 //! The parameters of a node with the values of graph parameters, and their checks.
 
-use cuda_handles::{Context, CopyLayout, Element, FillLayout, MemorySpace, Slice};
+use cuda_handles::{Context, CopyLayout, Element, FillLayout, Slice};
 use cuda_launch::internal::{StoredArguments, StoredMemory};
 use cuda_launch::{Dim, LaunchConfig, per};
 use smallvec::SmallVec;
@@ -12,6 +12,7 @@ use crate::node::event;
 use crate::node_name::NodeName;
 use crate::state::bindings::{BoundCopy, BoundDecider, BoundFill, BoundNode, ParamValue, Place, Use};
 use crate::state::ids::NodeId;
+use crate::update::rules::{PoolChange, keep_types};
 
 /// Why values do not fit into a node.
 pub(super) enum Problem {
@@ -25,6 +26,7 @@ pub(super) enum Problem {
         bytes: u64,
         room: u64,
     },
+    Exchanged(PoolChange),
     WrongValue,
 }
 
@@ -43,6 +45,9 @@ impl Problem {
             Self::Error(error) => error,
             Self::TooLong { len, longest } => ParamError::TooLong { node: node(), len, longest }.into(),
             Self::NoRoom { bytes, room } => ParamError::NoRoom { node: node(), bytes, room }.into(),
+            Self::Exchanged(PoolChange { side, is_pooled }) => {
+                ParamError::Exchanged { node: node(), side, is_pooled }.into()
+            }
             Self::WrongValue => ParamError::WrongValue { node: node() }.into(),
         }
     }
@@ -96,6 +101,11 @@ impl ExecBound {
                 let (bytes, room) = (copy.bytes(), copy.source.bytes.min(copy.destination.bytes));
                 if bytes > room {
                     return Err(Problem::NoRoom { bytes, room });
+                }
+                let contexts =
+                    [&copy.source, &copy.destination].map(|memory| memory.allocation.has_context());
+                if let Some(change) = PoolChange::between(copy.have_context, contexts) {
+                    return Err(Problem::Exchanged(change));
                 }
                 copy_layout(copy)?;
             }
@@ -224,15 +234,12 @@ fn slice<T: Element>(memory: &StoredMemory, bytes: u64) -> Slice<'_, T> {
 
 pub(super) fn copy_layout(copy: &BoundCopy) -> Result<Option<CopyLayout>> {
     let bytes = copy.bytes();
-    let layout = CopyLayout::linear(slice::<u8>(&copy.source, bytes), slice::<u8>(&copy.destination, bytes))?;
-    Ok(layout.map(|mut layout| {
-        for (side, unified) in [&mut layout.source, &mut layout.destination].into_iter().zip(copy.unified) {
-            if unified {
-                side.space = MemorySpace::Found;
-            }
-        }
-        layout
-    }))
+    let (source, destination) = (slice::<u8>(&copy.source, bytes), slice::<u8>(&copy.destination, bytes));
+    let mut layout = CopyLayout::linear(source, destination)?;
+    if let Some(layout) = &mut layout {
+        keep_types(layout, copy.unified);
+    }
+    Ok(layout)
 }
 
 pub(super) fn fill_layout(BoundFill { memory, layout, clears }: &BoundFill) -> Result<Option<FillLayout>> {

@@ -133,7 +133,7 @@ impl GraphExec {
     /// | changes of a pair | allowed |
     /// | --- | --- |
     /// | kernel, configuration, arguments | all, but a launch stays cooperative or not |
-    /// | copy | addresses and size of a row of bytes, between the same kinds of memory |
+    /// | copy | addresses and size of a row of bytes, between the same kinds of memory; memory of pools counts as one |
     /// | fill | all of a row, the value of a rectangle |
     /// | host function, event | all |
     /// | batch | addresses and values |

@@ -17,6 +17,6 @@ pub use busy::{lock_second_unless_inside, lock_unless_inside, wait_unless_inside
 pub use device::Device;
 pub(crate) use device::{checked, initialised};
 pub use handle::Context;
-pub(crate) use handle::{is_sticky, on_loss};
+pub(crate) use handle::{Current, is_sticky, on_loss};
 pub use limits::Limits;
 pub use scheduling::Scheduling;

@@ -235,6 +235,25 @@ impl Allocation {
         }
     }
 
+    /// Whether memory of the device belongs to a context in the driver's books, as memory of pools
+    /// does not; `None` where that is not known. Copies in executables keep it. For the crates
+    /// above this one.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn has_context(&self) -> Option<bool> {
+        match &self.backing {
+            Backing::Pooled(_) => Some(false),
+            Backing::Plain | Backing::Host(HostMemory { kind: HostKind::Managed, .. }) => Some(true),
+            // The host's memory is a kind of its own.
+            Backing::Host(HostMemory { kind: HostKind::Pinned | HostKind::Registered, .. })
+            | Backing::Foreign(_)
+            | Backing::Variable { .. }
+            | Backing::Imported(_)
+            | Backing::Graph(_)
+            | Backing::Output(_) => None,
+        }
+    }
+
     /// The context it belongs to.
     #[must_use]
     #[inline]

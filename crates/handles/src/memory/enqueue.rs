@@ -6,7 +6,8 @@ use cuda_sys::{CUresult, CUstream, Call, Driver};
 
 use super::allocation::Allocation;
 use crate::capture::Tag;
-use crate::error::Result;
+use crate::context::Current;
+use crate::error::{MemoryKind, Result};
 use crate::stream::{Stream, Work};
 
 impl Stream {
@@ -28,10 +29,11 @@ impl Stream {
         tag: Option<Tag>,
         call: impl FnOnce(&'static Driver, CUstream) -> (Call, CUresult),
     ) -> Result<()> {
-        self.enqueue_kept([memory], || memory.ready_once(self), work, tag, call)
+        self.enqueue_kept([memory], || memory.ready_once(self), work, tag, || Ok(()), call)
     }
 
-    /// As [`enqueue_use`](Self::enqueue_use), for a call that reads and writes memory.
+    /// As [`enqueue_use`](Self::enqueue_use), for a call that reads and writes memory. If it is
+    /// captured, it is made [with the context current](Self::enter_for_copy) where it has to be.
     #[inline(always)]
     pub(crate) fn enqueue_copy(
         &self,
@@ -41,22 +43,38 @@ impl Stream {
         call: impl FnOnce(&'static Driver, CUstream) -> (Call, CUresult),
     ) -> Result<()> {
         let ready = || Ok((source.ready_once(self)?, destination.ready_once(self)?));
-        self.enqueue_kept([source, destination], ready, work, tag, call)
+        let enter = || self.enter_for_copy([source.kind(), destination.kind()]);
+        self.enqueue_kept([source, destination], ready, work, tag, enter, call)
     }
 
-    /// All steps; `ready` makes the memory ready.
+    /// Makes the context current for a captured copy between these kinds of memory, if nodes of
+    /// executables are to take other parameters in its place.
+    ///
+    /// The driver makes a node that can never be updated of a copy that is captured while no
+    /// context is current, unless it copies between device memory and pinned memory.
+    #[cold]
+    pub(super) fn enter_for_copy(&self, kinds: [MemoryKind; 2]) -> Result<Option<Current>> {
+        let is_of_host = |kind| matches!(kind, MemoryKind::Pinned | MemoryKind::Registered);
+        let is_exempt = kinds.iter().any(|kind| is_of_host(*kind))
+            && kinds.iter().all(|kind| is_of_host(*kind) || kind.is_of_device());
+        if is_exempt { Ok(None) } else { self.context().enter().map(Some) }
+    }
+
+    /// All steps; `ready` makes the memory ready, and `enter` prepares a call that is captured.
     #[inline(always)]
-    fn enqueue_kept<const N: usize, R>(
+    fn enqueue_kept<const N: usize, R, C>(
         &self,
         memory: [&Arc<Allocation>; N],
         ready: impl Fn() -> Result<R>,
         work: Work,
         tag: Option<Tag>,
+        enter: impl FnOnce() -> Result<C>,
         call: impl FnOnce(&'static Driver, CUstream) -> (Call, CUresult),
     ) -> Result<()> {
         let (access, _uses) = self.enqueue_once_ready(&memory, ready)?;
         let call = || call(self.context().driver(), self.as_raw());
         if access.is_captured()? {
+            let _current = enter()?;
             return access.captured_use(memory, work, tag, call);
         }
         let (call, code) = call();

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use cuda_sys::{CUDA_MEMCPY2D_v2, CUDA_MEMCPY3D_v2, CUdeviceptr, CUresult, CUstream};
 
 use super::table::Entries;
-use crate::device::context::current;
+use crate::device::context::{current, current_handle};
 use crate::device::loss;
 use crate::driver::handle::number;
 use crate::driver::pointer::given;
@@ -52,17 +52,24 @@ pub(crate) const fn add(entries: Entries) -> Entries {
 }
 
 /// Enqueues a copy. A pageable source is read before this returns; a pageable destination is
-/// written before this returns.
+/// written before this returns. A captured copy is described by `describe`.
 ///
 /// # Safety
 /// Host memory of the copy is valid as CUDA's documentation demands.
-unsafe fn enqueue(copy: Copy3, stream: &Arc<Stream>, wait: bool) -> Answer {
+unsafe fn enqueue(
+    copy: Copy3,
+    describe: fn(&Copy3) -> CUDA_MEMCPY3D_v2,
+    stream: &Arc<Stream>,
+    wait: bool,
+) -> Answer {
     if copy.is_empty() {
         return Ok(());
     }
     if capture::is_captured(stream)? {
         let context = stream.context.handle;
-        let node = CopyNode { raw: copy.describe(), copy, context };
+        // Copies from or to the host are not concerned.
+        let is_fixed = current_handle() == 0 && !copy.src.place.is_host() && !copy.dst.place.is_host();
+        let node = CopyNode { raw: describe(&copy), copy, context, is_fixed };
         return capture::add(stream, Task::Copy(Arc::new(node)), false).map(drop);
     }
     if memory::is_read_only(copy.dst.address) {
@@ -113,8 +120,9 @@ pub(crate) unsafe fn linear(
     if sides.iter().zip(device).any(|(place, device)| device && *place == MemoryKind::Pageable) {
         return Err(INVALID_VALUE);
     }
+    let describe = if device == [ANY, ANY] { Copy3::describe_unified } else { Copy3::describe };
     // SAFETY: the caller's promise.
-    unsafe { enqueue(copy, &on, stream.is_none()) }
+    unsafe { enqueue(copy, describe, &on, stream.is_none()) }
 }
 
 /// # Safety
@@ -130,7 +138,7 @@ pub(crate) unsafe fn shaped(raw: &CUDA_MEMCPY3D_v2, stream: Option<CUstream>) ->
     let accept = if !nothing && capture::is_captured(&on)? { Accept::Reserved } else { Accept::Allocated };
     let copy = copy_params::parse(raw, accept)?;
     // SAFETY: the caller's promise.
-    unsafe { enqueue(copy, &on, stream.is_none()) }
+    unsafe { enqueue(copy, Copy3::describe, &on, stream.is_none()) }
 }
 
 fn fill(fill: Fill, stream: Option<CUstream>) -> Answer {

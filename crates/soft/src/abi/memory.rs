@@ -21,7 +21,7 @@ use crate::graph::capture::open_captures;
 use crate::graph::edit::memory_node;
 use crate::graph::exec::lifetimes;
 use crate::graph::params::parse::NewMemory;
-use crate::memory::memory_kind::MemoryKind;
+use crate::memory::memory_kind::{MemoryKind, has_context};
 use crate::memory::pool::{self, Pool};
 use crate::memory::{self, Allocation, Origin, Request};
 use crate::stream::{self, Stream};
@@ -138,8 +138,7 @@ unsafe fn write_attribute(data: *mut c_void, attribute: CUpointer_attribute, poi
     match attribute {
         // SAFETY: as above.
         Attribute::CU_POINTER_ATTRIBUTE_CONTEXT => unsafe {
-            // The real driver reports none for memory of a graph.
-            let context = if found.origin == Origin::GraphNode { 0 } else { found.context };
+            let context = if has_context(pointer) { found.context } else { 0 };
             put(data.cast::<CUcontext>(), to_raw(context))
         },
         Attribute::CU_POINTER_ATTRIBUTE_MEMORY_TYPE => {

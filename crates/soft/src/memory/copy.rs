@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use cuda_sys::{CUDA_MEMCPY3D_v2, CUmemorytype, CUresult};
 
 use super::access::{Accessed, access_bytes};
-use super::memory_kind::{Accept, MemoryKind};
+use super::memory_kind::{Accept, MemoryKind, has_context};
 use crate::device::loss::Loss;
 use crate::driver::result_code::{Answer, INVALID_VALUE};
 
@@ -17,6 +17,19 @@ pub(crate) struct Side {
     pub(crate) pitch: usize,
     pub(crate) slice: usize,
     pub(crate) place: MemoryKind,
+    /// Whether the memory belongs to a context, as memory of pools does not.
+    pub(crate) has_context: bool,
+}
+
+impl Side {
+    /// Whether an update of an executable may replace it by another one.
+    pub(crate) fn may_become(&self, new: &Self) -> bool {
+        match (self.place.is_host(), new.place.is_host()) {
+            (true, true) => true,
+            (false, false) => self.has_context == new.has_context,
+            (true, false) | (false, true) => false,
+        }
+    }
 }
 
 /// A copy of up to three dimensions.
@@ -37,7 +50,8 @@ impl Copy3 {
     pub(crate) fn linear(dst: u64, src: u64, len: usize, accept: Accept) -> Answer<Self> {
         let side = |address| {
             let place = MemoryKind::of(address).ok_or(INVALID_VALUE)?;
-            Ok(Side { address, pitch: len, slice: len, place })
+            let has_context = has_context(address);
+            Ok(Side { address, pitch: len, slice: len, place, has_context })
         };
         let copy = Self { src: side(src)?, dst: side(dst)?, extent: [len, 1, 1] };
         copy.check_ranges(accept)?;
@@ -69,6 +83,19 @@ impl Copy3 {
             raw.dstHost = core::ptr::with_exposed_provenance_mut(self.dst.address as usize);
         }
         raw
+    }
+
+    /// As [`describe`](Self::describe), by addresses that do not say which memory they are of.
+    pub(crate) fn describe_unified(&self) -> CUDA_MEMCPY3D_v2 {
+        CUDA_MEMCPY3D_v2 {
+            srcMemoryType: CUmemorytype::CU_MEMORYTYPE_UNIFIED,
+            srcDevice: self.src.address,
+            srcHost: core::ptr::null(),
+            dstMemoryType: CUmemorytype::CU_MEMORYTYPE_UNIFIED,
+            dstDevice: self.dst.address,
+            dstHost: core::ptr::null_mut(),
+            ..self.describe()
+        }
     }
 
     /// The bytes from the first to the last that one side touches. `check_ranges` has checked it.

@@ -3,7 +3,7 @@
 use cuda_sys::{CUDA_MEMCPY2D_v2, CUDA_MEMCPY3D_v2, CUmemorytype};
 
 use super::copy::{Copy3, Side};
-use super::memory_kind::{Accept, MemoryKind};
+use super::memory_kind::{Accept, MemoryKind, has_context};
 use crate::driver::result_code::{Answer, INVALID_VALUE};
 
 /// One side as the C structures describe it.
@@ -51,7 +51,7 @@ impl RawSide {
         let slice = pitch.checked_mul(rows).ok_or(INVALID_VALUE)?;
         let offset = z.checked_mul(slice).and_then(|z| z.checked_add(y.checked_mul(pitch)?)?.checked_add(x));
         let address = base.checked_add(offset.ok_or(INVALID_VALUE)? as u64).ok_or(INVALID_VALUE)?;
-        Ok(Side { address, pitch, slice, place })
+        Ok(Side { address, pitch, slice, place, has_context: has_context(address) })
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::address_map::{find, find_range};
 use super::addresses::is_device_address;
+use super::allocation::Origin;
 use super::graph_va::is_reserved;
 
 /// The kind of memory behind an address.
@@ -30,6 +31,15 @@ impl MemoryKind {
     pub(crate) fn is_host(self) -> bool {
         self != Self::Device
     }
+}
+
+/// Whether the memory at an address belongs to a context: memory of pools and graphs does not.
+pub(crate) fn has_context(address: u64) -> bool {
+    find(address).is_some_and(|found| match found.origin {
+        Origin::Pool | Origin::GraphNode => false,
+        Origin::Imported => found.pool == 0,
+        Origin::Plain | Origin::Pinned | Origin::Registered | Origin::Managed | Origin::Variable => true,
+    })
 }
 
 /// Which memory a copy or fill may name.

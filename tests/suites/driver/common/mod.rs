@@ -287,6 +287,33 @@ pub(crate) fn fill_params(address: CUdeviceptr, value: u32) -> CUDA_MEMSET_NODE_
     CUDA_MEMSET_NODE_PARAMS_v1 { dst: address, value, elementSize: 4, width: 1, height: 1, pitch: 0 }
 }
 
+/// A copy of some bytes of device memory in one row, as a node's parameters.
+pub(crate) fn copy_params(
+    session: &Session,
+    source: CUdeviceptr,
+    destination: CUdeviceptr,
+    bytes: usize,
+) -> CUgraphNodeParams {
+    let mut params =
+        CUgraphNodeParams { type_: CUgraphNodeType::CU_GRAPH_NODE_TYPE_MEMCPY, ..Default::default() };
+    params.__bindgen_anon_1.memcpy.copyCtx = session.context;
+    params.__bindgen_anon_1.memcpy.copyParams = CUDA_MEMCPY3D_v2 {
+        srcMemoryType: CUmemorytype::CU_MEMORYTYPE_DEVICE,
+        srcDevice: source,
+        srcPitch: bytes,
+        srcHeight: 1,
+        dstMemoryType: CUmemorytype::CU_MEMORYTYPE_DEVICE,
+        dstDevice: destination,
+        dstPitch: bytes,
+        dstHeight: 1,
+        WidthInBytes: bytes,
+        Height: 1,
+        Depth: 1,
+        ..Default::default()
+    };
+    params
+}
+
 pub(crate) fn conditional_params(ctx: CUcontext, handle: u64, type_: Kind, size: u32) -> CUgraphNodeParams {
     let mut params =
         CUgraphNodeParams { type_: CUgraphNodeType::CU_GRAPH_NODE_TYPE_CONDITIONAL, ..Default::default() };

@@ -130,6 +130,58 @@ fn updates_that_change_a_conditional_are_refused() {
     driver.free(address);
 }
 
+/// A graph of one conditional node for each number: it reads the condition that was made as that
+/// one. The kinds say which nodes are loops.
+fn several(driver: &Session, numbers: &[usize], loops: &[bool]) -> (CUgraph, Vec<CUgraphNode>) {
+    let own = driver.graph();
+    let handles: Vec<u64> = numbers.iter().map(|_| driver.condition(own, 0)).collect();
+    let node = |(number, is_loop): (&usize, &bool)| {
+        let kind = if *is_loop { WHILE } else { IF };
+        let (node, bodies) = driver.conditional(own, &[], handles[*number], (kind, 1));
+        driver.empty(bodies[0], &[]);
+        node
+    };
+    let nodes = numbers.iter().zip(loops).map(node).collect();
+    (own, nodes)
+}
+
+#[test]
+fn the_last_of_several_that_differ_is_named() {
+    let driver = session();
+    needs!(Conditionals);
+    let mut table = Table::default();
+    let mut row = |numbers: &[usize], loops: &[bool]| {
+        let count = numbers.len();
+        let (own, _) = several(&driver, &(0..count).collect::<Vec<_>>(), &vec![false; count]);
+        let (next, nodes) = several(&driver, numbers, loops);
+        let exec = driver.instantiate(own);
+        let (answer, result, node) = driver.update(exec, next);
+        let place = nodes.iter().position(|other| *other == node);
+        table.row(
+            format!("conditions {numbers:?}, loops {loops:?}"),
+            format!("{} {result}, node {place:?}", said(answer)),
+        );
+        driver.end(exec);
+        driver.destroy(&[own, next]);
+    };
+    for numbers in [&[1, 0][..], &[0, 2, 1], &[2, 1, 0], &[1, 2, 0], &[1, 0, 2]] {
+        row(numbers, &vec![false; numbers.len()]);
+    }
+    row(&[0, 1, 2], &[true, true, false]);
+    row(&[0, 1, 2], &[true, true, true]);
+    table.is(NAMED);
+}
+
+const NAMED: &str = "
+conditions [1, 0], loops [false, false]: GRAPH_EXEC_UPDATE_FAILURE 6, node Some(1)
+conditions [0, 2, 1], loops [false, false, false]: GRAPH_EXEC_UPDATE_FAILURE 6, node Some(2)
+conditions [2, 1, 0], loops [false, false, false]: GRAPH_EXEC_UPDATE_FAILURE 6, node Some(2)
+conditions [1, 2, 0], loops [false, false, false]: GRAPH_EXEC_UPDATE_FAILURE 6, node Some(2)
+conditions [1, 0, 2], loops [false, false, false]: GRAPH_EXEC_UPDATE_FAILURE 6, node Some(1)
+conditions [0, 1, 2], loops [true, true, false]: GRAPH_EXEC_UPDATE_FAILURE 6, node Some(1)
+conditions [0, 1, 2], loops [true, true, true]: GRAPH_EXEC_UPDATE_FAILURE 6, node Some(2)
+";
+
 #[test]
 fn queued_loops_keep_their_values() {
     let driver = session();

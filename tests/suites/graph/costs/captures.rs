@@ -10,10 +10,11 @@ use crate::capture::Bench;
 const LOCAL: CaptureMode = CaptureMode::ThreadLocal;
 
 #[test]
-fn a_captured_call_is_one_driver_call() {
+fn a_captured_call_is_one_driver_call_and_a_copy_on_the_device_three() {
     let context = setup();
     no_leaks(|| {
         let bench = Bench::new(&context);
+        let pinned = context.pinned_zeros::<u32>(bench.others.len()).unwrap().share();
         let capture = bench.begin();
         let [fork] = capture.split().unwrap();
         // The first launch of a kernel may ask for its parameters.
@@ -32,7 +33,12 @@ fn a_captured_call_is_one_driver_call() {
             let ((), cost) = count(|| capture.fill(&bench.others, 1).unwrap());
             cost.assert_calls(&[("cuMemsetD32Async", 1)]);
             let ((), cost) = count(|| capture.copy(&bench.others, &bench.numbers).unwrap());
-            cost.assert_calls(&[("cuMemcpyDtoDAsync", 1)]);
+            let entered = [("cuCtxPushCurrent", 1), ("cuMemcpyDtoDAsync", 1), ("cuCtxPopCurrent", 1)];
+            cost.assert_calls(&entered);
+            let ((), cost) = count(|| capture.copy(&bench.others, &pinned).unwrap());
+            cost.assert_calls(&[("cuMemcpyDtoHAsync", 1)]);
+            let ((), cost) = count(|| capture.copy(&pinned, &bench.others).unwrap());
+            cost.assert_calls(&[("cuMemcpyHtoDAsync", 1)]);
             let ((), cost) = count(|| capture.callback(|| ()).unwrap());
             cost.assert_calls(&[("cuLaunchHostFunc", 1)]);
             let ((), cost) = count(|| capture.keep(&bench.numbers).unwrap());

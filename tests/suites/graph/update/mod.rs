@@ -3,6 +3,7 @@
 mod adding;
 mod captured_params;
 mod check;
+mod copy_memory;
 mod costs;
 mod disabled_fills;
 mod event_params;

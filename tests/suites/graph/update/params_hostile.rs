@@ -514,6 +514,9 @@ fn kinds_of_memory_that_the_driver_refuses_are_refused_in_words() {
                 match exec.launch_with(&stream, ((param, memory),)) {
                     Ok(()) => {}
                     Err(Error::Update(UpdateError::NotPossible { .. })) => {}
+                    Err(Error::Param(ParamError::Exchanged { node, side: "source", is_pooled: false })) => {
+                        assert_eq!(&*node, "copied");
+                    }
                     Err(other) => panic!("{other}"),
                 }
                 stream.fill(&x, 9).unwrap();

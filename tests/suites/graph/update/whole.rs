@@ -545,15 +545,20 @@ fn a_loop_with_other_conditions_is_refused() {
         let other_kind = build(1, true);
         let refusal = refused(exec.update(&other_kind).unwrap());
         assert_eq!((refusal.reason, refusal.node.as_deref()), (RefusalReason::Conditional, Some("decides")));
-        // The conditions in the other order.
+        // The conditions in the other order. Drivers name the last node that differs.
         let swapped = context.graph().unwrap();
         let (one, two) =
             (swapped.condition_with_default(0).unwrap(), swapped.condition_with_default(1).unwrap());
         let _first = swapped.root().if_node(&two).unwrap().named("first");
-        swapped.root().if_node(&one).unwrap();
+        let _second = swapped.root().if_node(&one).unwrap().named("second");
         let refusal = refused(exec.update(&swapped).unwrap());
-        assert_eq!((refusal.reason, refusal.node.as_deref()), (RefusalReason::Conditional, Some("first")));
-        assert!(refusal.why.starts_with("its condition is number 2 of its graph"), "{refusal}");
+        assert_eq!((refusal.reason, refusal.node.as_deref()), (RefusalReason::Conditional, Some("second")));
+        assert!(refusal.why.starts_with("its condition is number 1 of its graph"), "{refusal}");
+        // The comparison tells of both.
+        let found = graph.check_update(&swapped).unwrap();
+        let nodes: Vec<_> = found.iter().map(|refusal| refusal.node.as_deref().unwrap()).collect();
+        assert_eq!(nodes, ["first", "second"]);
+        assert!(found.contains(&refusal), "{found:?}");
         exec.launch(&kernels.stream).unwrap();
         kernels.stream.synchronize_blocking().unwrap();
     });

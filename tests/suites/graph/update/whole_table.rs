@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use cuda_graph::{ContextExt, EdgeKind, Frontier, Graph, Node, RefusalReason, Result};
-use cuda_handles::{Batch, Buffer, Context, Copy2d, Kernel, SharedHostBuffer, Stream};
+use cuda_handles::{Batch, Buffer, Context, Copy2d, Kernel, PoolOptions, SharedHostBuffer, Slice, Stream};
 use cuda_launch::{LaunchConfig, params, per};
 use cuda_tests::{kernel, needs, no_leaks, setup};
 
@@ -164,7 +164,7 @@ fn copies_keep_direction_and_dimension() {
         let things = Things::new(&context);
         let row = |things: &Things, at: &Frontier<'_>| at.copy(&things.one, &things.other).map(Node::from);
         things.taken(row, |things, at| {
-            at.copy(things.other.slice(..4)?, things.plain.slice(..4)?).map(Node::from)
+            at.copy(things.other.slice(..4)?, things.one.slice(..4)?).map(Node::from)
         });
         let to_host =
             |things: &Things, at: &Frontier<'_>| at.copy(&things.one, &things.pinned).map(Node::from);
@@ -193,6 +193,51 @@ fn copies_keep_direction_and_dimension() {
         things.refused(RefusalReason::Parameters, rectangle(2, 4, 4), rectangle(2, 3, 4));
         things.refused(RefusalReason::Parameters, rectangle(2, 4, 4), rectangle(2, 4, 3));
     });
+}
+
+#[test]
+fn copies_keep_memory_of_pools_and_other_memory() {
+    let context = setup();
+    no_leaks(|| {
+        let things = Things::new(&context);
+        let pool = context.pool(PoolOptions::default()).unwrap();
+        let of_pool = things.stream.zeros_from::<u32>(&pool, N).unwrap();
+        let managed = [(); 2].map(|()| context.managed_zeros::<u32>(N).unwrap().share());
+        let plain = context.alloc_blocking::<u32>(N).unwrap();
+        let from = |memory: Slice<'_, u32>| graph_of_copy(&context, memory, things.other.as_slice());
+        let to = |memory: Slice<'_, u32>| graph_of_copy(&context, things.other.as_slice(), memory);
+        let (pooled, plain, managed) = (
+            [things.one.as_slice(), of_pool.as_slice()],
+            [things.plain.as_slice(), plain.as_slice()],
+            managed.each_ref().map(|memory| memory.as_slice()),
+        );
+        // Each side for itself, in both directions.
+        for [old, new] in [pooled, plain, managed] {
+            for (old, new) in [(from(old), from(new)), (to(old), to(new))] {
+                assert_eq!([things.outcome(&old, &new), things.outcome(&new, &old)], [None, None]);
+            }
+        }
+        let expected = || Some((RefusalReason::Parameters, Some("node".to_owned())));
+        for (one, other) in [(pooled[0], plain[0]), (pooled[1], plain[1]), (pooled[0], managed[0])] {
+            for (old, new, side) in
+                [(from(one), from(other), "its source is"), (to(one), to(other), "its destination is")]
+            {
+                assert_eq!(
+                    [things.outcome(&old, &new), things.outcome(&new, &old)],
+                    [expected(), expected()]
+                );
+                let found = old.check_update(&new).unwrap();
+                assert!(found[0].why.starts_with(side), "{found:?}");
+            }
+        }
+        things.stream.synchronize_blocking().unwrap();
+    });
+}
+
+fn graph_of_copy(context: &Context, from: Slice<'_, u32>, to: Slice<'_, u32>) -> Graph {
+    let graph = context.graph().unwrap();
+    let _node = graph.root().copy(from, to).unwrap().named("node");
+    graph
 }
 
 #[test]

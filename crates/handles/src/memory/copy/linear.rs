@@ -14,7 +14,9 @@ impl Stream {
     /// for nothing.
     ///
     /// Calls `cuMemcpyDtoDAsync`, `cuMemcpyDtoHAsync` and `cuMemcpyHtoDAsync` (CUDA 3.2), and for
-    /// other kinds than device memory and pinned memory on `cuMemcpyAsync` (CUDA 4.0).
+    /// other kinds than device memory and pinned memory on `cuMemcpyAsync` (CUDA 4.0). A captured
+    /// copy, except between device memory and pinned memory, is made with the context current
+    /// (`cuCtxPushCurrent` and `cuCtxPopCurrent`, CUDA 4.0), so that executables can be updated.
     ///
     /// # Errors
     /// The lengths differ ([`Length`](crate::Error::Length)), the ranges overlap

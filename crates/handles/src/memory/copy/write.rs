@@ -206,6 +206,7 @@ impl Target<'_> {
                     let source = room.as_ptr().expose_provenance() as u64;
                     let work = Work::Copy { source, destination: self.address, bytes: bytes.len as u64 };
                     let keeps = [kept, allocation];
+                    let _current = stream.enter_for_copy(keeps.map(|memory| memory.kind()))?;
                     return access.captured_call(
                         work,
                         |record| keeps.into_iter().for_each(|memory| record.allocation(memory)),

@@ -7,14 +7,14 @@ use cuda_sys::{
     CUDA_BATCH_MEM_OP_NODE_PARAMS, CUDA_EXT_SEM_SIGNAL_NODE_PARAMS, CUDA_EXT_SEM_WAIT_NODE_PARAMS,
     CUDA_GRAPH_INSTANTIATE_PARAMS, CUDA_HOST_NODE_PARAMS_v1, CUDA_KERNEL_NODE_PARAMS_v2, CUDA_MEMCPY3D_v2,
     CUDA_MEMSET_NODE_PARAMS_v1, CUcontext, CUevent, CUgraph, CUgraphExec, CUgraphExecUpdateResult,
-    CUgraphExecUpdateResultInfo, CUgraphInstantiateResult, CUgraphNode, CUgraphNodeParams, CUstream,
-    cuuint64_t,
+    CUgraphExecUpdateResultInfo, CUgraphInstantiateResult, CUgraphNode, CUgraphNodeParams, CUgraphNodeType,
+    CUresult, CUstream, cuuint64_t,
 };
 
 use crate::abi::table::Entries;
 use crate::driver::handle::{number, to_raw};
 use crate::driver::pointer::{given, given_mut, put, put_if, required};
-use crate::driver::result_code::{Answer, INVALID_VALUE, NOT_SUPPORTED};
+use crate::driver::result_code::{Answer, INVALID_VALUE, NOT_PERMITTED, NOT_SUPPORTED};
 use crate::graph::capture;
 use crate::graph::exec::instantiable::{AUTO_FREE, DEVICE_LAUNCH, Refused, UPLOAD};
 use crate::graph::exec::{launch, set_params, update};
@@ -25,6 +25,7 @@ use crate::graph::params::parse;
 use crate::graph::params::read_back::with_context;
 use crate::stream;
 use crate::stream::attribute::Attributes;
+use crate::stream::callback;
 
 pub(super) const fn add(entries: Entries) -> Entries {
     Entries {
@@ -61,6 +62,14 @@ fn instantiate(graph: CUgraph, flags: u64) -> Result<u64, Refused> {
 fn set(exec: CUgraphExec, node: CUgraphNode, task: impl FnOnce() -> Answer<Task>) -> Answer {
     store().step_of(number(exec), number(node))?;
     set_params::set_params(number(exec), number(node), task()?)
+}
+
+/// The answer to new parameters of a node inside a host function or a destructor.
+fn code_inside_callbacks(kind: CUgraphNodeType) -> CUresult {
+    match kind {
+        CUgraphNodeType::CU_GRAPH_NODE_TYPE_GRAPH => NOT_PERMITTED,
+        _ => INVALID_VALUE,
+    }
 }
 
 entries! {
@@ -142,8 +151,15 @@ entries! {
         answer
     }
 
-    init fn cuGraphExecNodeSetParams(exec: CUgraphExec, node: CUgraphNode, params: *mut CUgraphNodeParams) {
+    initialised fn cuGraphExecNodeSetParams(
+        exec: CUgraphExec,
+        node: CUgraphNode,
+        params: *mut CUgraphNodeParams,
+    ) {
         let params = given(params)?;
+        if callback::inside() {
+            return Err(code_inside_callbacks(params.type_));
+        }
         {
             let store = store();
             let step = store.step_of(number(exec), number(node))?;

@@ -83,7 +83,16 @@ fn may_be_set(old: &Task, new: Task) -> Answer<Task> {
             crate::launch::check(&spec.function.code, &spec.sizes, &spec.attributes)?;
             return Ok(Task::Kernel(Arc::new(spec)));
         }
-        Task::Copy(old) => matches!(&new, Task::Copy(new) if copy_may_be_set(&old.copy, &new.copy)),
+        // Nothing of a fixed copy changes, nor that it is fixed.
+        Task::Copy(old) if old.is_fixed => {
+            let Task::Copy(new) = &new else { return Err(INVALID_VALUE) };
+            return if copy_may_be_set(old, new) {
+                Ok(Task::Copy(Arc::clone(old)))
+            } else {
+                Err(INVALID_VALUE)
+            };
+        }
+        Task::Copy(old) => matches!(&new, Task::Copy(new) if copy_may_be_set(old, new)),
         Task::Fill(old) => matches!(&new, Task::Fill(new) if fill_may_become(&old.fill, &new.fill)),
         Task::Batch(old) => matches!(&new, Task::Batch(new) if batch_may_become(old, new)),
         Task::Signal(old) => matches!(&new, Task::Signal(new) if old.params.len() == new.params.len()),

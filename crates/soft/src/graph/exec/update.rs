@@ -52,11 +52,15 @@ struct Pairing<'a> {
     /// Levels inside paired steps, still to be paired. A list, since they may be nested deeper than
     /// the stack allows.
     inside: Vec<(&'a Level, &'a Level)>,
+    /// The last new conditional node that differs from its old one: the others are paired all the
+    /// same.
+    unlike: Option<u64>,
 }
 
 impl<'a> Pairing<'a> {
     fn new(old: &'a [Step], new: &'a [Step]) -> Self {
-        Self { old, new, partner: vec![None; old.len()], taken: vec![false; new.len()], inside: Vec::new() }
+        let (partner, taken) = (vec![None; old.len()], vec![false; new.len()]);
+        Self { old, new, partner, taken, inside: Vec::new(), unlike: None }
     }
 
     fn new_node(&self, index: usize) -> u64 {
@@ -68,7 +72,7 @@ impl<'a> Pairing<'a> {
         while let Some((old, new)) = self.inside.pop() {
             self.level(old, new)?;
         }
-        Ok(())
+        self.unlike.map_or(Ok(()), |node| Err(Refused::new(UNSUPPORTED, node)))
     }
 
     fn level(&mut self, old: &Level, new: &Level) -> Result<(), Refused> {
@@ -138,7 +142,8 @@ impl<'a> Pairing<'a> {
                 Work::Conditional { handle: new_handle, condition: new_kind, bodies: new_bodies },
             ) => {
                 if old_handle != new_handle || old_kind != new_kind || old_bodies.len() != new_bodies.len() {
-                    return Err(Refused::new(UNSUPPORTED, node));
+                    self.unlike = Some(node);
+                    return Ok(());
                 }
                 self.inside.extend(old_bodies.iter().zip(new_bodies).rev());
                 Ok(())

@@ -1,13 +1,10 @@
 //! The changes of a task that an update allows.
 
-use cuda_sys::CUgraphExecUpdateResult as Outcome;
+use cuda_sys::{CUgraphExecUpdateResult as Outcome, CUmemorytype};
 
 use crate::graph::model::program::Work;
-use crate::graph::model::task::{BatchNode, Task};
-use crate::memory::copy::{Copy3, Side};
+use crate::graph::model::task::{BatchNode, CopyNode, Task};
 use crate::memory::fill::Fill;
-use crate::memory::memory_kind::MemoryKind;
-use crate::memory::{self, Origin};
 use crate::stream::attribute::is_cooperative;
 
 const TYPE: Outcome = Outcome::CU_GRAPH_EXEC_UPDATE_ERROR_NODE_TYPE_CHANGED;
@@ -30,7 +27,7 @@ pub(crate) fn may_become(old: &Work, new: &Work) -> Result<(), Outcome> {
             let same = is_cooperative(&old.attributes) == is_cooperative(&new.attributes);
             return if same { Ok(()) } else { Err(ATTRIBUTES) };
         }
-        Task::Copy(old) => matches!(new, Task::Copy(new) if copy_may_become(&old.copy, &new.copy)),
+        Task::Copy(old) => matches!(new, Task::Copy(new) if copy_may_become(old, new)),
         Task::Fill(old) => matches!(new, Task::Fill(new) if fill_may_become(&old.fill, &new.fill)),
         Task::Batch(old) => matches!(new, Task::Batch(new) if batch_may_become(old, new)),
         Task::Signal(old) => matches!(new, Task::Signal(new) if old.params.len() == new.params.len()),
@@ -50,45 +47,28 @@ pub(crate) fn batch_may_become(old: &BatchNode, new: &BatchNode) -> bool {
     old.ops.iter().map(|op| op.kind()).eq(new.ops.iter().map(|op| op.kind()))
 }
 
-/// The classes of memory that an update of a copy cannot exchange.
-fn class(address: u64, place: MemoryKind) -> u8 {
-    if place.is_host() {
-        return 0;
-    }
-    match memory::find(address).map(|found| found.origin) {
-        Some(Origin::Pool) => 2,
-        Some(
-            Origin::Plain
-            | Origin::GraphNode
-            | Origin::Pinned
-            | Origin::Registered
-            | Origin::Managed
-            | Origin::Variable
-            | Origin::Imported,
-        )
-        | None => 1,
-    }
+/// Whether a call for one node may replace a copy. In addition, each side stays unified or not.
+pub(crate) fn copy_may_be_set(old: &CopyNode, new: &CopyNode) -> bool {
+    let unified = |node: &CopyNode| {
+        [node.raw.srcMemoryType, node.raw.dstMemoryType]
+            .map(|kind| kind == CUmemorytype::CU_MEMORYTYPE_UNIFIED)
+    };
+    copy_may_become(old, new) && unified(old) == unified(new)
 }
 
-/// Whether a whole update may replace a copy.
-pub(crate) fn copy_may_become(old: &Copy3, new: &Copy3) -> bool {
-    let same = |old: &Side, new: &Side| old.place.is_host() == new.place.is_host();
-    let shape = if old.is_linear() && new.is_linear() {
+/// Whether a copy may be replaced. Each side keeps its kind of memory; of a copy that was captured
+/// without a context, everything stays.
+pub(crate) fn copy_may_become(old: &CopyNode, new: &CopyNode) -> bool {
+    let (was, is) = (&old.copy, &new.copy);
+    if old.is_fixed || new.is_fixed {
+        return was == is;
+    }
+    let shape = if was.is_linear() && is.is_linear() {
         true
     } else {
-        old.extent == new.extent && old.src.pitch == new.src.pitch && old.dst.pitch == new.dst.pitch
+        was.extent == is.extent && was.src.pitch == is.src.pitch && was.dst.pitch == is.dst.pitch
     };
-    shape && same(&old.src, &new.src) && same(&old.dst, &new.dst)
-}
-
-/// Whether a set-params call may replace a copy. In addition, it does not exchange pool memory and
-/// other memory.
-pub(crate) fn copy_may_be_set(old: &Copy3, new: &Copy3) -> bool {
-    let kept = |old: &Side, new: &Side| {
-        let (was, is) = (class(old.address, old.place), class(new.address, new.place));
-        was == is
-    };
-    copy_may_become(old, new) && kept(&old.src, &new.src) && kept(&old.dst, &new.dst)
+    shape && was.src.may_become(&is.src) && was.dst.may_become(&is.dst)
 }
 
 /// Whether a fill may be replaced. With several rows only the value may change.

@@ -1,0 +1,184 @@
+//! Updates of copies that were captured with and without a current context.
+
+use std::ptr::null_mut;
+
+use cuda_sys::*;
+
+use crate::common::table::{Table, said};
+use crate::common::*;
+
+const LEN: usize = 16;
+
+/// The ways to capture a copy.
+#[derive(Clone, Copy)]
+enum Way {
+    DeviceToDevice,
+    Any,
+    DeviceToHost,
+}
+
+/// Two sources and two destinations.
+struct Memory {
+    sources: [CUdeviceptr; 2],
+    destinations: [CUdeviceptr; 2],
+}
+
+impl Session {
+    fn managed(&self) -> CUdeviceptr {
+        let mut address = 0;
+        assert_eq!(unsafe { self.cuMemAllocManaged(&mut address, LEN, 1) }, OK);
+        address
+    }
+
+    fn pinned(&self) -> CUdeviceptr {
+        let mut start = null_mut();
+        assert_eq!(unsafe { self.cuMemHostAlloc(&mut start, LEN, 0) }, OK);
+        start.expose_provenance() as CUdeviceptr
+    }
+
+    /// Captures one copy; the context is current during the call, or none is.
+    fn capture_copy(&self, way: Way, current: bool, from: CUdeviceptr, to: CUdeviceptr) -> CUgraph {
+        let mut graph = null_mut();
+        let mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
+        unsafe {
+            assert_eq!(self.cuStreamBeginCapture(self.stream, mode), OK);
+            if !current {
+                assert_eq!(self.cuCtxSetCurrent(null_mut()), OK);
+            }
+            let host = std::ptr::with_exposed_provenance_mut(to as usize);
+            let answer = match way {
+                Way::DeviceToDevice => self.cuMemcpyDtoDAsync(to, from, LEN, self.stream),
+                Way::Any => self.cuMemcpyAsync(to, from, LEN, self.stream),
+                Way::DeviceToHost => self.cuMemcpyDtoHAsync(host, from, LEN, self.stream),
+            };
+            assert_eq!(answer, OK);
+            assert_eq!(self.cuCtxSetCurrent(self.context), OK);
+            assert_eq!(self.cuStreamEndCapture(self.stream, &mut graph), OK);
+        }
+        graph
+    }
+
+    fn copy_of(&self, node: CUgraphNode) -> CUgraphNodeParams {
+        let mut params = copy_params(self, 1, 1, 1);
+        let copy = unsafe { &mut params.__bindgen_anon_1.memcpy.copyParams };
+        assert_eq!(unsafe { self.cuGraphMemcpyNodeGetParams(node, copy) }, OK);
+        params
+    }
+
+    fn set_node(&self, exec: CUgraphExec, node: CUgraphNode, params: CUgraphNodeParams) -> CUresult {
+        let mut params = params;
+        unsafe { self.cuGraphExecNodeSetParams(exec, node, &mut params) }
+    }
+}
+
+/// The parameters with another source and destination, where some are given.
+fn with(params: CUgraphNodeParams, from: Option<u64>, to: Option<u64>) -> CUgraphNodeParams {
+    let mut params = params;
+    let copy = unsafe { &mut params.__bindgen_anon_1.memcpy.copyParams };
+    if let Some(from) = from {
+        copy.srcDevice = from;
+    }
+    match to {
+        Some(to) if copy.dstMemoryType == CUmemorytype::CU_MEMORYTYPE_HOST => {
+            copy.dstHost = std::ptr::with_exposed_provenance_mut(to as usize);
+        }
+        Some(to) => copy.dstDevice = to,
+        None => {}
+    }
+    params
+}
+
+/// One row: the types of the memory, and the answers to updates.
+fn answers(driver: &Session, way: Way, current: bool, memory: &Memory) -> String {
+    let ([from, other_from], [to, other_to]) = (memory.sources, memory.destinations);
+    let graph = driver.capture_copy(way, current, from, to);
+    let node = driver.nodes(graph)[0];
+    let params = driver.copy_of(node);
+    let copy = unsafe { params.__bindgen_anon_1.memcpy.copyParams };
+    let types = [copy.srcMemoryType.0, copy.dstMemoryType.0];
+    let sets = [(None, None), (None, Some(other_to)), (Some(other_from), None)].map(|(from, to)| {
+        let exec = driver.instantiate(graph);
+        let answer = driver.set_node(exec, node, with(params, from, to));
+        driver.run(exec);
+        driver.end(exec);
+        said(answer)
+    });
+    let exec = driver.instantiate(graph);
+    let next = driver.capture_copy(way, current, from, other_to);
+    let (answer, result, _) = driver.update(exec, next);
+    driver.run(exec);
+    driver.end(exec);
+    // The graph's node gets the context before an executable is made.
+    let mut same = params;
+    assert_eq!(unsafe { driver.cuGraphNodeSetParams(node, &mut same) }, OK);
+    let exec = driver.instantiate(graph);
+    let mended = driver.set_node(exec, node, with(params, Some(other_from), Some(other_to)));
+    driver.run(exec);
+    driver.end(exec);
+    driver.destroy(&[graph, next]);
+    format!(
+        "types {types:?}; {}; whole {} {result}; set before {}",
+        sets.join(", "),
+        said(answer),
+        said(mended)
+    )
+}
+
+#[test]
+fn a_copy_captured_without_a_context_is_fixed() {
+    let driver = session();
+    let mut table = Table::default();
+    let plain = [(); 4].map(|()| driver.words(LEN / 4));
+    let managed = [(); 4].map(|()| driver.managed());
+    let pinned = [(); 2].map(|()| driver.pinned());
+    let two = |all: [CUdeviceptr; 4]| Memory { sources: [all[0], all[1]], destinations: [all[2], all[3]] };
+    let to_host = Memory { sources: [plain[0], plain[1]], destinations: pinned };
+    let rows = [
+        ("device to device", Way::DeviceToDevice, two(plain)),
+        ("any, plain", Way::Any, two(plain)),
+        ("any, managed", Way::Any, two(managed)),
+        ("device to host", Way::DeviceToHost, to_host),
+    ];
+    for (what, way, memory) in &rows {
+        for (current, how) in [(true, "current"), (false, "none")] {
+            table.row(format!("{what}, {how}"), answers(&driver, *way, current, memory));
+        }
+    }
+    plain.into_iter().chain(managed).for_each(|address| driver.free(address));
+    for address in pinned {
+        let start = std::ptr::with_exposed_provenance_mut(address as usize);
+        assert_eq!(unsafe { driver.cuMemFreeHost(start) }, OK);
+    }
+    table.is(CAPTURED);
+}
+
+const CAPTURED: &str = "
+device to device, current: types [2, 2]; ok, ok, ok; whole ok 0; set before ok
+device to device, none: types [2, 2]; ok, INVALID_VALUE, INVALID_VALUE; \
+whole GRAPH_EXEC_UPDATE_FAILURE 5; set before ok
+any, plain, current: types [4, 4]; ok, ok, ok; whole ok 0; set before ok
+any, plain, none: types [4, 4]; ok, INVALID_VALUE, INVALID_VALUE; \
+whole GRAPH_EXEC_UPDATE_FAILURE 5; set before ok
+any, managed, current: types [4, 4]; ok, ok, ok; whole ok 0; set before ok
+any, managed, none: types [4, 4]; ok, INVALID_VALUE, INVALID_VALUE; \
+whole GRAPH_EXEC_UPDATE_FAILURE 5; set before ok
+device to host, current: types [2, 1]; ok, ok, ok; whole ok 0; set before ok
+device to host, none: types [2, 1]; ok, ok, ok; whole ok 0; set before ok
+";
+
+#[test]
+fn a_unified_copy_stays_so() {
+    let driver = session();
+    let memory = [(); 3].map(|()| driver.words(LEN / 4));
+    let graph = driver.capture_copy(Way::Any, true, memory[0], memory[1]);
+    let node = driver.nodes(graph)[0];
+    let exec = driver.instantiate(graph);
+    let described = copy_params(&driver, memory[0], memory[2], LEN);
+    assert_eq!(driver.set_node(exec, node, described), IV);
+    let unified = with(driver.copy_of(node), None, Some(memory[2]));
+    assert_eq!(driver.set_node(exec, node, unified), OK);
+    driver.run(exec);
+    driver.end(exec);
+    driver.destroy(&[graph]);
+    memory.into_iter().for_each(|address| driver.free(address));
+}
