@@ -32,6 +32,7 @@
 //! [`Scratch::sort`]: crate::capture::Scratch::sort
 //! [`Scratch::unsettled_home`]: crate::capture::Scratch::unsettled_home
 
+pub use crate::access::Launching;
 pub use crate::capture::{KeptMemory, Recorder, Tag};
 pub use crate::context::{lock_second_unless_inside, lock_unless_inside, wait_unless_inside};
 pub use crate::destroy::clones::alone_in_order;

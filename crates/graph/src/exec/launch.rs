@@ -298,9 +298,11 @@ pub(crate) fn enqueue(handle: &mut GraphExecHandle, events: &[Event], stream: &S
     // below would miss. Taken before the access to the stream, as everywhere.
     let recording = if events.is_empty() { None } else { Some(Event::recording(events)?) };
     let turn = uncaptured(stream, LAUNCHING).map_err(captured)?;
+    let launching = turn.launching();
     // SAFETY: executable and stream are live; the exclusive reference keeps other calls on the
     // executable away; it owns what its nodes use.
     let result = unsafe { context.driver().cuGraphLaunch(handle.as_raw(), stream.as_raw()) };
+    drop(launching);
     context.check(Call::cuGraphLaunch, result).map_err(unknown)?;
     drop(turn);
     // The events were recorded outside of a capture last.

@@ -5,7 +5,7 @@ use core::ops::Deref;
 use cuda_handles::GraphExecHandle;
 use cuda_sys::Call;
 
-use crate::error::{ParamError, Result};
+use crate::error::{Error, ParamError, Result};
 use crate::exec::GraphExec;
 use crate::graph::node::Node;
 use crate::node::{KernelNode, MemcpyNode, MemsetNode};
@@ -138,7 +138,10 @@ pub(super) fn call_set_enabled(
     // SAFETY: the executable is live, and the caller keeps other calls on it away. The node is live
     // and of the graph that it was made of, whose lock is held.
     let code = unsafe { keys.driver().cuGraphNodeSetEnabled(exec.as_raw(), raw_key, enabled.into()) };
-    keys.answer(Call::cuGraphNodeSetEnabled, code)
+    keys.answer(Call::cuGraphNodeSetEnabled, code).map_err(|error| {
+        // The driver answers `INVALID_VALUE` there.
+        keys.context().refuse_in_callback().map_or_else(Error::from, |()| error)
+    })
 }
 
 /// Refuses a node that decides about a condition, a loop or a branch, also if the graph's node has

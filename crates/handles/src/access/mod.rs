@@ -67,9 +67,12 @@
 
 mod barrier;
 pub(crate) mod holders;
+mod launch_gate;
 mod own_slots;
 mod slots;
 mod stream_access;
 
+pub(crate) use launch_gate::LaunchGate;
+pub use launch_gate::Launching;
 pub(crate) use own_slots::{ALL_SLOTS, own_slots};
 pub(crate) use stream_access::{CAPTURED, ExclusiveGuard, FOREIGN, ONLY_CAPTURES, ReadGuard, StreamAccess};

@@ -124,11 +124,6 @@ impl StreamAccess {
         self.state.load(Ordering::Acquire) & !(FLAGS | EXCLUSIVE)
     }
 
-    /// Whether there are readers at the moment. `slots` are those of all threads.
-    pub(crate) fn has_readers(&self, slots: &AllSlots) -> bool {
-        self.counted() > 0 || slots.have(self.number)
-    }
-
     /// Exclusive access, if there are no readers and no other writer. `slots` are those of all
     /// threads.
     pub(crate) fn try_exclusive(&self, slots: &AllSlots) -> Option<ExclusiveGuard<'_>> {

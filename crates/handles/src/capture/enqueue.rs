@@ -4,7 +4,7 @@ use core::fmt;
 
 use super::info;
 use super::log::Log;
-use crate::access::{CAPTURED, ReadGuard};
+use crate::access::{CAPTURED, Launching, ReadGuard};
 use crate::error::Result;
 use crate::graph::{GraphHandle, Owner, UserObject};
 use crate::stream::Stream;
@@ -59,6 +59,14 @@ impl<'s> Enqueue<'s> {
     #[inline]
     pub fn stream(&self) -> &'s Stream {
         self.stream
+    }
+
+    /// Begins the launch of a graph here. Until the returned value is dropped, no thread asks the
+    /// driver whether the stream is idle: a driver may answer the launch with `UNKNOWN` then.
+    #[doc(hidden)]
+    #[inline]
+    pub fn launching(&self) -> Launching<'s> {
+        self.stream.raw_stream().launch_gate().launch()
     }
 
     /// Whether a call made now is captured. Makes no driver call unless the stream is adopted or

@@ -18,9 +18,6 @@ use crate::sync::{Rank, for_at_most};
 /// in front of this one's, so stepping aside rarely makes the wait longer.
 const STEPPING_ASIDE: Duration = Duration::from_secs(1);
 
-/// How often a query looks whether another one is over.
-const ATTEMPTS_ALONE: u32 = 1000;
-
 /// Exclusive access for a stream that is about to enter a capture.
 #[derive(Debug)]
 #[must_use]
@@ -38,22 +35,6 @@ impl RawStream {
             false => None,
         };
         Some(Entering { _stream: stream, _legacy: legacy })
-    }
-
-    /// Exclusive access, to ask the driver whether the stream is idle. `None` if other threads use
-    /// the stream, so that it is not idle. Waits a moment for another thread that asks.
-    ///
-    /// Asked beside the launch of a graph that has user objects, a driver may answer that launch
-    /// with `UNKNOWN`, although it enqueues it (seen on an H200 with driver 580).
-    pub(crate) fn try_alone(&self) -> Option<ExclusiveGuard<'_>> {
-        for _ in 0..ATTEMPTS_ALONE {
-            match self.access().try_exclusive(&ALL_SLOTS) {
-                Some(alone) => return Some(alone),
-                None if self.access().has_readers(&ALL_SLOTS) => return None,
-                None => std::thread::yield_now(),
-            }
-        }
-        None
     }
 
     /// Exclusive access of several streams, to let them leave a capture: of all or of none, so that

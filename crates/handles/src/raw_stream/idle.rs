@@ -81,7 +81,8 @@ impl RawStream {
             // SAFETY: the event is ours; it was recorded behind the stream's last work.
             unsafe { driver.cuEventQuery(marker.get()) }
         } else {
-            let Some(_alone) = self.try_alone() else { return false };
+            let Ok(_access) = self.enqueue() else { return false };
+            let Some(_asking) = self.launch_gate().ask() else { return false };
             if self.is_capturing().unwrap_or(true) {
                 return false;
             }

@@ -7,7 +7,7 @@ use cuda_sys::{CUevent_st, CUstream, CUstream_st};
 
 use super::capture_log::LogSlot;
 use super::writers::Writers;
-use crate::access::StreamAccess;
+use crate::access::{LaunchGate, StreamAccess};
 use crate::context::Context;
 use crate::destroy::{self, Object};
 use crate::registry::Raw;
@@ -38,6 +38,8 @@ pub(crate) struct RawStream {
     /// `capture` is not 0; that other code may let the stream enter a capture, so that the driver
     /// has to be asked; and that the stream takes work in captures only.
     pub(super) access: StreamAccess,
+    /// Keeps questions apart from launches of graphs.
+    launch_gate: LaunchGate,
     /// Threads waiting for exclusive access.
     pub(super) writers: Writers,
     /// Whether memory was allocated here, whose free may have to wait for this stream.
@@ -91,6 +93,7 @@ impl RawStream {
             capture: AtomicU64::new(0),
             log: LogSlot::default(),
             access: StreamAccess::new(id),
+            launch_gate: LaunchGate::new(),
             writers: Writers::new(meets_legacy),
             is_home: AtomicBool::new(false),
             marked: AtomicBool::new(false),
@@ -142,6 +145,10 @@ impl RawStream {
         if !self.owned {
             self.is_home.store(true, Ordering::Release);
         }
+    }
+
+    pub(crate) fn launch_gate(&self) -> &LaunchGate {
+        &self.launch_gate
     }
 
     pub(crate) fn access(&self) -> &StreamAccess {

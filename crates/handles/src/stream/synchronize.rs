@@ -69,8 +69,8 @@ impl Stream {
         Ok(())
     }
 
-    /// Whether all work enqueued so far is done. It is not while another thread enqueues work, or
-    /// waits for the stream.
+    /// Whether all work enqueued so far is done. It is not while another thread launches a graph
+    /// here.
     ///
     /// Calls `cuStreamQuery` (CUDA 2.0).
     ///
@@ -81,9 +81,9 @@ impl Stream {
     #[doc(alias = "cudaStreamQuery")]
     pub fn query(&self) -> Result<bool> {
         self.context().ensure_usable()?;
+        let _access = self.0.stream.enqueue()?;
         self.0.stream.refuse_capture("querying a stream")?;
-        let Some(_alone) = self.0.stream.try_alone() else { return Ok(false) };
-        self.0.stream.refuse_capture("querying a stream")?;
+        let Some(_asking) = self.0.stream.launch_gate().ask() else { return Ok(false) };
         let _mode = capture_mode::relaxed(self.context().driver());
         // SAFETY: the stream is alive.
         match unsafe { self.context().driver().cuStreamQuery(self.as_raw()) } {

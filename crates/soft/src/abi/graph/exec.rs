@@ -244,7 +244,10 @@ entries! {
         update::set_child(number(exec), number(node), number(child))
     }
 
-    init fn cuGraphNodeSetEnabled(exec: CUgraphExec, node: CUgraphNode, enabled: c_uint) {
+    initialised fn cuGraphNodeSetEnabled(exec: CUgraphExec, node: CUgraphNode, enabled: c_uint) {
+        if callback::inside() {
+            return Err(INVALID_VALUE);
+        }
         let mut store = store();
         let step = store.step_of(number(exec), number(node))?;
         store.exec_mut(number(exec))?.set_enabled(step, enabled != 0)
