@@ -64,6 +64,9 @@
 //! thread of the process pass a full barrier. Where the system has none, no thread gets slots and
 //! all readers count themselves. `tests/loom_stream_access.rs` checks the protocol under every
 //! interleaving, with full barriers on both sides.
+//!
+//! Beside the access, a stream has a [gate](launch_gate) that keeps questions whether it is idle
+//! apart from launches of graphs.
 
 mod barrier;
 pub(crate) mod holders;
