@@ -5,6 +5,7 @@ mod captured_params;
 mod check;
 mod costs;
 mod disabled_fills;
+mod disabled_stay;
 mod event_params;
 mod inside;
 mod kept;
