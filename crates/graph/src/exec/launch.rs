@@ -225,14 +225,18 @@ impl GraphExec {
         }
     }
 
-    /// Notes a run after an error: the driver may have enqueued the launch all the same.
+    /// Notes a run after an error: the driver may have enqueued the launch all the same. If it has
+    /// not, the stream does not follow the run before, so it waits for that here.
     #[cold]
     fn may_run(&mut self, stream: &Stream, error: &Error) {
-        if matches!(error, Error::Handles(HandleError::Driver { .. }) | Error::Exec(ExecError::MayRun)) {
-            self.owners.note(stream);
-            if let Some(runs) = &mut self.launches.runs {
-                runs.note(stream);
-            }
+        if !matches!(error, Error::Handles(HandleError::Driver { .. }) | Error::Exec(ExecError::MayRun)) {
+            return;
+        }
+        let follows = self.owners.note_possible(stream);
+        match &mut self.launches.runs {
+            Some(runs) if follows => runs.note(stream),
+            Some(runs) => runs.note_possible(stream),
+            None => {}
         }
     }
 

@@ -180,6 +180,21 @@ impl ExecResources {
         }
     }
 
+    /// Notes that the executable may have been enqueued on a stream. Returns whether the end of the
+    /// work there is the end of all runs: the stream waits for the run before, if that is known.
+    pub(crate) fn note_possible(&mut self, stream: &Stream) -> bool {
+        let follows = match self.ran.last_run() {
+            LastRun::None => true,
+            LastRun::On(last) => stream.wait_for_uncaptured(&last).is_ok(),
+            LastRun::Unknown => false,
+        };
+        match follows {
+            true => self.note(stream),
+            false => self.ran.last = RecentStreams::UNKNOWN,
+        }
+        follows
+    }
+
     /// Notes that other code or a kernel may launch the executable. From now on it is unknown where
     /// it runs.
     pub(crate) fn lend(&self) {
@@ -286,6 +301,8 @@ struct RecentStreams {
 
 impl RecentStreams {
     const MOST: usize = 4;
+    /// The number of no stream: runs may be on several.
+    const UNKNOWN: u64 = u64::MAX;
 
     /// Reserves room for all streams: a launch allocates nothing.
     fn new() -> Self {

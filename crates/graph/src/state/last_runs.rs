@@ -43,6 +43,14 @@ impl LastRuns {
         self.replace(vec![stream.clone()]);
     }
 
+    /// Notes a run beside those that were noted before.
+    fn add(&self, stream: &Stream) {
+        let mut runs = self.lock();
+        if !runs.followed.contains(stream) {
+            runs.followed.push(stream.clone());
+        }
+    }
+
     /// Notes that the runs of the executable, and all runs that it waited for, have ended.
     pub(crate) fn end(&self) {
         self.replace(Vec::new());
@@ -90,5 +98,12 @@ impl OwnRuns {
             self.on = stream.id();
             self.runs.follow(stream);
         }
+    }
+
+    /// Notes a run that was perhaps enqueued, on a stream that does not follow the runs before.
+    #[cold]
+    pub(crate) fn note_possible(&mut self, stream: &Stream) {
+        self.on = 0;
+        self.runs.add(stream);
     }
 }

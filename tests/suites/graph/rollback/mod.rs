@@ -2,6 +2,7 @@
 
 mod all_or_nothing;
 pub(crate) mod broken;
+mod failed_launches;
 mod fault_sweep;
 mod params;
 mod refusals;

@@ -6,6 +6,7 @@ mod check;
 mod copy_memory;
 mod costs;
 mod disabled_fills;
+mod disabled_stay;
 mod event_params;
 mod inside;
 mod kept;
