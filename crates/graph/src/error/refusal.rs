@@ -59,7 +59,8 @@ pub enum RefusalReason {
     DeviceLaunch,
     /// The host decides in the executable.
     HostDecides,
-    /// A node is disabled in the executable that would decide about a condition.
+    /// A node is disabled in the executable that would decide about a condition. Or a graph
+    /// parameter has disabled a fill, and the graph has no parameter for it.
     Disabled,
     /// The graph has graph parameters, and it is not known which nodes of the executable take them.
     Unpaired,

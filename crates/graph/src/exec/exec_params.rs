@@ -183,6 +183,12 @@ impl ExecParams {
         self.places.contains_key(&id)
     }
 
+    /// The fills that fill spare memory now. The driver knows them as enabled.
+    pub(crate) fn spare_fills(&self) -> impl Iterator<Item = NodeId> {
+        let fills = self.nodes.iter().filter(|bound| bound.spare_fill.is_some() && !bound.is_enabled);
+        fills.map(|bound| bound.id)
+    }
+
     /// Whether parameters have disabled a node.
     pub(crate) fn disables(&self, id: NodeId) -> bool {
         let place = self.places.get(&id).and_then(|place| self.nodes.get(*place as usize));

@@ -55,8 +55,9 @@ impl GraphExec {
                 None => guard.ensure_executable(graph, self.options())?,
             }
             params = self.params_after_update(&guard, None, &source);
-            if params.is_err() {
-                found.push(unpaired());
+            match &params {
+                Ok(params) => found.extend(self.disabled_fill(params.as_deref())),
+                Err(_) => found.push(unpaired()),
             }
         }
         found.extend(self.differences_from(graph)?);

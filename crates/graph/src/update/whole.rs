@@ -275,6 +275,9 @@ impl GraphExec {
             Ok(params) => params,
             Err(NoKey) => return Ok(Err(unpaired())),
         };
+        if let Some(refusal) = self.disabled_fill(params.as_deref()) {
+            return Ok(Err(refusal));
+        }
         awaited = self.awaited_after_update(&guard);
         (events, scratch) = (RecordedEvents::of(&guard), guard.scratch().into());
         shared = ExecShare::new(guard.owners());
@@ -305,6 +308,15 @@ impl GraphExec {
         drop(guard);
         drop(replaced);
         Ok(Ok(()))
+    }
+
+    /// Refuses new parameters without one for a fill that is disabled, which would fill again.
+    pub(super) fn disabled_fill(&self, new: Option<&ExecParams>) -> Option<Refusal> {
+        let mut fills = self.owners.since.params.iter().flat_map(|params| params.spare_fills());
+        let is_enabled_again = fills.any(|key| !new.is_some_and(|new| new.has(key)));
+        let why = "a graph parameter has disabled a fill in the executable, and the graph has no parameter for \
+                   that fill; enable it first";
+        is_enabled_again.then(|| Refusal::new(RefusalReason::Disabled, why))
     }
 
     /// The graph parameters after an update, with their initial values. An error if a node that

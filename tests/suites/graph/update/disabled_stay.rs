@@ -1,6 +1,6 @@
-//! Nodes that parameters have disabled, after an update from a graph without parameters.
+//! Nodes that parameters have disabled, and updates from graphs without parameters.
 
-use cuda_graph::ContextExt;
+use cuda_graph::{ContextExt, RefusalReason};
 use cuda_launch::{kernel, per};
 use cuda_tests::{SMALL, no_leaks, setup};
 
@@ -13,7 +13,7 @@ kernel! {
 }
 
 #[test]
-fn nodes_that_parameters_have_disabled_stay_so() {
+fn a_fill_that_a_parameter_has_disabled_is_not_brought_back() {
     let context = setup();
     no_leaks(|| {
         let increment = increment::load(&context).unwrap();
@@ -32,10 +32,26 @@ fn nodes_that_parameters_have_disabled_stay_so() {
         let mut exec = graph.instantiate().unwrap();
         exec.launch(&stream).unwrap();
         let (other, ..) = make();
-        assert!(exec.update(&other).unwrap().is_updated());
-        assert!(!exec.node(&launch).is_enabled().unwrap());
+        // The driver knows the fill as enabled, and would bring it back.
+        let refusal = super::whole::refused(exec.update(&other).unwrap());
+        assert_eq!(refusal.reason, RefusalReason::Disabled, "{refusal}");
+        assert_eq!(exec.check_update(&other).unwrap(), [refusal]);
+        let read = || (x.read_blocking(&stream).unwrap()[0], y.read_blocking(&stream).unwrap()[0]);
         exec.launch(&stream).unwrap();
-        assert_eq!(x.read_blocking(&stream).unwrap(), [0; 8]);
-        assert_eq!(y.read_blocking(&stream).unwrap(), [0; 8], "the fill stays disabled as the kernel does");
+        assert_eq!(read(), (0, 0));
+        exec.launch_with(&stream, ((&on, true),)).unwrap();
+        assert_eq!(read(), (1, 5));
+        assert!(exec.update(&other).unwrap().is_updated());
+        exec.launch(&stream).unwrap();
+        assert_eq!(read(), (2, 5));
+        // A graph with a parameter for each takes over which nodes are disabled.
+        let (other, launch, fill) = make();
+        let on = other.param(false).unwrap();
+        launch.enabled_by(&on).unwrap();
+        fill.enabled_by(&on).unwrap();
+        stream.fill(&y, 0).unwrap();
+        assert!(exec.update(&other).unwrap().is_updated());
+        exec.launch(&stream).unwrap();
+        assert_eq!(read(), (2, 0));
     });
 }
