@@ -175,6 +175,8 @@ fn param_errors(name: &str) -> Vec<Error> {
     ];
     all.extend([
         ParamError::NotStorable { kernel: node() },
+        ParamError::Exchanged { node: node(), side: "source", is_pooled: true },
+        ParamError::Exchanged { node: node(), side: "destination", is_pooled: false },
         ParamError::TooLong { node: node(), len: 1 << 40, longest: 1 << 31 },
         ParamError::NoRoom { node: node(), bytes: 2, room: 1 },
         ParamError::NotDisabled { node: node() },

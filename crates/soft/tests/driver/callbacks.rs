@@ -63,13 +63,14 @@ const PERMITTED: [Call; 37] = [
     Call::cuUserObjectRetain,
 ];
 
-/// Other layouts of these, calls that need more than one driver, and one that is refused as an
-/// invalid value: not refused by the gate either.
-const LIKEWISE: [Call; 11] = [
+/// Other layouts of these, calls that need more than one driver, and two that are refused as invalid
+/// values: not refused by the gate either.
+const LIKEWISE: [Call; 12] = [
     Call::cuGraphAddDependencies,
     Call::cuGraphAddDependencies_v12030,
     Call::cuGraphAddNode_v13040,
     Call::cuGraphExecNodeSetParams,
+    Call::cuGraphNodeSetEnabled,
     Call::cuGraphNodeSetParams,
     Call::cuGraphRemoveDependencies,
     Call::cuGraphRemoveDependencies_v12030,
