@@ -63,8 +63,8 @@ const PERMITTED: [Call; 37] = [
     Call::cuUserObjectRetain,
 ];
 
-/// Other layouts of these, calls that need more than one driver, and two that are refused as invalid
-/// values: not refused by the gate either.
+/// Other layouts of these, calls that need more than one driver, and two that are refused as
+/// invalid values: not refused by the gate either.
 const LIKEWISE: [Call; 12] = [
     Call::cuGraphAddDependencies,
     Call::cuGraphAddDependencies_v12030,
