@@ -69,9 +69,9 @@ entries! {
 
     owned_in_callbacks fn cuEventDestroy(h_event: CUevent) {
         loss::check_device(event::get(number(h_event))?.context.device)?;
-        event::destroy(number(h_event))?;
+        // First, since another thread may get the same handle for a new event at once.
         capture::forget_event(number(h_event));
-        Ok(())
+        event::destroy(number(h_event))
     }
 
     owned_in_callbacks fn cuEventRecord(h_event: CUevent, h_stream: CUstream) {
