@@ -49,9 +49,7 @@ impl LaunchState {
     /// Lets the next launch wait for the home of memory that may not be allocated yet.
     #[inline]
     pub(crate) fn wait_for_home(&mut self, memory: &Allocation) {
-        if !memory.is_settled() {
-            wait_for_home(&mut self.awaited, memory);
-        }
+        wait_for_home(&mut self.awaited, memory);
     }
 }
 
@@ -273,10 +271,11 @@ impl GraphExec {
     }
 }
 
-/// Adds the home of memory to streams that are waited for.
-#[cold]
+/// Adds the home of memory that may not be allocated yet to streams that are waited for.
+#[inline]
 pub(crate) fn wait_for_home(awaited: &mut Vec<Stream>, memory: &Allocation) {
-    if let Some(home) = memory.home()
+    if !memory.is_settled()
+        && let Some(home) = memory.home()
         && !awaited.contains(home)
     {
         awaited.push(home.clone());

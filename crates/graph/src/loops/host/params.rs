@@ -155,8 +155,6 @@ impl ParamTarget for HostTarget<'_> {
     }
 
     fn wait_for_home(&mut self, memory: &Allocation) {
-        if !memory.is_settled() {
-            wait_for_home(self.awaited, memory);
-        }
+        wait_for_home(self.awaited, memory);
     }
 }
