@@ -10,7 +10,7 @@ use cuda_handles::capture::CaptureMode;
 use cuda_handles::{Buffer, Stream};
 use cuda_launch::per;
 use cuda_sys::{CUresult, Call};
-use cuda_tests::{count, fail, needs, no_leaks, raw, setup};
+use cuda_tests::{count, fail, needs, no_leaks, raw, settle, setup};
 
 use super::{Bench, Capture, MODES, N, invalidate, is_free, status, works_again};
 
@@ -465,6 +465,8 @@ fn a_join_that_fails_half_way_leaves_no_stream_capturing() {
         let code = CUresult::CUDA_ERROR_OPERATING_SYSTEM;
         for (call, nth) in [(Call::cuEventRecord, 1), (Call::cuEventRecord, 2), (Call::cuStreamWaitEvent, 2)]
         {
+            // The reaper's calls are counted, too.
+            settle();
             let capture = bench.begin();
             let forks = capture.split_into(3).unwrap();
             forks.iter().for_each(|fork| bench.add(fork, 1).unwrap());
