@@ -4,7 +4,7 @@
 //! The methods that go with these are hidden, and say so: [`Enqueue::captured_call`],
 //! [`Event::recording`], [`Event::set_in_graphs`], [`GraphHandle::tie`],
 //! [`GraphHandle::knowledge`], [`GraphHandle::disown`], [`GraphExecHandle::destroy_deferred`],
-//! [`GraphExecHandle::destroy_all_deferred`], [`UserObject::end`], [`Kernel::occupancy_memo`],
+//! [`GraphExecHandle::destroy_all_deferred`], [`Kernel::occupancy_memo`],
 //! [`Context::refuse_in_callback`], [`Stream::downgrade`], [`Stream::only_capture`],
 //! [`Stream::fill_tagged`], [`Stream::clear_tagged`], [`Stream::copy_tagged`],
 //! [`Allocation::is_scratch`], [`Allocation::has_context`], [`Scratch::turn`], [`Scratch::sort`],
@@ -18,7 +18,6 @@
 //! [`GraphHandle::disown`]: crate::GraphHandle::disown
 //! [`GraphExecHandle::destroy_deferred`]: crate::GraphExecHandle::destroy_deferred
 //! [`GraphExecHandle::destroy_all_deferred`]: crate::GraphExecHandle::destroy_all_deferred
-//! [`UserObject::end`]: crate::UserObject::end
 //! [`Kernel::occupancy_memo`]: crate::Kernel::occupancy_memo
 //! [`Context::refuse_in_callback`]: crate::Context::refuse_in_callback
 //! [`Stream::downgrade`]: crate::Stream::downgrade
@@ -39,6 +38,6 @@ pub use crate::destroy::clones::alone_in_order;
 pub use crate::graph::ExecEnd;
 pub use crate::host_function::{self, Callable};
 pub use crate::memory::{assert_value, graph_memory};
-pub use crate::reclaim::{FormerStream, Retired};
-pub use crate::stream::{Recording, WeakStream};
+pub use crate::reclaim::{FormerStream, Retired, drop_behind};
+pub use crate::stream::{HeldStream, Recording, WeakStream};
 pub use crate::sync::{Lock, LockGuard, Rank, panics};

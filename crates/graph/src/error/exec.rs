@@ -50,10 +50,12 @@ pub enum ExecError {
     )]
     Captured,
     /// The driver answered the launch with `CUDA_ERROR_UNKNOWN`. Driver 580 does so although it
-    /// enqueues the launch, if another thread waits for the same stream at that moment.
+    /// enqueues the launch, if the graph has user objects, as [lent](crate::Graph::lend) graphs
+    /// have, and another thread waits for the same stream at that moment.
     #[error(
-        "cuGraphLaunch answered CUDA_ERROR_UNKNOWN (999), as drivers do if another thread waits for the stream at \
-         that moment, although they enqueue the launch: it may run; let other threads wait for events instead"
+        "cuGraphLaunch answered CUDA_ERROR_UNKNOWN (999), as drivers do for graphs that other code knows if another \
+         thread waits for the stream at that moment, although they enqueue the launch: it may run; let other \
+         threads wait for events instead"
     )]
     MayRun,
 }

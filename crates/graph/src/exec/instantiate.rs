@@ -4,8 +4,7 @@ use std::sync::Arc;
 
 use cuda_handles::capture::{Enqueue, Scratch};
 use cuda_handles::capture_mode::relaxed;
-use cuda_handles::internal::ExecEnd;
-use cuda_handles::{Error as HandleError, GraphExecHandle, Stream, UserObject};
+use cuda_handles::{Error as HandleError, GraphExecHandle, Stream};
 use cuda_sys::{CUDA_GRAPH_INSTANTIATE_PARAMS, CUgraph, CUgraphExec, CUgraphNode, CUresult, Call};
 
 use crate::error::instantiate::InstantiateError;
@@ -19,7 +18,6 @@ use crate::exec::node_updates::NodeUpdates;
 use crate::exec::options::InstantiateOptions;
 use crate::exec::recorded_events::RecordedEvents;
 use crate::exec::resources::ExecResources;
-use crate::exec::share::ExecShare;
 use crate::graph::Graph;
 use crate::memory::OutputMemory;
 use crate::node_kind::NodeKind;
@@ -39,8 +37,7 @@ impl Graph {
     /// # }
     /// ```
     ///
-    /// The executable gets its own share of all owners, by one user object of the driver, of which
-    /// nothing stays on the graph.
+    /// The executable gets its own share of all owners.
     ///
     /// # One executable at a time
     ///
@@ -52,7 +49,7 @@ impl Graph {
     /// After the first instantiation, no [free node](Self::free) can be added for the memory of an
     /// allocation node that is directly in the graph.
     ///
-    /// Calls `cuGraphInstantiateWithParams` (CUDA 12.0) and the user object calls (CUDA 11.3).
+    /// Calls `cuGraphInstantiateWithParams` (CUDA 12.0).
     ///
     /// # Errors
     /// - [`ExecError::OneExecutable`]: the graph can have one executable, and has it.
@@ -69,20 +66,17 @@ impl Graph {
     ///   not asked.
     /// - [`ExecError::Instantiate`]: the driver refuses the graph, with its reason, the node if it
     ///   reports one, and what [`check`](Self::check) finds in the structure.
-    /// - The driver fails to take the user object off the graph again. There is no executable then,
-    ///   and what the nodes use now lives as long as the graph.
     #[doc(alias = "cuGraphInstantiate")]
     #[doc(alias = "cuGraphInstantiateWithParams")]
     #[doc(alias = "cudaGraphInstantiate")]
     #[doc(alias = "cudaGraphInstantiateWithParams")]
-    #[doc(alias = "cuUserObjectCreate")]
     pub fn instantiate(&self) -> Result<GraphExec> {
         self.instantiate_with(InstantiateOptions::new())
     }
 
     /// [Instantiates](Self::instantiate) the graph with options.
     ///
-    /// Calls `cuGraphInstantiateWithParams` (CUDA 12.0) and the user object calls (CUDA 11.3).
+    /// Calls `cuGraphInstantiateWithParams` (CUDA 12.0).
     ///
     /// # Errors
     /// As [`instantiate`](Self::instantiate). The stream of the upload is of another context, or is
@@ -98,7 +92,7 @@ impl Graph {
     fn make_executable(&self, options: &InstantiateOptions) -> Result<GraphExec> {
         // Declared before the lock, so that nothing is dropped under it where a call fails.
         let mut spare = None;
-        let shared;
+        let base;
         if !self.subgraph().is_root() {
             return Err(self.refuse_embedded("instantiated"));
         }
@@ -114,28 +108,20 @@ impl Graph {
             outputs: OutputMemory::of(&guard, options.is_auto_free()),
             scratch: guard.scratch().into(),
         };
-        shared = ExecShare::new(guard.owners());
-        let owners = UserObject::new(context, Box::new(Arc::clone(&shared)))?;
-        owners.retain_on(self.handle())?;
+        base = guard.owners();
         let outcome = {
             let _relaxed = relaxed(context.driver());
             context.with_current(|| instantiate(&guard, guard.raw(), options))
         };
-        // On success the executable has its own reference; the graph gives up its own either way.
-        let released = owners.release_from(self.handle());
         let raw = outcome?.map_err(|failure| guard.explain(self, &failure))?;
         guard.memory.instantiated();
         if let Some(single) = &single {
             guard.executable = Arc::downgrade(single);
         }
         let end = guard.exec_end();
-        let is_deferred = match end {
-            ExecEnd::AtOnce => false,
-            ExecEnd::Deferred | ExecEnd::WhenIdle => true,
-        };
         let last = single.as_ref().map(|_| guard.last_runs.clone());
         let (updates, params) = (NodeUpdates::of(&mut guard), ExecParams::of(&guard, spare));
-        let mut owners = ExecResources::new(owners, shared, params, last, is_deferred);
+        let mut owners = ExecResources::new(context, base, params, last);
         if options.is_for_device_launch() {
             owners.lend();
         }
@@ -144,7 +130,6 @@ impl Graph {
         let handle = unsafe { GraphExecHandle::from_raw_owned_with(context, raw, single, end) };
         drop(guard);
         drop(turn);
-        released?;
         Ok(GraphExec::new(handle, owners, self, launches, updates, options.clone()))
     }
 

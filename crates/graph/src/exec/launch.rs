@@ -86,8 +86,8 @@ impl GraphExec {
     /// - [`MemoryError::OutputInUse`](crate::MemoryError::OutputInUse): memory that the previous
     ///   launch left is still in use; or it could not be freed, with the driver's reason.
     /// - [`ExecError::MayRun`](crate::ExecError::MayRun): the driver answers `CUDA_ERROR_UNKNOWN`,
-    ///   as 580 does if another thread waits for the stream meanwhile. The graph may run all the
-    ///   same.
+    ///   as 580 does for graphs with user objects, such as lent ones, if another thread waits for
+    ///   the stream meanwhile. The graph may run all the same.
     /// - The driver refuses the launch. If it does so for lack of memory for the graph's allocation
     ///   nodes (`CUDA_ERROR_OUT_OF_MEMORY`), it keeps what it had reserved for them, which may be
     ///   all memory of the device, until the process ends, whatever is dropped or
@@ -107,7 +107,7 @@ impl GraphExec {
             false => self.launch_in_steps(stream, false).map(drop),
         };
         if launched.is_err() {
-            self.owners.retire_replaced(&self.context);
+            self.owners.retire_replaced();
         }
         launched
     }
@@ -148,7 +148,7 @@ impl GraphExec {
         self.update_pending()?;
         let buffers = self.launch_in_steps(stream, true);
         if buffers.is_err() {
-            self.owners.retire_replaced(&self.context);
+            self.owners.retire_replaced();
         }
         let buffers = buffers?;
         Ok(Outputs::new(self.launches.outputs.as_deref(), buffers))

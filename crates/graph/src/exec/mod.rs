@@ -12,20 +12,22 @@
 //! | [`node_updates`] | which nodes the executable has, and what updates have set |
 //! | [`counterparts`] | nodes of two graphs that stand for the same node of the executable |
 //! | [`recorded_events`] | the events that each launch records |
-//! | [`resources`] | the executable's share of the owners |
-//! | [`share`] | everything that the executable keeps alive |
+//! | [`last_run`] | where the executable ran last |
+//! | [`resources`] | when the executable drops what it keeps alive |
+//! | [`since`] | what updates have brought to the executable |
 //! | [`destroy`] | when an executable and what it owns are destroyed |
 
 pub(crate) mod counterparts;
 pub(crate) mod destroy;
 pub(crate) mod exec_params;
 pub(crate) mod instantiate;
+pub(crate) mod last_run;
 pub(crate) mod launch;
 pub(crate) mod node_updates;
 pub(crate) mod options;
 pub(crate) mod recorded_events;
 pub(crate) mod resources;
-pub(crate) mod share;
+pub(crate) mod since;
 pub(crate) mod source;
 pub(crate) mod spare;
 
@@ -181,9 +183,10 @@ impl GraphExec {
     /// The driver's own handle, for calls that this library lacks. It is destroyed with the
     /// `GraphExec`, or [later](Self#dropping-it).
     ///
-    /// As such calls may launch it, what it owns is released only when the driver reports that
-    /// nothing runs any more. If such a call launches an executable with conditional nodes, the run
-    /// has to be over before the `GraphExec` is dropped.
+    /// If such a call launches it, on a stream of which this library has no handle, the run has to
+    /// be over before the `GraphExec` is dropped or [updated](Self::update): what its nodes use is
+    /// released once all streams that the library knows are idle. A run of an executable with
+    /// conditional nodes has to be over on whatever stream it is.
     ///
     /// From now on nodes cannot be updated, and graph parameters cannot be set. A launch with
     /// values that were set before, and not launched, is refused

@@ -1,58 +1,52 @@
-//! An executable's share of what its nodes use, and when it is released.
+//! When an executable drops what it keeps alive.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use cuda_handles::internal::{FormerStream, Retired, WeakStream};
-use cuda_handles::{Context, Owner, Stream, UserObject};
+use cuda_handles::internal::{FormerStream, HeldStream, Retired, WeakStream, drop_behind};
+use cuda_handles::{Context, Owner, Stream};
 
 use crate::exec::exec_params::ExecParams;
-use crate::exec::share::{Brought, ExecShare, Since};
+use crate::exec::last_run::LastRun;
+use crate::exec::since::{Brought, Since};
 use crate::state::ids::NodeId;
 use crate::state::last_runs::LastRuns;
 use crate::state::owners::Owners;
 
-/// An executable's share of the owners of its graph.
+/// An executable's share of what its nodes use, which outlives the executable until its last run is
+/// over.
 ///
-/// The driver holds references of its own, by the user object. This one is held beside them, so
-/// that a drop can release the owners itself if the runs are over: the driver takes a while for
-/// that, and destroys nothing any more once the context is lost. See [`destroy`](super::destroy)
-/// for when each goes.
+/// A user object of the driver would do that, too, but each launch of an executable with one takes
+/// twice as long. See [`destroy`](super::destroy) for when the share ends.
 pub(crate) struct ExecResources {
-    owners: Option<UserObject>,
-    /// The value of the user object; `None` once the share has ended.
-    share: Option<Arc<ExecShare>>,
-    /// What updates have brought. It goes into the share when that ends.
+    context: Context,
+    /// Everything that the graph kept alive when the executable was made, or updated as a whole.
+    base: Vec<Owner>,
+    /// Everything that other updates have brought since.
     pub(crate) since: Since,
     /// Whether retired owners may be left.
     has_retired: bool,
-    ran: RecentStreams,
+    ran: LastRun,
     /// Whether other code, or a kernel, may launch the executable.
     has_other_launchers: AtomicBool,
     /// The last runs of all executables of the graph, if it can have one at a time.
     last: Option<LastRuns>,
-    /// Whether the driver's own references outlast the last run, as the executable's destruction is
-    /// deferred.
-    is_deferred: bool,
 }
 
 impl ExecResources {
     pub(crate) fn new(
-        owners: UserObject,
-        share: Arc<ExecShare>,
+        context: &Context,
+        base: Vec<Owner>,
         params: Option<Box<ExecParams>>,
         last: Option<LastRuns>,
-        is_deferred: bool,
     ) -> Self {
         Self {
-            owners: Some(owners),
-            share: Some(share),
+            context: context.clone(),
+            base,
             since: Since { params, ..Since::default() },
             has_retired: false,
-            ran: RecentStreams::new(),
+            ran: LastRun::default(),
             has_other_launchers: AtomicBool::new(false),
             last,
-            is_deferred,
         }
     }
 
@@ -68,7 +62,7 @@ impl ExecResources {
 
     fn retire_behind(&mut self, stream: &Stream) {
         let Since { replaced, retired, .. } = &mut self.since;
-        if self.ran.last == 0 {
+        if self.ran.is_none() {
             // No run has used them.
             replaced.clear();
         } else {
@@ -84,56 +78,33 @@ impl ExecResources {
     pub(crate) fn ended(&mut self, stream: &Stream) {
         self.launched(stream);
         self.hand_over_retired();
-        self.ran.last = 0;
+        self.ran = LastRun::default();
     }
 
     /// Keeps what an update of a node has brought; retires what earlier ones have brought to the
     /// node and to nodes inside of it. Returns what is to be dropped without locks.
-    pub(crate) fn bring(
-        &mut self,
-        context: &Context,
-        id: NodeId,
-        brought: Brought,
-        inside: &[NodeId],
-    ) -> Replaced {
+    pub(crate) fn bring(&mut self, id: NodeId, brought: Brought, inside: &[NodeId]) -> Replaced {
         match self.since.bring(id, brought, inside) {
-            Some(before) => self.retire(context, before),
+            Some(before) => self.retire(before),
             None => Replaced::default(),
         }
     }
 
-    fn retire<O: IntoIterator<Item = Owner>>(&mut self, context: &Context, owners: O) -> Replaced {
-        let stream = match self.ran.last_run() {
-            LastRun::None => return Replaced { _unused: owners.into_iter().collect(), _stream: None },
-            LastRun::On(stream) => Some(stream),
-            LastRun::Unknown => None,
-        };
-        self.has_retired = true;
-        let retired = self.since.retired.get_or_insert_with(|| Retired::new(context));
-        Replaced { _unused: Owners::new(), _stream: retired.push(owners, stream.as_ref()) }
-    }
-
-    /// Takes the share of a whole update, and the new graph's parameters. Returns the share before,
-    /// which runs up to now may use, to be dropped without locks.
-    pub(crate) fn replace(
-        &mut self,
-        owners: UserObject,
-        share: Arc<ExecShare>,
-        params: Option<Box<ExecParams>>,
-    ) -> FormerShare {
-        self.finish();
-        let owners = self.owners.replace(owners);
-        (self.share, self.since.params) = (Some(share), params);
-        FormerShare { owners, runs: self.runs_unless(self.is_lent()), is_deferred: false }
-    }
-
-    /// Puts everything that updates have brought into the share, which ends.
-    fn finish(&mut self) {
-        let since = core::mem::take(&mut self.since);
-        self.has_retired = false;
-        if let Some(share) = self.share.take() {
-            share.finish(since);
+    fn retire<O: IntoIterator<Item = Owner>>(&mut self, owners: O) -> Replaced {
+        if self.ran.is_none() {
+            return Replaced { _unused: owners.into_iter().collect(), _stream: None };
         }
+        self.has_retired = true;
+        let retired = self.since.retired.get_or_insert_with(|| Retired::new(&self.context));
+        Replaced { _unused: Owners::new(), _stream: retired.push(owners, self.ran.only_stream()) }
+    }
+
+    /// Takes the owners of a whole update, and the new graph's parameters. Returns the share
+    /// before, which runs up to now may use, to be dropped without locks.
+    pub(crate) fn replace(&mut self, base: Vec<Owner>, params: Option<Box<ExecParams>>) -> FormerShare {
+        let former = self.end();
+        (self.base, self.since.params) = (base, params);
+        former
     }
 
     /// Ends the share: the executable is given up.
@@ -142,11 +113,9 @@ impl ExecResources {
     }
 
     fn end(&mut self) -> FormerShare {
-        self.finish();
-        // Other code that launches an executable whose destruction is deferred promises that its
-        // runs are over.
-        let runs = self.runs_unless(self.is_lent() && !self.is_deferred);
-        FormerShare { owners: self.owners.take(), runs, is_deferred: self.is_deferred }
+        self.has_retired = false;
+        let (base, since) = (core::mem::take(&mut self.base), core::mem::take(&mut self.since));
+        FormerShare { context: self.context.clone(), base, since, runs: self.runs() }
     }
 
     /// The streams of the runs that the next run follows, if the graph can have one executable at a
@@ -165,32 +134,27 @@ impl ExecResources {
     /// Retires the values of graph parameters that updates have replaced since the last launch, as
     /// no launch follows now.
     #[cold]
-    pub(crate) fn retire_replaced(&mut self, context: &Context) {
+    pub(crate) fn retire_replaced(&mut self) {
         let replaced = core::mem::take(&mut self.since.replaced);
         if !replaced.is_empty() {
-            drop(self.retire(context, replaced));
+            drop(self.retire(replaced));
         }
     }
 
     /// Notes that the executable was enqueued on a stream.
     #[inline]
     pub(crate) fn note(&mut self, stream: &Stream) {
-        if self.ran.last != stream.id() {
-            self.ran.change(stream);
-        }
+        self.ran.note(stream);
     }
 
     /// Notes that the executable may have been enqueued on a stream. Returns whether the end of the
-    /// work there is the end of all runs: the stream waits for the run before, if that is known.
+    /// work there is the end of all runs: the stream waits for the run before, if it can.
     pub(crate) fn note_possible(&mut self, stream: &Stream) -> bool {
-        let follows = match self.ran.last_run() {
-            LastRun::None => true,
-            LastRun::On(last) => stream.wait_for_uncaptured(&last).is_ok(),
-            LastRun::Unknown => false,
-        };
+        let follows = self.ran.is_none()
+            || self.ran.handle().is_some_and(|last| stream.wait_for_uncaptured(&last).is_ok());
         match follows {
-            true => self.note(stream),
-            false => self.ran.last = RecentStreams::UNKNOWN,
+            true => self.ran.note(stream),
+            false => self.ran.add(stream),
         }
         follows
     }
@@ -208,33 +172,28 @@ impl ExecResources {
 
     /// The stream of the last run, for a choice among executables.
     pub(crate) fn ran_on(&self) -> RanOn {
-        match (self.ran.last, self.ran.last_stream()) {
+        match self.ran.only_handle() {
             _ if self.is_lent() => RanOn::Unknown,
-            (0, _) => RanOn::None,
-            (last, Some(stream)) => RanOn::Stream(last, stream.clone()),
-            (_, None) => RanOn::Unknown,
+            _ if self.ran.is_none() => RanOn::None,
+            Some((id, stream)) => RanOn::Stream(id, stream.clone()),
+            None => RanOn::Unknown,
         }
     }
 
     /// The stream of the last run, if there was one and a handle of it is left.
     pub(crate) fn last_stream(&self) -> Option<Stream> {
-        match self.ran.last_run() {
-            LastRun::On(stream) => Some(stream),
-            LastRun::None | LastRun::Unknown => None,
-        }
+        self.ran.handle()
     }
 
-    /// The streams whose work may be runs of the executable; `None` if that is unknown.
-    fn runs_unless(&self, is_unknown: bool) -> Option<Vec<Stream>> {
-        if is_unknown {
-            return None;
-        }
-        match (&self.last, self.ran.last_run()) {
-            (Some(last), _) => Some(last.streams()),
-            (None, LastRun::None) => Some(Vec::new()),
-            (None, LastRun::On(stream)) => Some(vec![stream]),
-            (None, LastRun::Unknown) => None,
-        }
+    /// The streams whose work may be runs of the executable. Other code may launch it on all that
+    /// this library knows.
+    fn runs(&self) -> Vec<HeldStream> {
+        let others = if self.is_lent() { HeldStream::all_of(&self.context) } else { Vec::new() };
+        let own = match &self.last {
+            Some(last) => last.streams().iter().map(HeldStream::of).collect(),
+            None => self.ran.streams().to_vec(),
+        };
+        others.into_iter().chain(own).collect()
     }
 }
 
@@ -246,36 +205,27 @@ pub(crate) struct Replaced {
     _stream: Option<FormerStream>,
 }
 
-/// Where an executable ran last.
-enum LastRun {
-    /// It never ran.
-    None,
-    On(Stream),
-    /// No handle of the stream is left.
-    Unknown,
-}
-
 impl Drop for ExecResources {
     fn drop(&mut self) {
         drop(self.end());
     }
 }
 
-/// A share that an executable had. Dropping it ends it.
+/// A share that an executable had. Dropping it drops the owners once the runs are over.
 pub(crate) struct FormerShare {
-    owners: Option<UserObject>,
-    /// The streams of the runs that may use it; `None` if they are unknown.
-    runs: Option<Vec<Stream>>,
-    /// Whether the driver's own references outlast the last run.
-    is_deferred: bool,
+    context: Context,
+    base: Vec<Owner>,
+    since: Since,
+    /// The streams of the runs that may use it: an executable does not overlap itself, so all runs
+    /// have ended where the last one has.
+    runs: Vec<HeldStream>,
 }
 
 impl Drop for FormerShare {
     fn drop(&mut self) {
-        if let Some(owners) = self.owners.take() {
-            // SAFETY: an executable does not overlap itself, so all runs have ended where the last
-            // one has. If other code may launch it, the runs are given as unknown.
-            unsafe { owners.end(self.runs.as_deref(), self.is_deferred) };
+        if !self.base.is_empty() || !self.since.is_empty() {
+            let share = (core::mem::take(&mut self.base), core::mem::take(&mut self.since));
+            drop_behind(&self.context, share, &self.runs);
         }
     }
 }
@@ -289,47 +239,4 @@ pub(crate) enum RanOn {
     Stream(u64, WeakStream),
     /// Other code or kernels may launch the executable.
     Unknown,
-}
-
-/// The streams on which an executable ran recently.
-struct RecentStreams {
-    /// The stream of the last run, by its number; 0 for none.
-    last: u64,
-    /// That stream and some before it, so that alternating launches count no references.
-    streams: Vec<(u64, WeakStream)>,
-}
-
-impl RecentStreams {
-    const MOST: usize = 4;
-    /// The number of no stream: runs may be on several.
-    const UNKNOWN: u64 = u64::MAX;
-
-    /// Reserves room for all streams: a launch allocates nothing.
-    fn new() -> Self {
-        Self { last: 0, streams: Vec::with_capacity(Self::MOST) }
-    }
-
-    #[cold]
-    fn change(&mut self, stream: &Stream) {
-        self.last = stream.id();
-        if self.streams.iter().any(|(id, _)| *id == stream.id()) {
-            return;
-        }
-        if self.streams.len() == Self::MOST {
-            self.streams.remove(0);
-        }
-        self.streams.push((stream.id(), stream.downgrade()));
-    }
-
-    /// The stream of the last run, which may be gone.
-    fn last_stream(&self) -> Option<&WeakStream> {
-        self.streams.iter().find(|(id, _)| *id == self.last).map(|(_, stream)| stream)
-    }
-
-    fn last_run(&self) -> LastRun {
-        match self.last {
-            0 => LastRun::None,
-            _ => self.last_stream().and_then(WeakStream::upgrade).map_or(LastRun::Unknown, LastRun::On),
-        }
-    }
 }

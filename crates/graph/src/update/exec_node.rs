@@ -9,7 +9,7 @@ use std::borrow::Cow;
 use crate::error::{Error, ParamError, Result, UpdateError};
 use crate::exec::GraphExec;
 use crate::exec::resources::Replaced;
-use crate::exec::share::Brought;
+use crate::exec::since::Brought;
 
 use crate::graph::node::Node;
 use crate::state::guard::GraphGuard;
@@ -131,8 +131,7 @@ impl GraphExec {
         }
         let of_params = new.node_params.owner();
         let brought = Brought { owners: core::mem::take(&mut new.owners), of_params };
-        let context = self.context().clone();
-        new.replaced = self.owners.bring(&context, key, brought, inside);
+        new.replaced = self.owners.bring(key, brought, inside);
         let node_params = core::mem::replace(&mut new.node_params, NodeParams::Empty);
         if let Some(before) = self.updates.set(key, node_params) {
             new.node_params = before;

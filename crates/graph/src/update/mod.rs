@@ -29,10 +29,9 @@
 //!    those of the graph of the last whole update (or of the instantiation), if they are unchanged
 //!    since.
 //! 3. What an update brings is kept by the executable: by node, or as the value of a graph
-//!    parameter ([`Since`](crate::exec::share::Since)). The next update of the same node, or with
-//!    another value of the parameter, retires it. A whole update, and the drop, put it into the
-//!    user object ([`ExecShare`](crate::exec::share::ExecShare)), which lives until the runs are
-//!    over.
+//!    parameter ([`Since`](crate::exec::since::Since)). The next update of the same node, or with
+//!    another value of the parameter, retires it. After a whole update or the drop it lives until
+//!    the runs are over ([`ExecResources`](crate::exec::resources::ExecResources)).
 //! 4. An executable does not overlap itself, so what is retired goes once the last run has ended.
 //!    That run is not known for executables that other code or kernels launch; their nodes are not
 //!    updated one by one.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use cuda_handles::{Buffer, Error as HandleError, Stream, UserObject};
+use cuda_handles::{Buffer, Error as HandleError, Stream};
 use cuda_sys::{CUgraphExecUpdateResultInfo, CUgraphNode, CUresult, Call};
 
 use crate::error::wrong_context::ensure_of_graph;
@@ -12,7 +12,6 @@ use crate::exec::exec_params::ExecParams;
 use crate::exec::instantiate::awaited_streams;
 use crate::exec::node_updates::NodeUpdates;
 use crate::exec::recorded_events::RecordedEvents;
-use crate::exec::share::ExecShare;
 use crate::exec::source::Source;
 use crate::exec::{GraphExec, NotRebuilt};
 use crate::graph::Graph;
@@ -156,7 +155,7 @@ impl GraphExec {
     /// alive. If nodes or edges of one change before the first node update, the nodes of the
     /// executable cannot be updated one by one any more.
     ///
-    /// Calls `cuGraphExecUpdate` (CUDA 12.0) and the user object calls (CUDA 11.3).
+    /// Calls `cuGraphExecUpdate` (CUDA 12.0).
     ///
     /// # Errors
     /// A [refusal](Update::Refused) is no error.
@@ -263,7 +262,7 @@ impl GraphExec {
     fn try_update(&mut self, graph: &Graph) -> Result<Result<(), Refusal>> {
         // Declared before the lock, so that nothing is dropped under it.
         let mut spare = None;
-        let (shared, owners, params, awaited, events, scratch, replaced);
+        let (base, params, awaited, events, scratch, replaced);
         let source = self.pair_with(graph)?;
         let mut guard = graph.enter_with_spare(&mut spare)?;
         let source = source.taken_now(&guard, &self.updates);
@@ -280,14 +279,8 @@ impl GraphExec {
         }
         awaited = self.awaited_after_update(&guard);
         (events, scratch) = (RecordedEvents::of(&guard), guard.scratch().into());
-        shared = ExecShare::new(guard.owners());
-        owners = UserObject::new(self.context(), Box::new(Arc::clone(&shared)))?;
-        owners.retain_on(graph.handle())?;
-        let outcome = self.call_update(&guard);
-        // The graph gives up its reference either way. If the driver refuses that, the graph keeps
-        // it: the executable is updated all the same.
-        let _ = owners.release_from(graph.handle());
-        if let Err(failure) = outcome {
+        base = guard.owners();
+        if let Err(failure) = self.call_update(&guard) {
             return guard.refusal_of(&failure).map(Err);
         }
         let updates = match source {
@@ -300,7 +293,7 @@ impl GraphExec {
         let launches = &mut self.launches;
         replaced = (
             updates,
-            self.owners.replace(owners, shared, params),
+            self.owners.replace(base, params),
             core::mem::replace(&mut launches.awaited, awaited),
             core::mem::replace(&mut launches.events, events),
             core::mem::replace(&mut launches.scratch, scratch),

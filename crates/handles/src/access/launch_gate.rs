@@ -1,8 +1,9 @@
 //! Keeps questions whether a stream is idle apart from launches of graphs on it.
 //!
-//! Asked beside the launch of a graph that has user objects, a driver may answer that launch with
-//! `UNKNOWN`, although it enqueues it (seen on an H200 with driver 580). Launches go on beside each
-//! other. A stream on which one is being made is not idle, so that question needs no answer.
+//! Asked beside the launch of a graph that has user objects, such as a lent one, a driver may
+//! answer that launch with `UNKNOWN`, although it enqueues it (seen on an H200 with driver 580).
+//! Launches go on beside each other. A stream on which one is being made is not idle, so that
+//! question needs no answer.
 
 use crate::sync::{AtomicU32, Ordering, spin_loop};
 

@@ -21,10 +21,6 @@ impl<T> Node<T> {
     pub(crate) fn new(value: T) -> Box<Self> {
         Box::new(Self { next: core::ptr::null_mut(), value })
     }
-
-    pub(crate) fn value(&self) -> &T {
-        &self.value
-    }
 }
 
 /// The list.

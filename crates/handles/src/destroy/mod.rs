@@ -22,6 +22,6 @@ pub(crate) use pending::{expect_one, one_done};
 pub use queue::manual;
 pub(crate) use queue::{
     DEFERRED, Destruction, LIBRARIES, OBJECTS, PAYLOADS, UnusedLibrary, defer_destroy, destroy, destroy_with,
-    drop_later, last_failed_destroy, may_call, push_library, push_payload, retry_all, retry_each,
-    set_starter, start, try_destroy, wake,
+    drop_later, may_call, push_library, push_payload, retry_all, retry_each, set_starter, start, try_destroy,
+    wake,
 };

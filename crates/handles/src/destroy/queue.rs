@@ -4,7 +4,6 @@ use core::any::Any;
 use std::sync::atomic::AtomicPtr;
 use std::sync::{Arc, OnceLock, Weak};
 use std::thread::Thread;
-use std::time::Instant;
 
 use cuda_sys::{CUlib_st, CUresult};
 
@@ -16,7 +15,7 @@ use super::pending::{expect_one, one_done};
 use crate::context::{Context, in_host_function};
 use crate::error::Result;
 use crate::registry::Raw;
-use crate::sync::{Lock, Rank, process};
+use crate::sync::process;
 
 /// An object whose destruction the driver refused where it was tried.
 #[derive(Debug)]
@@ -48,8 +47,6 @@ pub(crate) static LIBRARIES: List<UnusedLibrary> = List::starting_with(AtomicPtr
 /// Executables whose end waits for all work of the device.
 pub(crate) static DEFERRED: List<Destruction> = List::starting_with(AtomicPtr::new(core::ptr::null_mut()));
 
-/// When the driver last failed to destroy an object that may run destructors.
-static LAST_FAILED_DESTROY: Lock<Option<Instant>> = Lock::new(Rank::LastFailedDestroy, None);
 static STARTER: OnceLock<fn() -> Option<Thread>> = OnceLock::new();
 static THREAD: OnceLock<Option<Thread>> = OnceLock::new();
 
@@ -124,17 +121,9 @@ pub(crate) fn try_destroy(destruction: Destruction) -> Result<(), Destruction> {
         return Err(destruction);
     }
     if let Err(error) = context.check(call, code) {
-        if destruction.object.may_run_destructors() {
-            *LAST_FAILED_DESTROY.lock() = Some(Instant::now());
-        }
         report(what(destruction.object), error);
     }
     Ok(())
-}
-
-/// When the driver last failed to destroy an object that may run destructors: they never run.
-pub(crate) fn last_failed_destroy() -> Option<Instant> {
-    *LAST_FAILED_DESTROY.lock()
 }
 
 /// Retries everything in a list. What the driver does not permit now stays in the list.
@@ -175,12 +164,7 @@ pub(crate) fn defer_destroy(context: &Context, object: Object, keep: Option<Arc<
 /// call.
 pub(crate) fn push_payload(node: Box<Node<Arc<Payload>>>) {
     expect_one();
-    let payload = Arc::clone(node.value());
     PAYLOADS.push(node);
-    // After the push, so that a thread that asks finds the value owed or in the list.
-    if payload.stop_owing() {
-        one_done();
-    }
     nudge();
 }
 

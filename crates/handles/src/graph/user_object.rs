@@ -9,21 +9,18 @@ use smallvec::SmallVec;
 
 use super::graph_handle::{GraphHandle, GraphIdentity};
 use crate::context::{Context, lock_unless_inside};
-use crate::destroy::{self, Kept, Node, Object, Payload};
+use crate::destroy::{self, Node, Object, Payload};
 use crate::error::{Error, Result};
-use crate::reclaim::{self, FreeKind, PendingFree, Runs};
 use crate::registry::Raw;
-use crate::stream::Stream;
-use crate::sync::{Lock, Rank, process};
+use crate::sync::{Lock, Rank};
 
 /// A value under the driver's reference counts. It lives while this handle, a graph that
 /// [retains](Self::retain_on) it, an executable made from such a graph, or a launch in flight does.
 ///
 /// The reaper drops the value some time after the last reference is gone, never on the driver's
-/// thread. The drop of a cuda-graph executable drops it directly if its runs are over. If the
-/// context is lost, the drop of this handle releases the value without a driver call. If the handle
-/// was dropped before the loss, so that only graphs or executables hold the value, it stays until
-/// the end of the process.
+/// thread. If the context is lost, the drop of this handle releases the value without a driver
+/// call. If the handle was dropped before the loss, so that only graphs or executables hold the
+/// value, it stays until the end of the process.
 pub struct UserObject {
     raw: Raw<CUuserObject_st>,
     context: Context,
@@ -122,56 +119,6 @@ impl UserObject {
         Ok(())
     }
 
-    /// Releases the value once all work enqueued on these streams until now is done, no matter
-    /// which references are left. Each order holds the owner, so the last one releases it.
-    fn give_up_behind(self, streams: Runs) {
-        let owner = Kept::new(GivenUp(Arc::clone(&self.payload)));
-        let context = &self.context;
-        let free =
-            |home| PendingFree { context: context.clone(), home, what: FreeKind::Owned(owner.clone()) };
-        let none = streams.is_empty().then_some(None);
-        streams.into_iter().map(Some).chain(none).for_each(|home| reclaim::push_free(Node::new(free(home))));
-    }
-
-    /// Ends the share of an executable in the value, after the executable was destroyed or its
-    /// destruction deferred. If its runs are over, drops the value now on this thread; otherwise
-    /// the reaper drops it when they are.
-    ///
-    /// `runs` are the streams of the runs that may not be over; `None` if they are not known.
-    /// `deferred` says that the destruction of the executable is deferred, so that the driver keeps
-    /// its references.
-    ///
-    /// # Safety
-    /// If `runs` is given, only work enqueued on these streams uses the value.
-    #[doc(hidden)]
-    pub unsafe fn end(self, runs: Option<&[Stream]>, deferred: bool) {
-        if !process::is_running() || self.context.ensure_usable().is_err() {
-            return;
-        }
-        let raw = |stream: &Stream| {
-            // The end of the work on a stream of other code is recorded with its last handle.
-            stream.raw_stream().set_home();
-            Arc::clone(stream.raw_stream())
-        };
-        let runs: Option<Runs> = runs.map(|streams| streams.iter().map(raw).collect());
-        let is_over = runs.as_ref().is_some_and(|runs| self.are_over(runs));
-        let payload = Arc::clone(&self.payload);
-        reclaim::expect_back(&payload, &self.context, runs.clone());
-        match runs {
-            // Release first: once the driver's reference is gone, its destructor may run before us.
-            Some(_) if is_over => reclaim::release_here(payload),
-            Some(runs) if deferred => return self.give_up_behind(runs),
-            _ => {}
-        }
-        drop(self);
-    }
-
-    /// Whether nothing runs on these streams. False in a host function, where nothing of other code
-    /// is dropped.
-    fn are_over(&self, runs: &Runs) -> bool {
-        self.context.refuse_in_callback().is_ok() && runs.iter().all(|stream| stream.is_idle_soon())
-    }
-
     /// The driver's own handle.
     #[must_use]
     pub fn as_raw(&self) -> CUuserObject {
@@ -182,15 +129,6 @@ impl UserObject {
     #[must_use]
     pub fn context(&self) -> &Context {
         &self.context
-    }
-}
-
-/// Gives a value up when it is dropped.
-struct GivenUp(Arc<Payload>);
-
-impl Drop for GivenUp {
-    fn drop(&mut self) {
-        self.0.release();
     }
 }
 

@@ -20,15 +20,17 @@ pub(crate) fn note(stream: &Arc<RawStream>) {
     streams.push(Arc::downgrade(stream));
 }
 
+/// The streams of a context.
+pub(crate) fn all_of(context: &Context) -> Vec<Arc<RawStream>> {
+    let all: Vec<Arc<RawStream>> = STREAMS.lock().iter().filter_map(Weak::upgrade).collect();
+    // After the lock, as a stream of another context may be dropped here.
+    all.into_iter().filter(|stream| stream.context().as_raw() == context.as_raw()).collect()
+}
+
 /// An error with a stream of the context that has work, or is capturing. Work on streams that were
 /// dropped, or that this library does not know, is not seen.
 pub(crate) fn ensure_idle(context: &Context, what: &'static str) -> Result<()> {
-    let streams: Vec<Arc<RawStream>> = {
-        let streams = STREAMS.lock();
-        streams.iter().filter_map(Weak::upgrade).collect()
-    };
-    let running = streams.iter().filter(|stream| stream.context().as_raw() == context.as_raw());
-    match running.into_iter().find(|stream| stream.has_work()) {
+    match all_of(context).iter().find(|stream| stream.has_work()) {
         Some(stream) => Err(Error::StillRunning { what, running: stream.name().into() }),
         None => Ok(()),
     }

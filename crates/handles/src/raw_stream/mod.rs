@@ -13,7 +13,7 @@ mod owner;
 pub(crate) mod point;
 mod writers;
 
-pub(crate) use all_streams::{ensure_idle, note};
+pub(crate) use all_streams::{all_of, ensure_idle, note};
 pub(crate) use capture_log::CaptureLog;
 pub(crate) use event::create_event;
 pub(crate) use legacy::read as share_legacy;

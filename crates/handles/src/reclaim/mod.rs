@@ -17,7 +17,6 @@
 //! | libraries, registered memory | `LIBRARIES`, `REGISTERED` | drops | drain |
 //! | cached host memory | `CACHE` | drops, reaper | allocations, drain |
 //! | owners that executables have given up | batches ([`Retired`]) | node updates | due batches: reaper, drain, and callers that want memory back |
-//! | references that the driver has yet to give back | `OWED` | drops of executables | every pass over destructors |
 //! | fences and lanes | [`Fences`](fences::Fences), one lock | | reaper, drain, allocations that find no memory |
 //!
 //! # States of memory that other streams used
@@ -47,7 +46,7 @@
 //! 7. Only a drain, and the thread made for deferred executables, make calls in which the driver
 //!    waits for work of the device.
 //! 8. A thread that works does not drain again: a destructor that asks for it gets 0.
-//! 9. A thread that asks whether a value is about to be dropped looks at `FENCES`, `OWED`,
+//! 9. A thread that asks whether a value is about to be dropped looks at `FENCES`,
 //!    `PAYLOADS` and the runs of destructors in this order, in which values move
 //!    ([`Destructors`](destructors::Destructors)).
 //!
@@ -63,13 +62,13 @@
 //! | `cuda-reaper-end` | destroy executables, which may wait for work that nobody here knows |
 //! | a thread in a host function | hand over |
 
+mod behind;
 mod destructors;
 mod fence;
 mod fences;
 pub(crate) mod host_cache;
 mod idle;
 mod lane;
-mod owed;
 mod pools;
 pub mod reaper;
 mod retired;
@@ -77,10 +76,10 @@ mod staging;
 mod threads;
 mod worker;
 
+pub use behind::drop_behind;
 pub(crate) use fence::{FreeKind, FreedWith, PendingFree, close, expect_across, join, push_free};
 pub(crate) use host_cache::{HostBlock, HostKind, HostOwner};
 pub(crate) use idle::destroy_when_idle;
-pub(crate) use owed::{Runs, expect as expect_back, release_here};
 pub(crate) use pools::{UnusedPool, push_pool};
 pub use retired::{FormerStream, Retired};
 pub(crate) use staging::{MOST as STAGED_MOST, Staging};

@@ -8,7 +8,7 @@ use crate::context::Context;
 use crate::destroy::{self, Kept};
 use crate::graph::Owner;
 use crate::raw_stream::RawStream;
-use crate::stream::Stream;
+use crate::stream::{HeldStream, Stream};
 use crate::sync::{Lock, Rank, process};
 
 /// The launches after which a batch is due.
@@ -42,7 +42,8 @@ struct Batch {
     owners: Vec<Owner>,
     bytes: u64,
     launches: u32,
-    /// The stream of the last run that may use the owners; `None` if no handle of it was left.
+    /// The stream of the last run that may use the owners; `None` if
+    /// it may be on several.
     behind: Option<Arc<RawStream>>,
     /// Whether the thread that works is to take it, which counts as pending.
     is_due: bool,
@@ -70,14 +71,14 @@ impl Retired {
         Self(batch)
     }
 
-    /// Takes owners that runs up to now may use, the last of which is on this stream. `None` if no
-    /// handle of the stream is left: then they stay until the next launch.
+    /// Takes owners that runs up to now may use, the last of which is on this stream. `None` if
+    /// they may be on several: then they stay until the next launch.
     pub fn push(
         &self,
         owners: impl IntoIterator<Item = Owner>,
-        behind: Option<&Stream>,
+        behind: Option<&HeldStream>,
     ) -> Option<FormerStream> {
-        let behind = behind.map(raw);
+        let behind = behind.map(|stream| Arc::clone(stream.raw_stream()));
         let mut batch = self.0.lock();
         batch.extend(owners);
         if behind.is_none() && core::mem::take(&mut batch.is_due) {
@@ -101,7 +102,11 @@ impl Retired {
         }
         let waits_here =
             batch.behind.as_ref().is_some_and(|behind| !has_new || Arc::ptr_eq(stream.raw_stream(), behind));
-        let former = if waits_here { None } else { batch.wait_behind(Some(raw(stream))) };
+        let former = if waits_here {
+            None
+        } else {
+            batch.wait_behind(Some(Arc::clone(HeldStream::of(stream).raw_stream())))
+        };
         batch.launches += 1;
         if batch.launches >= LAUNCHES || batch.bytes >= BYTES {
             batch.become_due();
@@ -197,12 +202,6 @@ pub(super) fn take_due() -> Vec<PendingFree> {
 
 fn all() -> Vec<Arc<Lock<Batch>>> {
     ALL.lock().iter().filter_map(Weak::upgrade).collect()
-}
-
-fn raw(stream: &Stream) -> Arc<RawStream> {
-    // The end of the work on a stream of other code is recorded with its last handle.
-    stream.raw_stream().set_home();
-    Arc::clone(stream.raw_stream())
 }
 
 /// The bytes of memory that only this owner holds.

@@ -9,7 +9,7 @@ use cuda_sys::{CUresult, Call};
 use super::destructors::Destroying;
 use super::fences::Fences;
 use super::threads::{DESTRUCTORS, as_worker, destroy_elsewhere, is_working, spawn};
-use super::{host_cache, idle, owed, retired, staging};
+use super::{host_cache, idle, retired, staging};
 use crate::context::{Busy, Context, capture_mode, in_host_function};
 use crate::destroy::{
     self, DEFERRED, Destruction, Kept, LIBRARIES, List, Node, OBJECTS, PAYLOADS, UnusedLibrary,
@@ -100,7 +100,6 @@ pub(crate) fn catch_up(is_so: impl Fn() -> bool) {
     if !may_work() {
         return;
     }
-    owed::hand_over();
     retired::hand_over_all();
     for_at_most(CATCH_UP_LIMIT, || {
         let is_coming = as_worker(look_again);
@@ -134,8 +133,7 @@ fn look_again() -> bool {
             fences.has_owners() || fences.has_young()
         })
     };
-    let waits = DESTRUCTORS
-        .are_coming(|| in_fences() || owed::is_about_to_come(CATCH_UP_LIMIT) || !PAYLOADS.is_empty());
+    let waits = DESTRUCTORS.are_coming(|| in_fences() || !PAYLOADS.is_empty());
     // Without a thread everything waits for a drain.
     let Some(dropping) = DROPPING.get().filter(|_| waits) else { return false };
     dropping.unpark();
@@ -338,9 +336,7 @@ fn work_once(unload: bool) -> usize {
 }
 
 fn run_destructors(owners: Vec<Kept>, _destroying: Destroying<'_>) -> usize {
-    let done = release_payloads() + drop_owners(owners);
-    owed::sweep();
-    done
+    release_payloads() + drop_owners(owners)
 }
 
 fn release_payloads() -> usize {

@@ -82,10 +82,8 @@ ranks! {
     AllStagings: "handles", "The list of all staging memory.";
     HostCache: "handles", "The cache of host memory.";
     StuckBlocks: "handles", "Registered memory that the driver has refused to unregister.";
-    Owed: "handles", "Payloads that the driver has yet to give back.";
-    Payload: "handles", "The value of a user object; looked at under the list of owed ones.";
+    Payload: "handles", "The value of a user object.";
     DeferredBatch: "handles", "Executables that a thread made for that destroys.";
-    LastFailedDestroy: "handles", "When the driver last failed to destroy something; taken under `Clones`.";
     ThreadSlots: "handles", "Which thread has which slots; taken with the first read of a thread.";
     Closures: "handles", "The closures that the driver calls; taken wherever a call finds the context lost.";
     DropHook: "handles", "The hook for failures of drops.";

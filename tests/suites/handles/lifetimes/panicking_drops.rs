@@ -5,6 +5,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use cuda_handles::capture::CaptureMode;
+use cuda_handles::internal::{HeldStream, drop_behind};
 use cuda_handles::reaper::{self, DropCause, DropFailure};
 use cuda_handles::{Buffer, Context, Error, Owner, RegisterOptions, Stream, UserObject};
 use cuda_sys::{CUresult, CUstreamCaptureMode, Call};
@@ -162,13 +163,13 @@ const CASES: [(&str, Case); 16] = [
         assert_eq!(error, Some(Error::Driver { call: Call::cuUserObjectCreate, code }));
         1
     }),
-    ("a user object that is given up", |context, stream| {
+    ("a value behind the work of a stream", |context, stream| {
+        let held = [HeldStream::of(stream)];
+        drop_behind(context, Bomb(0), &held);
         let gate = Gate::close(stream);
-        let object = UserObject::new(context, Box::new(Bomb(0))).unwrap();
-        // SAFETY: no work uses the value.
-        unsafe { object.end(Some(core::slice::from_ref(stream)), true) };
+        drop_behind(context, Bomb(0), &held);
         gate.open();
-        1
+        2
     }),
 ];
 

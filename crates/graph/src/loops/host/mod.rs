@@ -27,7 +27,7 @@ use std::sync::Arc;
 
 use cuda_handles::capture::Scratch;
 use cuda_handles::capture_mode::relaxed;
-use cuda_handles::{AsStream, Context, Stream, UserObject, WrongContext};
+use cuda_handles::{AsStream, Context, Stream, WrongContext};
 
 use crate::error::wrong_context::ensure;
 use crate::error::{Error, ExecError, Result};
@@ -38,14 +38,12 @@ use crate::exec::instantiate::awaited_streams;
 use crate::exec::launch::turns;
 use crate::exec::options::InstantiateOptions;
 use crate::exec::resources::ExecResources;
-use crate::exec::share::ExecShare;
 use crate::exec::source::Source;
 use crate::graph::Graph;
 use crate::state::last_runs::LastRuns;
 use plan::Program;
 use rebuild::GivenUp;
 use run::{ConditionalState, Run};
-use segment::SegmentOptions;
 
 /// How to run a graph if the driver lacks conditional nodes for its ready-made loops and branches;
 /// see [`Graph::instantiate_with_fallback`].
@@ -175,7 +173,7 @@ impl Graph {
     fn host(&self, options: &InstantiateOptions) -> Result<HostExec> {
         // Declared before the lock, so that nothing is dropped under it if a call fails.
         let mut spare = None;
-        let (shared, owners);
+        let base;
         if !self.subgraph().is_root() {
             return Err(self.refuse_embedded("instantiated"));
         }
@@ -190,12 +188,10 @@ impl Graph {
         let (awaited, scratch) = (awaited_streams(&guard), guard.scratch());
         let runs = single.as_ref().map(|_| guard.last_runs.clone());
         runs.iter().for_each(LastRuns::begin);
-        shared = ExecShare::new(guard.owners());
-        owners = UserObject::new(context, Box::new(Arc::clone(&shared)))?;
-        let making = SegmentOptions { options, owners: &owners };
+        base = guard.owners();
         let program = {
             let _relaxed = relaxed(context.driver());
-            context.with_current(|| Program::make(&mut guard, &making))
+            context.with_current(|| Program::make(&mut guard, options))
         };
         let program = program??;
         if let Some(single) = &single {
@@ -204,7 +200,7 @@ impl Graph {
         let params = ExecParams::of(&guard, spare);
         drop(guard);
         drop(turn);
-        let owners = ExecResources::new(owners, shared, params, None, false);
+        let owners = ExecResources::new(context, base, params, None);
         let states = vec![ConditionalState::default(); program.conditionals.len()];
         let counts = HostCounts::default();
         Ok(HostExec { program, states, counts, awaited, scratch, runs, owners, _single: single })
@@ -246,7 +242,7 @@ impl HostLoopExec {
                 Ok(stream.synchronize_blocking()?)
             }
             Executor::Host(host) => {
-                host.apply_params(self.source.graph(), &self.context)?;
+                host.apply_params(self.source.graph())?;
                 host.run_blocking(stream)
             }
             Executor::None(none) => Err(none.error()),

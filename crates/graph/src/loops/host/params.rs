@@ -1,6 +1,6 @@
 //! Graph parameters of an executable in which the host decides.
 
-use cuda_handles::{Allocation, AsStream, Context, Event, Stream};
+use cuda_handles::{Allocation, AsStream, Event, Stream};
 use cuda_sys::{CUgraphNode, CUgraphNodeParams, Call};
 
 use super::segment::Segment;
@@ -93,13 +93,13 @@ impl HostLoopExec {
 
 impl HostExec {
     /// Updates the segments whose parameters have changed.
-    pub(super) fn apply_params(&mut self, graph: Option<Graph>, context: &Context) -> Result<()> {
+    pub(super) fn apply_params(&mut self, graph: Option<Graph>) -> Result<()> {
         let Self { program, awaited, owners, .. } = self;
         let since = &mut owners.since;
         let Some(params) = since.params.as_mut().filter(|params| params.is_pending()) else { return Ok(()) };
         let mut target = HostTarget { segments: &mut program.segments, awaited };
         apply(&mut target, graph.as_ref(), params, &mut since.replaced)?;
-        owners.retire_replaced(context);
+        owners.retire_replaced();
         Ok(())
     }
 }

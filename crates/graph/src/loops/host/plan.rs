@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use super::flattened::{Action, ConditionalNumber, FlatGraph, FoundConditionals, Stage};
-use super::segment::{Segment, SegmentOptions};
+use super::segment::Segment;
 use crate::error::Result;
+use crate::exec::options::InstantiateOptions;
 use crate::state::guard::GraphGuard;
 use crate::state::ids::SubgraphId;
 use crate::state::loop_control::{DecisionPoint, LoopControl};
@@ -46,7 +47,7 @@ pub(crate) struct Program {
 
 impl Program {
     /// Makes the program of a root graph and of the bodies in it. The context is current.
-    pub(crate) fn make(guard: &mut GraphGuard<'_>, making: &SegmentOptions<'_>) -> Result<Self> {
+    pub(crate) fn make(guard: &mut GraphGuard<'_>, options: &InstantiateOptions) -> Result<Self> {
         let mut program = Self::default();
         let mut found = FoundConditionals::default();
         let mut subgraphs = vec![SubgraphId::ROOT];
@@ -54,7 +55,7 @@ impl Program {
         while let Some(&subgraph) = subgraphs.get(program.plans.len()) {
             let flat = FlatGraph::of(guard, subgraph, &mut found)?;
             program.take_in(&found, &mut subgraphs);
-            let plan = program.plan(guard, &flat, making)?;
+            let plan = program.plan(guard, &flat, options)?;
             program.plans.push(plan);
         }
         Ok(program)
@@ -81,12 +82,12 @@ impl Program {
         &mut self,
         guard: &GraphGuard<'_>,
         flat: &FlatGraph,
-        making: &SegmentOptions<'_>,
+        options: &InstantiateOptions,
     ) -> Result<Plan> {
         let mut plan = Plan::new();
         for Stage { device, edges, host } in flat.stages(guard)? {
             if device.iter().any(|&item| matches!(flat.nodes[item].action, Action::Run(_))) {
-                self.segments.push(Segment::make(guard, flat, &device, &edges, making)?);
+                self.segments.push(Segment::make(guard, flat, &device, &edges, options)?);
                 plan.push(HostStep::Launch(self.segments.len() - 1));
             }
             plan.extend(host.into_iter().filter_map(|item| match flat.nodes[item].action {

@@ -34,7 +34,7 @@ impl HostLoopExec {
     /// Updates the executable from a graph, as [`GraphExec::update`] does. If the
     /// [host decides](Self::is_on_host), it is refused ([`RefusalReason::HostDecides`]).
     ///
-    /// Calls `cuGraphExecUpdate` (CUDA 12.0) and the user object calls (CUDA 11.3).
+    /// Calls `cuGraphExecUpdate` (CUDA 12.0).
     ///
     /// # Errors
     /// The errors of [`GraphExec::update`].

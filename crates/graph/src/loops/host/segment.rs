@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use cuda_handles::{GraphExecHandle, GraphHandle, Stream, UserObject};
+use cuda_handles::{GraphExecHandle, GraphHandle, Stream};
 use cuda_sys::{CUgraph, CUgraphEdgeData, CUgraphNode, CUgraphNodeParams, Call};
 
 use super::flattened::{Action, FlatGraph};
@@ -15,13 +15,6 @@ use crate::exec::options::InstantiateOptions;
 use crate::exec::recorded_events::RecordedEvents;
 use crate::state::guard::GraphGuard;
 use crate::state::ids::NodeId;
-
-/// The options and owners of all segments of a program.
-pub(crate) struct SegmentOptions<'m> {
-    pub(crate) options: &'m InstantiateOptions,
-    /// The owners that each executable keeps alive.
-    pub(crate) owners: &'m UserObject,
-}
 
 /// The copies of nodes that take graph parameters, by their originals.
 #[derive(Debug, Default)]
@@ -51,14 +44,12 @@ impl Segment {
         flat: &FlatGraph,
         nodes: &[usize],
         edges: &[(usize, usize, EdgeKind)],
-        making: &SegmentOptions<'_>,
+        options: &InstantiateOptions,
     ) -> Result<Self> {
-        // Destroyed at the end of this function, unless parameters need it. The caller owns what it
-        // keeps alive as well, so that nothing of that is dropped under the lock.
+        // Destroyed at the end of this function, unless parameters need it.
         let graph = GraphHandle::create(guard.context())?;
         let (clone_map, bound) = copy(guard, flat, nodes, edges, graph.as_raw())?;
-        making.owners.retain_on(&graph)?;
-        let raw = instantiate(guard, graph.as_raw(), making.options).map_err(|failure| {
+        let raw = instantiate(guard, graph.as_raw(), options).map_err(|failure| {
             let id = clone_map.get(&failure.params.hErrNode_out.addr());
             guard.explain_at(&failure, id.map(|id| guard.name(*id).into_string()), Vec::new())
         })?;

@@ -1,7 +1,6 @@
-//! Everything that an executable keeps alive.
+//! What updates have brought to an executable.
 
 use std::collections::HashMap;
-use std::sync::{Arc, OnceLock};
 
 use cuda_handles::Owner;
 use cuda_handles::internal::Retired;
@@ -9,18 +8,6 @@ use cuda_handles::internal::Retired;
 use crate::exec::exec_params::ExecParams;
 use crate::state::ids::NodeId;
 use crate::state::owners::Owners;
-
-/// The value of an executable's user object.
-///
-/// The **base** is everything that the graph kept alive when the executable was made. Only the next
-/// whole update lets go of it, by replacing the user object. The executable itself holds what
-/// updates have brought **since**, and puts it here when it gives the share up: runs in flight may
-/// use it.
-#[derive(Debug)]
-pub(crate) struct ExecShare {
-    _base: Vec<Owner>,
-    since: OnceLock<Since>,
-}
 
 /// Everything that updates have brought to an executable.
 #[derive(Debug, Default)]
@@ -54,19 +41,12 @@ impl IntoIterator for Brought {
     }
 }
 
-impl ExecShare {
-    pub(crate) fn new(base: Vec<Owner>) -> Arc<Self> {
-        Arc::new(Self { _base: base, since: OnceLock::new() })
-    }
-
-    /// Takes everything that updates have brought, once: the executable has given the share up.
-    pub(crate) fn finish(&self, since: Since) {
-        // There was nothing before, so nothing is dropped here.
-        let _ = self.since.set(since);
-    }
-}
-
 impl Since {
+    pub(crate) fn is_empty(&self) -> bool {
+        let Self { params, brought, replaced, retired } = self;
+        params.is_none() && brought.is_empty() && replaced.is_empty() && retired.is_none()
+    }
+
     /// Keeps what an update of a node has brought. Returns what earlier ones have brought to it and
     /// to nodes inside of it.
     pub(crate) fn bring(&mut self, id: NodeId, brought: Brought, inside: &[NodeId]) -> Option<Brought> {
