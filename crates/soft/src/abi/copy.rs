@@ -68,8 +68,8 @@ unsafe fn enqueue(
     if capture::is_captured(stream)? {
         let context = stream.context.handle;
         // Copies from or to the host are not concerned.
-        let is_fixed = current_handle() == 0 && !copy.src.place.is_host() && !copy.dst.place.is_host();
-        let node = CopyNode { raw: describe(&copy), copy, context, is_fixed };
+        let has_no_context = current_handle() == 0 && !copy.src.place.is_host() && !copy.dst.place.is_host();
+        let node = CopyNode { raw: describe(&copy), copy, context, has_no_context };
         return capture::add(stream, Task::Copy(Arc::new(node)), false).map(drop);
     }
     if memory::is_read_only(copy.dst.address) {

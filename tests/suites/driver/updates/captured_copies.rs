@@ -42,17 +42,13 @@ impl Session {
         let mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
         unsafe {
             assert_eq!(self.cuStreamBeginCapture(self.stream, mode), OK);
-            if !current {
-                assert_eq!(self.cuCtxSetCurrent(null_mut()), OK);
-            }
             let host = std::ptr::with_exposed_provenance_mut(to as usize);
-            let answer = match way {
+            let answer = self.while_current(current, || match way {
                 Way::DeviceToDevice => self.cuMemcpyDtoDAsync(to, from, LEN, self.stream),
                 Way::Any => self.cuMemcpyAsync(to, from, LEN, self.stream),
                 Way::DeviceToHost => self.cuMemcpyDtoHAsync(host, from, LEN, self.stream),
-            };
+            });
             assert_eq!(answer, OK);
-            assert_eq!(self.cuCtxSetCurrent(self.context), OK);
             assert_eq!(self.cuStreamEndCapture(self.stream, &mut graph), OK);
         }
         graph
@@ -68,6 +64,17 @@ impl Session {
     fn set_node(&self, exec: CUgraphExec, node: CUgraphNode, params: CUgraphNodeParams) -> CUresult {
         let mut params = params;
         unsafe { self.cuGraphExecNodeSetParams(exec, node, &mut params) }
+    }
+
+    /// Makes calls while the context is current, or while none is.
+    fn while_current<R>(&self, current: bool, calls: impl FnOnce() -> R) -> R {
+        if current {
+            return calls();
+        }
+        assert_eq!(unsafe { self.cuCtxSetCurrent(null_mut()) }, OK);
+        let answer = calls();
+        assert_eq!(unsafe { self.cuCtxSetCurrent(self.context) }, OK);
+        answer
     }
 }
 
@@ -88,44 +95,39 @@ fn with(params: CUgraphNodeParams, from: Option<u64>, to: Option<u64>) -> CUgrap
     params
 }
 
-/// One row: the types of the memory, and the answers to updates.
-fn answers(driver: &Session, way: Way, current: bool, memory: &Memory) -> String {
+/// One row: the types of the memory, and the answers to updates. The context is current while the
+/// copy is captured and while it is updated, or it is not.
+fn answers(driver: &Session, way: Way, [captured, updated]: [bool; 2], memory: &Memory) -> String {
     let ([from, other_from], [to, other_to]) = (memory.sources, memory.destinations);
-    let graph = driver.capture_copy(way, current, from, to);
+    let graph = driver.capture_copy(way, captured, from, to);
     let node = driver.nodes(graph)[0];
     let params = driver.copy_of(node);
     let copy = unsafe { params.__bindgen_anon_1.memcpy.copyParams };
     let types = [copy.srcMemoryType.0, copy.dstMemoryType.0];
-    let sets = [(None, None), (None, Some(other_to)), (Some(other_from), None)].map(|(from, to)| {
+    let set = |from, to| {
         let exec = driver.instantiate(graph);
-        let answer = driver.set_node(exec, node, with(params, from, to));
+        let answer = driver.while_current(updated, || driver.set_node(exec, node, with(params, from, to)));
         driver.run(exec);
         driver.end(exec);
         said(answer)
-    });
+    };
+    let sets =
+        [(None, None), (None, Some(other_to)), (Some(other_from), None)].map(|(from, to)| set(from, to));
     let exec = driver.instantiate(graph);
-    let next = driver.capture_copy(way, current, from, other_to);
-    let (answer, result, _) = driver.update(exec, next);
+    let next = driver.capture_copy(way, captured, from, other_to);
+    let (answer, result, _) = driver.while_current(updated, || driver.update(exec, next));
     driver.run(exec);
     driver.end(exec);
     // The graph's node gets the context before an executable is made.
     let mut same = params;
     assert_eq!(unsafe { driver.cuGraphNodeSetParams(node, &mut same) }, OK);
-    let exec = driver.instantiate(graph);
-    let mended = driver.set_node(exec, node, with(params, Some(other_from), Some(other_to)));
-    driver.run(exec);
-    driver.end(exec);
+    let mended = set(Some(other_from), Some(other_to));
     driver.destroy(&[graph, next]);
-    format!(
-        "types {types:?}; {}; whole {} {result}; set before {}",
-        sets.join(", "),
-        said(answer),
-        said(mended)
-    )
+    format!("types {types:?}; {}; whole {} {result}; set before {mended}", sets.join(", "), said(answer))
 }
 
 #[test]
-fn a_copy_captured_without_a_context_is_fixed() {
+fn a_copy_captured_without_a_context_is_updated_with_one() {
     let driver = session();
     let mut table = Table::default();
     let plain = [(); 4].map(|()| driver.words(LEN / 4));
@@ -140,8 +142,13 @@ fn a_copy_captured_without_a_context_is_fixed() {
         ("device to host", Way::DeviceToHost, to_host),
     ];
     for (what, way, memory) in &rows {
-        for (current, how) in [(true, "current"), (false, "none")] {
-            table.row(format!("{what}, {how}"), answers(&driver, *way, current, memory));
+        for (contexts, how) in [
+            ([true, true], "current"),
+            ([false, true], "none, then current"),
+            ([true, false], "current, then none"),
+            ([false, false], "none"),
+        ] {
+            table.row(format!("{what}, {how}"), answers(&driver, *way, contexts, memory));
         }
     }
     plain.into_iter().chain(managed).for_each(|address| driver.free(address));
@@ -154,15 +161,23 @@ fn a_copy_captured_without_a_context_is_fixed() {
 
 const CAPTURED: &str = "
 device to device, current: types [2, 2]; ok, ok, ok; whole ok 0; set before ok
+device to device, none, then current: types [2, 2]; ok, ok, ok; whole ok 0; set before ok
+device to device, current, then none: types [2, 2]; ok, ok, ok; whole ok 0; set before ok
 device to device, none: types [2, 2]; ok, INVALID_VALUE, INVALID_VALUE; \
 whole GRAPH_EXEC_UPDATE_FAILURE 5; set before ok
 any, plain, current: types [4, 4]; ok, ok, ok; whole ok 0; set before ok
+any, plain, none, then current: types [4, 4]; ok, ok, ok; whole ok 0; set before ok
+any, plain, current, then none: types [4, 4]; ok, ok, ok; whole ok 0; set before ok
 any, plain, none: types [4, 4]; ok, INVALID_VALUE, INVALID_VALUE; \
 whole GRAPH_EXEC_UPDATE_FAILURE 5; set before ok
 any, managed, current: types [4, 4]; ok, ok, ok; whole ok 0; set before ok
+any, managed, none, then current: types [4, 4]; ok, ok, ok; whole ok 0; set before ok
+any, managed, current, then none: types [4, 4]; ok, ok, ok; whole ok 0; set before ok
 any, managed, none: types [4, 4]; ok, INVALID_VALUE, INVALID_VALUE; \
 whole GRAPH_EXEC_UPDATE_FAILURE 5; set before ok
 device to host, current: types [2, 1]; ok, ok, ok; whole ok 0; set before ok
+device to host, none, then current: types [2, 1]; ok, ok, ok; whole ok 0; set before ok
+device to host, current, then none: types [2, 1]; ok, ok, ok; whole ok 0; set before ok
 device to host, none: types [2, 1]; ok, ok, ok; whole ok 0; set before ok
 ";
 

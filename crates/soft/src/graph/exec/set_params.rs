@@ -9,7 +9,7 @@ use crate::graph::exec::update_rules::{batch_may_become, copy_may_be_set, fill_m
 use crate::graph::model::executable::Exec;
 use crate::graph::model::program::Work;
 use crate::graph::model::store::store;
-use crate::graph::model::task::{KernelSpec, Task};
+use crate::graph::model::task::{CopyNode, KernelSpec, Task};
 
 impl Exec {
     pub(crate) fn device(&self) -> i32 {
@@ -83,14 +83,12 @@ fn may_be_set(old: &Task, new: Task) -> Answer<Task> {
             crate::launch::check(&spec.function.code, &spec.sizes, &spec.attributes)?;
             return Ok(Task::Kernel(Arc::new(spec)));
         }
-        // Nothing of a fixed copy changes, nor that it is fixed.
-        Task::Copy(old) if old.is_fixed => {
+        Task::Copy(old) if old.has_no_context => {
             let Task::Copy(new) = &new else { return Err(INVALID_VALUE) };
-            return if copy_may_be_set(old, new) {
-                Ok(Task::Copy(Arc::clone(old)))
-            } else {
-                Err(INVALID_VALUE)
-            };
+            if !copy_may_be_set(old, new) {
+                return Err(INVALID_VALUE);
+            }
+            return Ok(Task::Copy(Arc::new(CopyNode { has_no_context: true, ..**new })));
         }
         Task::Copy(old) => matches!(&new, Task::Copy(new) if copy_may_be_set(old, new)),
         Task::Fill(old) => matches!(&new, Task::Fill(new) if fill_may_become(&old.fill, &new.fill)),

@@ -2,6 +2,7 @@
 
 use cuda_sys::{CUgraphExecUpdateResult as Outcome, CUmemorytype};
 
+use crate::device::context::current_handle;
 use crate::graph::model::program::Work;
 use crate::graph::model::task::{BatchNode, CopyNode, Task};
 use crate::memory::fill::Fill;
@@ -56,11 +57,11 @@ pub(crate) fn copy_may_be_set(old: &CopyNode, new: &CopyNode) -> bool {
     copy_may_become(old, new) && unified(old) == unified(new)
 }
 
-/// Whether a copy may be replaced. Each side keeps its kind of memory; of a copy that was captured
-/// without a context, everything stays.
+/// Whether a copy may be replaced. Each side keeps its kind of memory. Of a copy that was captured
+/// without a context, everything stays, unless a context is current now.
 pub(crate) fn copy_may_become(old: &CopyNode, new: &CopyNode) -> bool {
     let (was, is) = (&old.copy, &new.copy);
-    if old.is_fixed || new.is_fixed {
+    if (old.has_no_context || new.has_no_context) && current_handle() == 0 {
         return was == is;
     }
     let shape = if was.is_linear() && is.is_linear() {

@@ -110,7 +110,7 @@ pub(crate) struct CopyNode {
     pub(crate) copy: Copy3,
     pub(crate) context: u64,
     /// Whether it was captured while no context was current: a step of an executable keeps it.
-    pub(crate) is_fixed: bool,
+    pub(crate) has_no_context: bool,
 }
 
 // SAFETY: the pointers in the parameters are only handed back, and used as the interface allows.

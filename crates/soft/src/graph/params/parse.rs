@@ -70,7 +70,7 @@ pub(crate) unsafe fn kernel_spec(
 pub(crate) fn copy_node(raw: &CUDA_MEMCPY3D_v2, context: u64) -> Answer<Arc<CopyNode>> {
     let copy = copy_params::parse(raw, Accept::Reserved)?;
     check_reach(&[copy.src.address, copy.dst.address], context)?;
-    Ok(Arc::new(CopyNode { raw: *raw, copy, context, is_fixed: false }))
+    Ok(Arc::new(CopyNode { raw: *raw, copy, context, has_no_context: false }))
 }
 
 /// Checks that the device of a copy node may access the pools of other devices. Plain memory is
