@@ -249,11 +249,11 @@ impl GraphGuard<'_> {
     /// call for each kind of edge.
     #[cold]
     fn link_before(&self, raw: CUgraphNode, before: &Before) -> Result<()> {
-        let mut edges = Vec::with_capacity(before.nodes.len());
-        for &(id, kind) in &before.nodes {
-            edges.push((raw, self.record(id).ok_or_else(|| self.removed(id))?.raw.0, kind));
-        }
-        self.link_raw(edges.into_iter())
+        let link = |&(id, kind)| {
+            let to = self.record(id).ok_or_else(|| self.removed(id))?.raw.0;
+            Ok((raw, to, kind))
+        };
+        self.link_raw(before.nodes.iter().map(link))
     }
 
     /// Destroys a node that was just added and has no record.

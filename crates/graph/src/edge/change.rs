@@ -36,10 +36,14 @@ struct OfOneKind {
     to: SmallVec<[CUgraphNode; 4]>,
 }
 
+/// An edge between raw nodes.
+type RawLink = (CUgraphNode, CUgraphNode, EdgeKind);
+
 /// Groups edges by kind, in the order in which the kinds first occur.
-fn by_kind(edges: impl Iterator<Item = (CUgraphNode, CUgraphNode, EdgeKind)>) -> SmallVec<[OfOneKind; 1]> {
+fn by_kind(edges: impl Iterator<Item = Result<RawLink>>) -> Result<SmallVec<[OfOneKind; 1]>> {
     let mut groups: SmallVec<[OfOneKind; 1]> = SmallVec::new();
-    for (from, to, kind) in edges {
+    for edge in edges {
+        let (from, to, kind) = edge?;
         let kind = kind.plain();
         match groups.iter_mut().find(|group| group.kind == kind) {
             Some(group) => {
@@ -53,7 +57,7 @@ fn by_kind(edges: impl Iterator<Item = (CUgraphNode, CUgraphNode, EdgeKind)>) ->
             }),
         }
     }
-    groups
+    Ok(groups)
 }
 
 impl GraphGuard<'_> {
@@ -96,20 +100,14 @@ impl GraphGuard<'_> {
     /// Adds edges. One driver call for each kind of edge; if one fails, the edges of the kinds
     /// before it have been added.
     pub(crate) fn link(&self, links: &[Link]) -> Result<()> {
-        let mut edges = SmallVec::<[_; 4]>::with_capacity(links.len());
-        for link in links {
-            edges.push((self.raw_of(link.from)?, self.raw_of(link.to)?, link.kind));
-        }
-        self.link_raw(edges.into_iter())
+        let raw = |link: &Link| Ok((self.raw_of(link.from)?, self.raw_of(link.to)?, link.kind));
+        self.link_raw(links.iter().map(raw))
     }
 
-    /// [`link`](Self::link) for raw nodes.
-    pub(crate) fn link_raw(
-        &self,
-        edges: impl Iterator<Item = (CUgraphNode, CUgraphNode, EdgeKind)>,
-    ) -> Result<()> {
+    /// [`link`](Self::link) for raw nodes. If one of them is an error, no edge is added.
+    pub(crate) fn link_raw(&self, edges: impl Iterator<Item = Result<RawLink>>) -> Result<()> {
         // Some drivers give all edges of a call the kind of the first.
-        by_kind(edges).iter().try_for_each(|group| self.call_link(group))
+        by_kind(edges)?.iter().try_for_each(|group| self.call_link(group))
     }
 
     /// Adds edges of one kind. One driver call.

@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 
 use cuda_sys::CUresult;
+use smallvec::SmallVec;
 
 use super::change::Link;
 use crate::edge::kind_query::Ends;
@@ -71,7 +72,7 @@ impl Graph {
     pub fn add_edges(&self, edges: &[(&Node, &Node, EdgeKind)]) -> Result<()> {
         edges.iter().try_for_each(|(from, to, _)| self.ensure_ends(from, to))?;
         let mut guard = self.enter()?;
-        let mut links = Vec::with_capacity(edges.len());
+        let mut links = SmallVec::<[Link; 1]>::with_capacity(edges.len());
         for (from, to, kind) in edges {
             links.push(Link { from: guard.live_id(from)?, to: guard.live_id(to)?, kind: kind.plain() });
         }
@@ -102,7 +103,7 @@ impl Graph {
             self.ensure_own(to)?;
         }
         let mut guard = self.enter()?;
-        let mut ends = Vec::with_capacity(edges.len());
+        let mut ends = SmallVec::<[Ends; 1]>::with_capacity(edges.len());
         for (from, to) in edges {
             ends.push((guard.live_id(from)?, guard.live_id(to)?));
         }

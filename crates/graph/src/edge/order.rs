@@ -2,6 +2,8 @@
 
 use std::collections::HashSet;
 
+use smallvec::SmallVec;
+
 use super::change::Link;
 use super::query::Way;
 use crate::error::{EdgeError, Error, InteropError, Result};
@@ -12,6 +14,9 @@ use crate::toposort::{self, Index, Neighbours, Verdict};
 /// Nodes with their new labels.
 pub(crate) type Labels = Vec<(Index, u64)>;
 
+/// New edges, mostly one.
+type Pairs = SmallVec<[(Index, Index); 2]>;
+
 /// Stands for the node to be added. No state has that many records.
 const NEW: Index = Index::MAX;
 
@@ -21,7 +26,7 @@ impl GraphGuard<'_> {
     /// # Errors
     /// [`EdgeError::Cycle`], if the new edges close a cycle.
     pub(crate) fn plan(&mut self, remove: &[Link], add: &[Link]) -> Result<Labels> {
-        let pairs: Vec<_> = add.iter().map(|link| (link.from.index, link.to.index)).collect();
+        let pairs: Pairs = add.iter().map(|link| (link.from.index, link.to.index)).collect();
         self.admit(remove, &pairs).map(|(labels, _)| labels)
     }
 
@@ -34,7 +39,7 @@ impl GraphGuard<'_> {
         remove: &[Link],
     ) -> Result<(Labels, u64)> {
         let after = after.map(|node| (node.index, NEW));
-        let pairs: Vec<_> = after.chain(before.map(|node| (NEW, node.index))).collect();
+        let pairs: Pairs = after.chain(before.map(|node| (NEW, node.index))).collect();
         let (mut labels, newest) = self.admit(remove, &pairs)?;
         let own = labels.iter().position(|(node, _)| *node == NEW);
         let own = own.map_or(newest, |place| labels.swap_remove(place).1);
