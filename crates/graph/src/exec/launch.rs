@@ -106,10 +106,7 @@ impl GraphExec {
             true => self.enqueue(stream),
             false => self.launch_in_steps(stream, false).map(drop),
         };
-        if launched.is_err() {
-            self.owners.retire_replaced();
-        }
-        launched
+        self.retiring(launched)
     }
 
     /// [Launches](Self::launch) the executable, and returns the memory that the graph's nodes
@@ -146,11 +143,8 @@ impl GraphExec {
         let stream = stream.as_stream();
         self.usable_on(stream, LAUNCH)?;
         self.update_pending()?;
-        let buffers = self.launch_in_steps(stream, true);
-        if buffers.is_err() {
-            self.owners.retire_replaced();
-        }
-        let buffers = buffers?;
+        let launched = self.launch_in_steps(stream, true);
+        let buffers = self.retiring(launched)?;
         Ok(Outputs::new(self.launches.outputs.as_deref(), buffers))
     }
 
@@ -191,6 +185,15 @@ impl GraphExec {
             Some(params) if params.is_pending() => self.apply_params(),
             _ => Ok(()),
         }
+    }
+
+    /// The outcome of a launch. If it failed, retires what updates have replaced for it.
+    #[inline]
+    fn retiring<R>(&mut self, launched: Result<R>) -> Result<R> {
+        if launched.is_err() {
+            self.owners.retire_replaced();
+        }
+        launched
     }
 
     #[inline]
