@@ -2,8 +2,7 @@
 
 use cuda_graph::{AllocOptions, AllocPlace, ContextExt};
 use cuda_launch::{params, per};
-use cuda_sys::Call;
-use cuda_tests::{Kind, alone, count, kernel, no_leaks, setup, trace};
+use cuda_tests::{Kind, alone, count, kernel, no_leaks, setup};
 
 #[test]
 fn adding_a_node_is_one_call() {
