@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use cuda_handles::internal::{FormerStream, HeldStream, Retired, WeakStream, drop_behind};
-use cuda_handles::{Context, Owner, Stream};
+use cuda_handles::{Context, Owner, Stream, is_forked};
 
 use crate::exec::exec_params::ExecParams;
 use crate::exec::last_run::LastRun;
@@ -188,6 +188,10 @@ impl ExecResources {
     /// The streams whose work may be runs of the executable. Other code may launch it on all that
     /// this library knows.
     fn runs(&self) -> Vec<HeldStream> {
+        // The locks of the lists may be held for ever, and nothing is dropped there.
+        if is_forked() {
+            return Vec::new();
+        }
         let others = if self.is_lent() { HeldStream::all_of(&self.context) } else { Vec::new() };
         let own = match &self.last {
             Some(last) => last.streams().iter().map(HeldStream::of).collect(),
