@@ -103,6 +103,7 @@ impl Graph {
         let single = guard.claim_only_executable()?;
         let launches = LaunchState {
             awaited: awaited_streams(&guard),
+            former_runs: Vec::new(),
             runs: single.as_ref().map(|_| OwnRuns::new(&guard.last_runs)),
             events: RecordedEvents::of(&guard),
             outputs: OutputMemory::of(&guard, options.is_auto_free()),

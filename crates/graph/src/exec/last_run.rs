@@ -42,8 +42,10 @@ impl LastRun {
     #[cold]
     pub(crate) fn add(&mut self, stream: &Stream) {
         self.id = 0;
-        self.streams.push(HeldStream::of(stream));
         self.handle = None;
+        if !self.streams.iter().any(|known| known.id() == stream.id()) {
+            self.streams.push(HeldStream::of(stream));
+        }
     }
 
     /// The streams, which may have no handles.
@@ -62,10 +64,5 @@ impl LastRun {
     /// The stream's number and its handle, which may be gone, if there is one stream.
     pub(crate) fn only_handle(&self) -> Option<(u64, &WeakStream)> {
         self.handle.as_ref().map(|handle| (self.id, handle))
-    }
-
-    /// A handle of the stream, if there is one stream and it has a handle still.
-    pub(crate) fn handle(&self) -> Option<Stream> {
-        self.handle.as_ref().and_then(WeakStream::upgrade)
     }
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use cuda_handles::capture::{Enqueue, Scratch, ScratchTurn};
+use cuda_handles::internal::HeldStream;
 use cuda_handles::{
     Allocation, AsStream, Buffer, Context, Error as HandleError, Event, GraphExecHandle, Stream, WrongContext,
 };
@@ -29,6 +30,9 @@ pub(crate) struct LaunchState {
     /// memory that was perhaps not yet allocated when the executable was made, and the streams of
     /// the previous executable's runs.
     pub(crate) awaited: Vec<Stream>,
+    /// The streams of the runs of the executable in whose place this one is, until the first launch
+    /// has waited for them.
+    pub(crate) former_runs: Vec<HeldStream>,
     /// The runs of this executable, if the graph can have one at a time.
     pub(crate) runs: Option<OwnRuns>,
     /// The events that each launch records.
@@ -43,7 +47,10 @@ impl LaunchState {
     /// Whether a launch is one call and no more.
     #[inline]
     fn is_plain(&self) -> bool {
-        self.awaited.is_empty() && self.outputs.is_none() && self.scratch.is_empty()
+        self.awaited.is_empty()
+            && self.former_runs.is_empty()
+            && self.outputs.is_none()
+            && self.scratch.is_empty()
     }
 
     /// Lets the next launch wait for the home of memory that may not be allocated yet.
@@ -263,8 +270,10 @@ impl GraphExec {
         for other in self.launches.awaited.iter().filter(|other| *other != stream) {
             stream.wait_for_uncaptured(other)?;
         }
+        wait_for_former(&self.launches.former_runs, stream)?;
         self.enqueue_in_turn(stream)?;
         self.launches.awaited.clear();
+        self.launches.former_runs.clear();
         let Some(outputs) = &mut self.launches.outputs else { return Ok(Vec::new()) };
         let buffers = outputs.launched(stream, wants_outputs);
         if outputs.is_spent() {
@@ -283,6 +292,13 @@ pub(crate) fn wait_for_home(awaited: &mut Vec<Stream>, memory: &Allocation) {
     {
         awaited.push(home.clone());
     }
+}
+
+/// Makes a stream wait for the runs of the executable in whose place another one is, as far as
+/// their ends are known.
+pub(crate) fn wait_for_former(runs: &[HeldStream], stream: &Stream) -> Result<()> {
+    let mut known = runs.iter().filter(|former| !former.has_unknown_end());
+    Ok(known.try_for_each(|former| former.order_before(stream))?)
 }
 
 /// The turns of a run that uses scratch memory, from the wait for the last run on.

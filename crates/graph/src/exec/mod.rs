@@ -183,9 +183,9 @@ impl GraphExec {
     /// The driver's own handle, for calls that this library lacks. It is destroyed with the
     /// `GraphExec`, or [later](Self#dropping-it).
     ///
-    /// If such a call launches it, on a stream of which this library has no handle, the run has to
-    /// be over before the `GraphExec` is dropped or [updated](Self::update): what its nodes use is
-    /// released once all streams that the library knows are idle. A run of an executable with
+    /// If such a call launches it, and this library has no handle of the stream when the
+    /// `GraphExec` is dropped or [updated](Self::update), the run has to be over by then: what its
+    /// nodes use is released once all streams with handles are idle. A run of an executable with
     /// conditional nodes has to be over on whatever stream it is.
     ///
     /// From now on nodes cannot be updated, and graph parameters cannot be set. A launch with

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use cuda_handles::internal::{FormerStream, HeldStream, Retired, WeakStream, drop_behind};
-use cuda_handles::{Context, Owner, Stream};
+use cuda_handles::{Context, Owner, Stream, is_forked};
 
 use crate::exec::exec_params::ExecParams;
 use crate::exec::last_run::LastRun;
@@ -151,7 +151,7 @@ impl ExecResources {
     /// work there is the end of all runs: the stream waits for the run before, if it can.
     pub(crate) fn note_possible(&mut self, stream: &Stream) -> bool {
         let follows = self.ran.is_none()
-            || self.ran.handle().is_some_and(|last| stream.wait_for_uncaptured(&last).is_ok());
+            || self.ran.only_stream().is_some_and(|last| last.order_before(stream).is_ok());
         match follows {
             true => self.ran.note(stream),
             false => self.ran.add(stream),
@@ -180,14 +180,18 @@ impl ExecResources {
         }
     }
 
-    /// The stream of the last run, if there was one and a handle of it is left.
-    pub(crate) fn last_stream(&self) -> Option<Stream> {
-        self.ran.handle()
+    /// The streams on which its own launches may still run.
+    pub(crate) fn ran_streams(&self) -> &[HeldStream] {
+        self.ran.streams()
     }
 
     /// The streams whose work may be runs of the executable. Other code may launch it on all that
     /// this library knows.
     fn runs(&self) -> Vec<HeldStream> {
+        // The locks of the lists may be held for ever, and nothing is dropped there.
+        if is_forked() {
+            return Vec::new();
+        }
         let others = if self.is_lent() { HeldStream::all_of(&self.context) } else { Vec::new() };
         let own = match &self.last {
             Some(last) => last.streams().iter().map(HeldStream::of).collect(),

@@ -77,8 +77,8 @@ impl GraphExec {
     /// drops it once the runs up to now are over. Without this call that happens every 64 launches,
     /// or earlier if it holds 1 MiB of memory or an allocation finds none.
     ///
-    /// If no handle of the stream of the last launch is left, the end of that launch is unknown.
-    /// Then it happens after the next launch.
+    /// After a launch that failed and [may run](crate::ExecError::MayRun) all the same, runs may
+    /// be on several streams. Then it happens after the next launch.
     pub fn release(&mut self) {
         self.owners.hand_over_retired();
     }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use cuda_handles::internal::HeldStream;
 use cuda_handles::{Buffer, Error as HandleError, Stream};
 use cuda_sys::{CUgraphExecUpdateResultInfo, CUgraphNode, CUresult, Call};
 
@@ -229,8 +230,7 @@ impl GraphExec {
         match rebuilt {
             Ok(mut new) => {
                 // Launches go on in one line.
-                let before = self.owners.last_stream();
-                new.launches.awaited.extend(before.filter(|stream| !new.launches.awaited.contains(stream)));
+                new.launches.former_runs = self.runs();
                 *self = new;
                 Ok(Some(refusal))
             }
@@ -241,6 +241,11 @@ impl GraphExec {
                 Err(error)
             }
         }
+    }
+
+    /// The streams on which it may still run, and those of the runs that its next one waits for.
+    pub(crate) fn runs(&self) -> Vec<HeldStream> {
+        self.launches.former_runs.iter().chain(self.owners.ran_streams()).cloned().collect()
     }
 
     /// Whether the graph's only executable is this one.

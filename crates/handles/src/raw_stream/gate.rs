@@ -38,6 +38,11 @@ impl RawStream {
         self.gate.try_lock().is_some_and(|gate| self.up_to_date(gate).closed)
     }
 
+    /// Whether the end of its work is unknown for good; false while another thread has the gate.
+    pub(crate) fn is_unmarked(&self) -> bool {
+        self.gate.try_lock().is_some_and(|gate| self.up_to_date(gate).unmarked)
+    }
+
     /// Says that no handle is left. A stream that is not ours may be destroyed from now on: its
     /// last point is recorded first.
     pub(crate) fn close(&self) {

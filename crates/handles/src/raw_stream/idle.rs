@@ -71,12 +71,16 @@ impl RawStream {
     }
 
     /// Whether all work enqueued here is done. False where that cannot be asked: while capturing,
-    /// in a host function.
+    /// in a host function. True for an adopted stream that is gone and whose end nothing waits for.
     pub(crate) fn is_idle(&self) -> bool {
         let Ok(gate) = self.gate_unless_inside() else { return false };
         let driver = self.context.driver();
         let code = if gate.closed && !self.owned {
-            let Some(marker) = self.marker.get().filter(|_| !gate.unmarked) else { return false };
+            if gate.unmarked {
+                return false;
+            }
+            // Nothing of this library was used there, so its end was of no interest.
+            let Some(marker) = self.marker.get() else { return true };
             let _mode = capture_mode::relaxed(driver);
             // SAFETY: the event is ours; it was recorded behind the stream's last work.
             unsafe { driver.cuEventQuery(marker.get()) }

@@ -3,6 +3,7 @@
 use core::any::Any;
 use core::cell::RefCell;
 use core::mem::ManuallyDrop;
+use std::sync::Arc;
 
 use super::{FreeKind, PendingFree, push_free};
 use crate::context::Context;
@@ -27,14 +28,18 @@ pub fn drop_behind(context: &Context, value: impl Any + Send + Sync, streams: &[
             Ok(()) => drop_in_line(value),
             Err(_) => destroy::drop_later(value),
         }
-    } else {
-        // Each of them holds the value, so the last one drops it.
-        for stream in streams {
-            let what = FreeKind::Behind(value.clone());
-            let home = Some(stream.raw_stream().clone());
-            push_free(Node::new(PendingFree { context: context.clone(), home, what }));
-        }
+    } else if let Some((last, others)) = streams.split_last() {
+        // Each of them holds the value, so the last one drops it. This thread keeps no reference:
+        // the reaper may be done before it, and then this thread would drop the value.
+        others.iter().for_each(|stream| hand_over(context, value.clone(), stream));
+        hand_over(context, value, last);
     }
+}
+
+/// Lets the reaper drop a reference behind the work of a stream.
+fn hand_over(context: &Context, value: Kept, stream: &HeldStream) {
+    let (home, what) = (Some(Arc::clone(stream.raw_stream())), FreeKind::Behind(value));
+    push_free(Node::new(PendingFree { context: context.clone(), home, what }));
 }
 
 thread_local! {

@@ -79,17 +79,18 @@ pub fn drain() -> usize {
 /// for an allocation that failed. Does nothing inside a host function, where the allocation is
 /// refused: a thread that drains may have the lock and wait for that function.
 ///
-/// What executables have given up is dropped by the dropping thread, once the runs that may use it
-/// are over. If they are, that is waited for, for some milliseconds at most.
+/// What executables have given up or left behind is dropped by the dropping thread, once the runs
+/// that may use it are over. If they are, that is waited for, for some milliseconds at most.
 pub(crate) fn free_pending() {
     if !may_work() {
         return;
     }
-    let has_retired = retired::hand_over_all();
+    let mut waits = retired::hand_over_all();
     if let Ok(mut fences) = fences_patiently() {
         as_worker(|| destroy_objects() + fences.work());
+        waits |= fences.has_owners();
     }
-    if has_retired {
+    if waits {
         for_at_most(CATCH_UP_LIMIT, || (!as_worker(look_again)).then_some(()));
     }
 }
@@ -113,7 +114,8 @@ pub(crate) fn catch_up_frees(context: &Context) {
     if !may_work() {
         return;
     }
-    retired::hand_over_all();
+    // Memory that executables have left behind is freed with its owner.
+    catch_up(|| false);
     if let Some(mut fences) = for_at_most(CATCH_UP_LIMIT, || FENCES.try_in_order()) {
         as_worker(|| {
             destroy_objects();

@@ -6,3 +6,4 @@ mod long_chains;
 mod owners;
 mod panicking_drops;
 mod released_by_next_call;
+mod until_over;

@@ -1,12 +1,14 @@
 //! Dropped and idle owners are released by the next call that needs them gone, without waiting for
 //! the driver.
 
+use core::time::Duration;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use cuda_graph::{ContextExt, Graph, InstantiateOptions};
 use cuda_handles::{Context, Owner, SharedHostBuffer, Stream, reaper};
-use cuda_tests::{Gate, Kind, Need, SOON, alone, count, live, needs, no_leaks, raw, setup, until};
+use cuda_sys::{CUresult, Call};
+use cuda_tests::{Gate, Kind, Need, SOON, alone, count, fail, live, needs, no_leaks, raw, setup, until};
 
 use crate::common::chains::Bench;
 
@@ -180,6 +182,49 @@ fn what_executables_used_that_were_dropped_in_flight() {
     if Need::Conditionals.is_met() {
         dropped_in_flight(conditionals);
     }
+}
+
+/// Drops an executable in flight that alone owns memory of the device. Once its stream was waited
+/// for, a call finds the memory free.
+fn has_memory_back(call: impl Fn(&Context, &Stream)) {
+    let context = setup();
+    no_leaks(|| {
+        let stream = context.stream().unwrap();
+        for time in 0..10 {
+            let buffer = stream.zeros::<u32>(1 << 16).unwrap();
+            stream.synchronize_blocking().unwrap();
+            let memory = Arc::downgrade(buffer.allocation());
+            let graph = context.graph().unwrap();
+            graph.root().fill(&buffer, 1).unwrap();
+            drop(buffer);
+            let mut exec = graph.instantiate().unwrap();
+            let gate = Gate::close(&stream);
+            exec.launch(&stream).unwrap();
+            drop((exec, graph));
+            // The longer the run takes, the more rarely the reaper looks.
+            assert!(!until(Duration::from_millis(40), || memory.strong_count() == 0));
+            gate.open();
+            stream.synchronize_blocking().unwrap();
+            call(&context, &stream);
+            assert_eq!(memory.strong_count(), 0, "at time {time}");
+        }
+    });
+}
+
+#[test]
+fn an_allocation_that_finds_no_memory_gets_that_of_dropped_executables() {
+    alone!();
+    has_memory_back(|_, stream| {
+        let failing = fail(Call::cuMemAllocAsync, 1, CUresult::CUDA_ERROR_OUT_OF_MEMORY);
+        drop(stream.zeros::<u32>(1 << 20).unwrap());
+        assert!(failing.hit());
+    });
+}
+
+#[test]
+fn memory_of_dropped_executables_counts_as_free() {
+    alone!();
+    has_memory_back(|context, _| assert_ne!(context.memory_info().unwrap(), (0, 0)));
 }
 
 #[test]

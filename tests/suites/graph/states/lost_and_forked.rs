@@ -179,3 +179,41 @@ fn a_forked_child_waits_for_no_lock_of_callbacks_and_graphs() {
         assert_eq!(codes, [0; FORKS], "1: a call was not refused, 2: a set, 4: drops called the driver");
     });
 }
+
+#[cfg(unix)]
+#[test]
+fn the_drop_of_an_executable_in_a_forked_child_waits_for_no_lock_of_streams() {
+    const FORKS: usize = 60;
+    let context = setup();
+    let stream = context.stream().unwrap();
+    let over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            // They hold the lock of the list of all streams much of the time.
+            scope.spawn(|| {
+                while !over.load(Ordering::Relaxed) {
+                    drop([(); 50].map(|()| context.stream().unwrap()));
+                }
+            });
+        }
+        let codes = std::panic::catch_unwind(core::panic::AssertUnwindSafe(|| {
+            [(); FORKS].map(|()| {
+                let graph = context.graph().unwrap();
+                graph.root().host(|| ()).unwrap();
+                let mut exec = graph.instantiate().unwrap();
+                exec.launch(&stream).unwrap();
+                assert!(!exec.as_raw().is_null());
+                let in_child = || {
+                    let ((), cost) = count(|| drop((exec, graph)));
+                    u8::from(cost.total_anywhere() != 0)
+                };
+                // SAFETY: what other threads may have locked is not waited for: that is what is
+                // tried.
+                unsafe { cuda_tests::in_forked_child(in_child) }
+            })
+        }));
+        over.store(true, Ordering::Relaxed);
+        let codes = codes.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        assert_eq!(codes, [0; FORKS], "1: drops called the driver");
+    });
+}

@@ -1,10 +1,12 @@
 //! Executables that are made again where an update is refused.
 
+use core::time::Duration;
+
 use cuda_graph::{ContextExt, Error, ExecError, InstantiateOptions, RefusalReason};
 use cuda_handles::Error as HandleError;
 use cuda_launch::per;
 use cuda_sys::{CUresult, Call};
-use cuda_tests::{Gate, fail, needs, no_leaks, setup};
+use cuda_tests::{Gate, fail, needs, no_leaks, setup, until};
 
 use super::adding::{Adding, run};
 use crate::capture::N;
@@ -30,6 +32,34 @@ fn a_refused_update_makes_a_new_executable_with_the_same_options() {
         assert!(exec.node(&node).set_enabled(false).is_err());
         exec.node(&first).set(&add, per(1, 1), (11, &numbers)).unwrap();
         assert_eq!(run(&mut exec, &numbers, &stream), 31);
+    });
+}
+
+#[test]
+fn the_first_launch_of_the_new_one_waits_for_a_stream_without_a_handle() {
+    let context = setup();
+    no_leaks(|| {
+        let (first, second) = (context.stream().unwrap(), context.stream().unwrap());
+        let graph = context.graph().unwrap();
+        graph.root().empty().unwrap();
+        let mut exec = graph.instantiate().unwrap();
+        let gate = Gate::close(&first);
+        exec.launch(&first).unwrap();
+        drop(first);
+        // Also if the new one was never launched.
+        for _ in 0..2 {
+            graph.root().empty().unwrap();
+            assert!(exec.update_or_rebuild(&graph).unwrap().is_some());
+        }
+        // And if it is updated.
+        assert!(exec.update(&graph).unwrap().is_updated());
+        exec.launch(&second).unwrap();
+        let event = context.event().unwrap();
+        second.record(&event).unwrap();
+        let overtakes = until(Duration::from_millis(40), || event.query().unwrap());
+        gate.open();
+        second.synchronize_blocking().unwrap();
+        assert!(!overtakes);
     });
 }
 

@@ -27,6 +27,7 @@ use std::sync::Arc;
 
 use cuda_handles::capture::Scratch;
 use cuda_handles::capture_mode::relaxed;
+use cuda_handles::internal::HeldStream;
 use cuda_handles::{AsStream, Context, Stream, WrongContext};
 
 use crate::error::wrong_context::ensure;
@@ -35,7 +36,7 @@ use crate::exec::GraphExec;
 use crate::exec::destroy::after_deferred;
 use crate::exec::exec_params::ExecParams;
 use crate::exec::instantiate::awaited_streams;
-use crate::exec::launch::turns;
+use crate::exec::launch::{turns, wait_for_former};
 use crate::exec::options::InstantiateOptions;
 use crate::exec::resources::ExecResources;
 use crate::exec::source::Source;
@@ -107,6 +108,9 @@ struct HostExec {
     /// perhaps not yet allocated when the executable was made, streams of the previous executable's
     /// runs, and streams of failed runs, of which something may still be running.
     awaited: Vec<Stream>,
+    /// The streams of the runs of the executable in whose place it is, until a run has waited for
+    /// them.
+    former_runs: Vec<HeldStream>,
     /// The memory that the graph shares with other graphs. A run has it until it ends.
     scratch: Vec<Scratch>,
     /// The last runs, if the graph can have one executable at a time.
@@ -203,7 +207,8 @@ impl Graph {
         let owners = ExecResources::new(context, base, params, None);
         let states = vec![ConditionalState::default(); program.conditionals.len()];
         let counts = HostCounts::default();
-        Ok(HostExec { program, states, counts, awaited, scratch, runs, owners, _single: single })
+        let former_runs = Vec::new();
+        Ok(HostExec { program, states, counts, awaited, former_runs, scratch, runs, owners, _single: single })
     }
 }
 
@@ -276,6 +281,7 @@ impl HostExec {
         for other in self.awaited.iter().filter(|other| *other != stream) {
             stream.wait_for_uncaptured(other)?;
         }
+        wait_for_former(&self.former_runs, stream)?;
         let mut turns = turns(&self.scratch, stream)?;
         self.counts.runs += 1;
         let Self { program, states, counts, owners, .. } = self;
@@ -283,6 +289,8 @@ impl HostExec {
         let outcome = Run { program, states, counts, stream, values }.all_blocking();
         turns.iter_mut().for_each(|turn| turn.launched(stream));
         drop(turns);
+        // The stream has waited for them.
+        self.former_runs = Vec::new();
         match &outcome {
             // Waited for, so that later runs need not wait, on whatever stream.
             Ok(()) => {

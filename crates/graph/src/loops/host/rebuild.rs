@@ -1,6 +1,6 @@
 //! Updates of executables in which the host may decide, and others in their place.
 
-use cuda_handles::Stream;
+use cuda_handles::internal::HeldStream;
 
 use super::{Executor, HostLoopExec};
 use crate::error::wrong_context::ensure_of_graph;
@@ -13,7 +13,7 @@ use crate::update::whole::Update;
 pub(super) struct GivenUp {
     why: NotRebuilt,
     /// The streams on which the former one may still run.
-    runs: Vec<Stream>,
+    runs: Vec<HeldStream>,
 }
 
 impl GivenUp {
@@ -158,25 +158,22 @@ impl HostLoopExec {
     }
 
     /// The streams on which it may still run, and those that its next run waits for.
-    fn runs(&self) -> Vec<Stream> {
+    fn runs(&self) -> Vec<HeldStream> {
         match &self.form {
             // A call that runs it returns once the run has ended, unless it fails.
-            Executor::Device(exec) => exec.owners.last_stream().into_iter().collect(),
-            Executor::Host(host) => host.awaited.clone(),
+            Executor::Device(exec) => exec.runs(),
+            Executor::Host(host) => {
+                host.former_runs.iter().cloned().chain(host.awaited.iter().map(HeldStream::of)).collect()
+            }
             Executor::None(none) => none.runs.clone(),
         }
     }
 
-    fn wait_for(&mut self, streams: Vec<Stream>) {
-        let awaited = match &mut self.form {
-            Executor::Device(exec) => &mut exec.launches.awaited,
-            Executor::Host(host) => &mut host.awaited,
-            Executor::None(_) => return,
-        };
-        for stream in streams {
-            if !awaited.contains(&stream) {
-                awaited.push(stream);
-            }
+    fn wait_for(&mut self, runs: Vec<HeldStream>) {
+        match &mut self.form {
+            Executor::Device(exec) => exec.launches.former_runs = runs,
+            Executor::Host(host) => host.former_runs = runs,
+            Executor::None(_) => {}
         }
     }
 }
