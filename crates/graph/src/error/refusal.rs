@@ -115,9 +115,8 @@ impl RefusalReason {
             }
             UpdateResult::CU_GRAPH_EXEC_UPDATE_ERROR_PARAMETERS_CHANGED => (
                 Self::Parameters,
-                "a copy keeps its direction, its shape and memory of a pool or of none, and everything if it was \
-                 captured while no context was current; a fill of a rectangle keeps its shape, a batch the kinds of \
-                 its operations",
+                "a copy keeps its direction, its shape and memory of a pool or of none; a fill of a rectangle keeps \
+                 its shape, a batch the kinds of its operations",
             ),
             UpdateResult::CU_GRAPH_EXEC_UPDATE_ERROR_FUNCTION_CHANGED
             | UpdateResult::CU_GRAPH_EXEC_UPDATE_ERROR_UNSUPPORTED_FUNCTION_CHANGE => {

@@ -185,7 +185,7 @@ fn refused(guard: &GraphGuard<'_>, id: NodeId, error: Error) -> Error {
     let hint = match guard.record(id).map(|record| &record.node_params) {
         Some(NodeParams::Memcpy(_)) => {
             "; a copy of an executable keeps its direction and the kinds of its memory, of a pool or not, and \
-             one that was captured while no context was current keeps everything"
+             one of pool memory that was captured while no context was current keeps everything"
         }
         Some(NodeParams::Child { .. }) => {
             "; a child graph of an executable keeps the number and the kinds of its nodes, and the edges"

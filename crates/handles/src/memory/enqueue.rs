@@ -50,8 +50,8 @@ impl Stream {
     /// Makes the context current for a captured copy between these kinds of memory, if nodes of
     /// executables are to take other parameters in its place.
     ///
-    /// If a copy is captured while no context is current, the driver updates its node only while
-    /// one is, unless it copies between device memory and pinned memory. Updates are made without.
+    /// If a copy from or to memory of a pool is captured while no context is current, the driver
+    /// never sets its node in an executable. Copies between pools and pinned memory are exempt.
     #[cold]
     pub(super) fn enter_for_copy(&self, kinds: [MemoryKind; 2]) -> Result<Option<Current>> {
         let is_of_host = |kind| matches!(kind, MemoryKind::Pinned | MemoryKind::Registered);

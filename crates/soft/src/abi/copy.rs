@@ -68,7 +68,10 @@ unsafe fn enqueue(
     if capture::is_captured(stream)? {
         let context = stream.context.handle;
         // Copies from or to the host are not concerned.
-        let has_no_context = current_handle() == 0 && !copy.src.place.is_host() && !copy.dst.place.is_host();
+        let sides = [&copy.src, &copy.dst];
+        let has_no_context = current_handle() == 0
+            && sides.iter().any(|side| !side.has_context)
+            && !sides.iter().any(|side| side.place.is_host());
         let node = CopyNode { raw: describe(&copy), copy, context, has_no_context };
         return capture::add(stream, Task::Copy(Arc::new(node)), false).map(drop);
     }

@@ -30,6 +30,13 @@ impl Session {
         address
     }
 
+    fn pooled(&self) -> CUdeviceptr {
+        let mut address = 0;
+        assert_eq!(unsafe { self.cuMemAllocAsync(&mut address, LEN, self.stream) }, OK);
+        assert_eq!(unsafe { self.cuStreamSynchronize(self.stream) }, OK);
+        address
+    }
+
     fn pinned(&self) -> CUdeviceptr {
         let mut start = null_mut();
         assert_eq!(unsafe { self.cuMemHostAlloc(&mut start, LEN, 0) }, OK);
@@ -127,19 +134,28 @@ fn answers(driver: &Session, way: Way, [captured, updated]: [bool; 2], memory: &
 }
 
 #[test]
-fn a_copy_captured_without_a_context_is_updated_with_one() {
+fn a_copy_captured_without_any_context_is_not_set() {
     let driver = session();
     let mut table = Table::default();
     let plain = [(); 4].map(|()| driver.words(LEN / 4));
     let managed = [(); 4].map(|()| driver.managed());
+    let pooled = [(); 4].map(|()| driver.pooled());
     let pinned = [(); 2].map(|()| driver.pinned());
-    let two = |all: [CUdeviceptr; 4]| Memory { sources: [all[0], all[1]], destinations: [all[2], all[3]] };
-    let to_host = Memory { sources: [plain[0], plain[1]], destinations: pinned };
+    let between = |from: [CUdeviceptr; 4], to: [CUdeviceptr; 4]| Memory {
+        sources: [from[0], from[1]],
+        destinations: [to[2], to[3]],
+    };
+    let to_host = |from: [CUdeviceptr; 4]| Memory { sources: [from[0], from[1]], destinations: pinned };
     let rows = [
-        ("device to device", Way::DeviceToDevice, two(plain)),
-        ("any, plain", Way::Any, two(plain)),
-        ("any, managed", Way::Any, two(managed)),
-        ("device to host", Way::DeviceToHost, to_host),
+        ("device, plain", Way::DeviceToDevice, between(plain, plain)),
+        ("device, of pools", Way::DeviceToDevice, between(pooled, pooled)),
+        ("device, plain to pool", Way::DeviceToDevice, between(plain, pooled)),
+        ("any, plain", Way::Any, between(plain, plain)),
+        ("any, managed", Way::Any, between(managed, managed)),
+        ("any, of pools", Way::Any, between(pooled, pooled)),
+        ("any, pool to managed", Way::Any, between(pooled, managed)),
+        ("any, managed to pool", Way::Any, between(managed, pooled)),
+        ("plain to host", Way::DeviceToHost, to_host(plain)),
     ];
     for (what, way, memory) in &rows {
         for (contexts, how) in [
@@ -151,7 +167,7 @@ fn a_copy_captured_without_a_context_is_updated_with_one() {
             table.row(format!("{what}, {how}"), answers(&driver, *way, contexts, memory));
         }
     }
-    plain.into_iter().chain(managed).for_each(|address| driver.free(address));
+    plain.into_iter().chain(managed).chain(pooled).for_each(|address| driver.free(address));
     for address in pinned {
         let start = std::ptr::with_exposed_provenance_mut(address as usize);
         assert_eq!(unsafe { driver.cuMemFreeHost(start) }, OK);
@@ -160,25 +176,42 @@ fn a_copy_captured_without_a_context_is_updated_with_one() {
 }
 
 const CAPTURED: &str = "
-device to device, current: types [2, 2]; ok, ok, ok; whole ok 0; set before ok
-device to device, none, then current: types [2, 2]; ok, ok, ok; whole ok 0; set before ok
-device to device, current, then none: types [2, 2]; ok, ok, ok; whole ok 0; set before ok
-device to device, none: types [2, 2]; ok, INVALID_VALUE, INVALID_VALUE; \
-whole GRAPH_EXEC_UPDATE_FAILURE 5; set before ok
+device, plain, current: types [2, 2]; ok, ok, ok; whole ok 0; set before ok
+device, plain, none, then current: types [2, 2]; ok, ok, ok; whole ok 0; set before ok
+device, plain, current, then none: types [2, 2]; ok, ok, ok; whole ok 0; set before ok
+device, plain, none: types [2, 2]; ok, ok, ok; whole ok 0; set before ok
+device, of pools, current: types [2, 2]; ok, ok, ok; whole ok 0; set before ok
+device, of pools, none, then current: types [2, 2]; ok, INVALID_VALUE, INVALID_VALUE; whole ok 0; set before ok
+device, of pools, current, then none: types [2, 2]; ok, ok, ok; whole ok 0; set before ok
+device, of pools, none: types [2, 2]; ok, INVALID_VALUE, INVALID_VALUE; whole ok 0; set before ok
+device, plain to pool, current: types [2, 2]; ok, ok, ok; whole ok 0; set before ok
+device, plain to pool, none, then current: types [2, 2]; ok, INVALID_VALUE, INVALID_VALUE; whole ok 0; set before ok
+device, plain to pool, current, then none: types [2, 2]; ok, ok, ok; whole ok 0; set before ok
+device, plain to pool, none: types [2, 2]; ok, INVALID_VALUE, INVALID_VALUE; whole ok 0; set before ok
 any, plain, current: types [4, 4]; ok, ok, ok; whole ok 0; set before ok
 any, plain, none, then current: types [4, 4]; ok, ok, ok; whole ok 0; set before ok
 any, plain, current, then none: types [4, 4]; ok, ok, ok; whole ok 0; set before ok
-any, plain, none: types [4, 4]; ok, INVALID_VALUE, INVALID_VALUE; \
-whole GRAPH_EXEC_UPDATE_FAILURE 5; set before ok
+any, plain, none: types [4, 4]; ok, ok, ok; whole ok 0; set before ok
 any, managed, current: types [4, 4]; ok, ok, ok; whole ok 0; set before ok
 any, managed, none, then current: types [4, 4]; ok, ok, ok; whole ok 0; set before ok
 any, managed, current, then none: types [4, 4]; ok, ok, ok; whole ok 0; set before ok
-any, managed, none: types [4, 4]; ok, INVALID_VALUE, INVALID_VALUE; \
-whole GRAPH_EXEC_UPDATE_FAILURE 5; set before ok
-device to host, current: types [2, 1]; ok, ok, ok; whole ok 0; set before ok
-device to host, none, then current: types [2, 1]; ok, ok, ok; whole ok 0; set before ok
-device to host, current, then none: types [2, 1]; ok, ok, ok; whole ok 0; set before ok
-device to host, none: types [2, 1]; ok, ok, ok; whole ok 0; set before ok
+any, managed, none: types [4, 4]; ok, ok, ok; whole ok 0; set before ok
+any, of pools, current: types [4, 4]; ok, ok, ok; whole ok 0; set before ok
+any, of pools, none, then current: types [4, 4]; ok, INVALID_VALUE, INVALID_VALUE; whole ok 0; set before ok
+any, of pools, current, then none: types [4, 4]; ok, ok, ok; whole ok 0; set before ok
+any, of pools, none: types [4, 4]; ok, INVALID_VALUE, INVALID_VALUE; whole ok 0; set before ok
+any, pool to managed, current: types [4, 4]; ok, ok, ok; whole ok 0; set before ok
+any, pool to managed, none, then current: types [4, 4]; ok, INVALID_VALUE, INVALID_VALUE; whole ok 0; set before ok
+any, pool to managed, current, then none: types [4, 4]; ok, ok, ok; whole ok 0; set before ok
+any, pool to managed, none: types [4, 4]; ok, INVALID_VALUE, INVALID_VALUE; whole ok 0; set before ok
+any, managed to pool, current: types [4, 4]; ok, ok, ok; whole ok 0; set before ok
+any, managed to pool, none, then current: types [4, 4]; ok, INVALID_VALUE, INVALID_VALUE; whole ok 0; set before ok
+any, managed to pool, current, then none: types [4, 4]; ok, ok, ok; whole ok 0; set before ok
+any, managed to pool, none: types [4, 4]; ok, INVALID_VALUE, INVALID_VALUE; whole ok 0; set before ok
+plain to host, current: types [2, 1]; ok, ok, ok; whole ok 0; set before ok
+plain to host, none, then current: types [2, 1]; ok, ok, ok; whole ok 0; set before ok
+plain to host, current, then none: types [2, 1]; ok, ok, ok; whole ok 0; set before ok
+plain to host, none: types [2, 1]; ok, ok, ok; whole ok 0; set before ok
 ";
 
 #[test]

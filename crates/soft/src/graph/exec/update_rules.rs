@@ -2,7 +2,6 @@
 
 use cuda_sys::{CUgraphExecUpdateResult as Outcome, CUmemorytype};
 
-use crate::device::context::current_handle;
 use crate::graph::model::program::Work;
 use crate::graph::model::task::{BatchNode, CopyNode, Task};
 use crate::memory::fill::Fill;
@@ -48,8 +47,12 @@ pub(crate) fn batch_may_become(old: &BatchNode, new: &BatchNode) -> bool {
     old.ops.iter().map(|op| op.kind()).eq(new.ops.iter().map(|op| op.kind()))
 }
 
-/// Whether a call for one node may replace a copy. In addition, each side stays unified or not.
+/// Whether a call for one node may replace a copy. In addition, each side stays unified or not, and
+/// of a copy without a context everything stays.
 pub(crate) fn copy_may_be_set(old: &CopyNode, new: &CopyNode) -> bool {
+    if old.has_no_context && old.copy != new.copy {
+        return false;
+    }
     let unified = |node: &CopyNode| {
         [node.raw.srcMemoryType, node.raw.dstMemoryType]
             .map(|kind| kind == CUmemorytype::CU_MEMORYTYPE_UNIFIED)
@@ -57,13 +60,9 @@ pub(crate) fn copy_may_be_set(old: &CopyNode, new: &CopyNode) -> bool {
     copy_may_become(old, new) && unified(old) == unified(new)
 }
 
-/// Whether a copy may be replaced. Each side keeps its kind of memory. Of a copy that was captured
-/// without a context, everything stays, unless a context is current now.
+/// Whether a copy may be replaced. Each side keeps its kind of memory.
 pub(crate) fn copy_may_become(old: &CopyNode, new: &CopyNode) -> bool {
     let (was, is) = (&old.copy, &new.copy);
-    if (old.has_no_context || new.has_no_context) && current_handle() == 0 {
-        return was == is;
-    }
     let shape = if was.is_linear() && is.is_linear() {
         true
     } else {

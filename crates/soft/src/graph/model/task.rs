@@ -109,7 +109,8 @@ pub(crate) struct CopyNode {
     pub(crate) raw: CUDA_MEMCPY3D_v2,
     pub(crate) copy: Copy3,
     pub(crate) context: u64,
-    /// Whether it was captured while no context was current: a step of an executable keeps it.
+    /// Whether it was captured while no context was current, with memory that has none: a step of
+    /// an executable keeps it.
     pub(crate) has_no_context: bool,
 }
 
