@@ -39,7 +39,9 @@ pub use memory::{
 };
 #[cfg(feature = "nvrtc")]
 pub use module::nvrtc;
-pub use module::{Image, Kernel, KernelAttributes, Library, Linker, LoadOptions, Parameter};
+pub use module::{
+    EntryWait, Image, Kernel, KernelAttributes, Library, Linker, LoadOptions, Parameter, WaitingLibrary,
+};
 pub use reclaim::reaper;
 pub use stream::{AsStream, DefaultStream, Event, EventOptions, Stream, StreamOptions};
 pub use sync::{is_forked, panics, patience, set_patience};

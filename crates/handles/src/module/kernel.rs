@@ -8,6 +8,7 @@ use std::sync::{Arc, LazyLock};
 
 use cuda_sys::{CUfunc_st, CUfunction, CUkern_st, CUkernel, CUresult, Call};
 
+use super::entry_wait::EntryWait;
 use super::kernel_settings::Settings;
 use super::library::Library;
 use super::{kernel_settings, library};
@@ -193,6 +194,16 @@ impl Kernel {
     #[must_use]
     pub fn name(&self) -> &str {
         &self.0.name
+    }
+
+    /// Whether it waits for its programmatic predecessors before it does anything else, because its
+    /// library was loaded by [`Library::load_waiting`]. A wait of the kernel's own does not count.
+    /// Makes no driver call.
+    #[doc(alias = "griddepcontrol")]
+    #[must_use]
+    #[inline]
+    pub fn waits_at_entry(&self) -> bool {
+        self.library().entry_wait().is_some_and(EntryWait::is_waiting)
     }
 
     /// Its parameters in order; `None` for drivers before 12.4. Read once, when the kernel was

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use cuda_sys::{CUkernel, CUlib_st, CUlibrary, CUresult, Call};
 
+use super::entry_wait::EntryWait;
 use super::image::{Checked, Image};
 use super::jit::{Jit, LoadOptions};
 use super::known_globals::Globals;
@@ -25,6 +26,8 @@ pub(crate) struct LibraryBox {
     /// a time.
     compiling: Lock<()>,
     globals: Globals,
+    /// `None` if it was not asked for.
+    entry_wait: Option<EntryWait>,
 }
 
 /// A loaded image. It stays loaded while a handle, a kernel or a graph holds it;
@@ -67,6 +70,16 @@ impl Library {
         image: &Checked<'_>,
         options: &LoadOptions,
     ) -> Result<Self> {
+        Self::load_noting(context, image, options, None)
+    }
+
+    /// As [`load_checked`](Self::load_checked), with a note whether the kernels of the image wait.
+    pub(super) fn load_noting(
+        context: &Context,
+        image: &Checked<'_>,
+        options: &LoadOptions,
+        entry_wait: Option<EntryWait>,
+    ) -> Result<Self> {
         context.ensure_usable()?;
         let jit = Jit::new(options)?;
         let (count, names, values) = jit.raw();
@@ -86,7 +99,7 @@ impl Library {
             )
         };
         jit.check(context, Call::cuLibraryLoadData, code)?;
-        let library = Self::wrap(context, raw, Some(jit));
+        let library = Self::wrap(context, raw, Some(jit), entry_wait);
         library.probe()?;
         Ok(library)
     }
@@ -99,16 +112,17 @@ impl Library {
     /// every handle of it, every kernel of it, and everything that holds these is gone.
     #[must_use]
     pub unsafe fn from_raw(context: &Context, raw: CUlibrary) -> Self {
-        Self::wrap(context, raw, None)
+        Self::wrap(context, raw, None, None)
     }
 
-    fn wrap(context: &Context, raw: CUlibrary, jit: Option<Jit>) -> Self {
+    fn wrap(context: &Context, raw: CUlibrary, jit: Option<Jit>, entry_wait: Option<EntryWait>) -> Self {
         Self(Arc::new(LibraryBox {
             raw: Raw::new(raw),
             context: context.clone(),
             jit,
             compiling: Lock::new(Rank::Compiler, ()),
             globals: Globals::default(),
+            entry_wait,
         }))
     }
 
@@ -168,6 +182,13 @@ impl Library {
     #[must_use]
     pub fn context(&self) -> &Context {
         &self.0.context
+    }
+
+    /// The outcome of [`load_waiting`](Self::load_waiting): whether its kernels wait at their
+    /// entry, or why they do not. `None` for a library that was loaded otherwise.
+    #[must_use]
+    pub fn entry_wait(&self) -> Option<&EntryWait> {
+        self.0.entry_wait.as_ref()
     }
 
     /// Its variables that have owners.

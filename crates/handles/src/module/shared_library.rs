@@ -12,12 +12,21 @@ struct LoadedImage {
     image: Image<'static>,
     /// The raw context: an owner of the library holds the context.
     context: usize,
+    form: Form,
     library: Weak<LibraryBox>,
 }
 
+/// How an image was loaded.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Form {
+    AsItIs,
+    /// By [`Library::load_waiting`], whatever came of it.
+    Waiting,
+}
+
 impl LoadedImage {
-    fn is_of(&self, context: &Context, image: Image<'static>) -> bool {
-        self.context == context.as_raw().addr() && is_same(self.image, image)
+    fn is_of(&self, context: &Context, image: Image<'static>, form: Form) -> bool {
+        self.context == context.as_raw().addr() && self.form == form && is_same(self.image, image)
     }
 }
 
@@ -45,32 +54,52 @@ impl Library {
     #[doc(alias = "cuLibraryLoadData")]
     pub fn load_shared(context: &Context, image: Image<'static>) -> Result<Self> {
         context.ensure_usable()?;
-        match find(context, image) {
+        match find(context, image, Form::AsItIs) {
             Some(known) => Ok(known),
-            None => Ok(keep(Self::load(context, image)?, image)),
+            None => Ok(keep(Self::load(context, image)?, image, Form::AsItIs)),
+        }
+    }
+
+    /// As [`load_shared`](Self::load_shared), but loads by [`load_waiting`](Self::load_waiting).
+    /// [`entry_wait`](Self::entry_wait) tells whether the kernels wait. The library is another one
+    /// than that of `load_shared`, with variables of its own.
+    ///
+    /// # Errors
+    /// As [`load`](Self::load).
+    #[doc(alias = "cuLibraryLoadData")]
+    #[doc(alias = "griddepcontrol")]
+    pub fn load_waiting_shared(context: &Context, image: Image<'static>) -> Result<Self> {
+        context.ensure_usable()?;
+        match find(context, image, Form::Waiting) {
+            Some(known) => Ok(known),
+            None => Ok(keep(Self::load_waiting(context, image)?.library, image, Form::Waiting)),
         }
     }
 }
 
-fn find(context: &Context, image: Image<'static>) -> Option<Library> {
-    let known = known(&shared(), context, image);
+fn find(context: &Context, image: Image<'static>, form: Form) -> Option<Library> {
+    let known = known(&shared(), context, image, form);
     known.filter(|library| library.context() == context)
 }
 
-fn known(all: &[LoadedImage], context: &Context, image: Image<'static>) -> Option<Library> {
-    let entry = all.iter().find(|entry| entry.is_of(context, image))?;
+fn known(all: &[LoadedImage], context: &Context, image: Image<'static>, form: Form) -> Option<Library> {
+    let entry = all.iter().find(|entry| entry.is_of(context, image, form))?;
     entry.library.upgrade().map(Library)
 }
 
 /// Adds a library; returns the existing one if another thread was faster.
-fn keep(library: Library, image: Image<'static>) -> Library {
+fn keep(library: Library, image: Image<'static>, form: Form) -> Library {
     let context = library.context();
     let mut all = shared();
-    let there = known(&all, context, image);
+    let there = known(&all, context, image, form);
     if !there.as_ref().is_some_and(|there| there.context() == context) {
-        all.retain(|entry| entry.library.strong_count() > 0 && !entry.is_of(context, image));
-        let entry =
-            LoadedImage { image, context: context.as_raw().addr(), library: Arc::downgrade(&library.0) };
+        all.retain(|entry| entry.library.strong_count() > 0 && !entry.is_of(context, image, form));
+        let entry = LoadedImage {
+            image,
+            context: context.as_raw().addr(),
+            form,
+            library: Arc::downgrade(&library.0),
+        };
         all.push(entry);
     }
     drop(all);

@@ -33,6 +33,8 @@
 /// - `load(&Context)` loads the image, or takes the copy already loaded in that context
 ///   ([`Library::load_shared`](cuda_handles::Library::load_shared)), and checks number and sizes of
 ///   the parameters against the driver's (CUDA 12.4 and newer report them).
+/// - `load_waiting(&Context)` does the same with kernels that wait at their entry for programmatic
+///   predecessors ([`Library::load_waiting`](cuda_handles::Library::load_waiting)).
 /// - `unsafe of(&Library)` takes the kernel from a library that you loaded yourself.
 /// - `launch(&stream, config, arguments)` makes one driver call and no heap allocation. It is
 ///   `unsafe` for a kernel declared as `unsafe fn`.
@@ -94,10 +96,10 @@
 /// cluster](crate::LaunchConfig::preferred_cluster) the conditions must hold for either cluster.
 ///
 /// # Kernels and variables of an image together
-/// A struct in front of the kernels has a field for each of them, and `load(&Context)`, which loads
-/// the image once. Variables of the image (`__device__`, `__constant__`) follow the struct as
-/// `static` items and become fields of type [`Buffer`](cuda_handles::Buffer), for copies to write
-/// and read:
+/// A struct in front of the kernels has a field for each of them. `load(&Context)` and
+/// `load_waiting(&Context)` load the image once. Variables of the image (`__device__`,
+/// `__constant__`) follow the struct as `static` items and become fields of type
+/// [`Buffer`](cuda_handles::Buffer), for copies to write and read:
 /// - `static weights: [f32; 16];` declares an array, whose size is checked,
 /// - `static table: [f32];` an array of any length,
 /// - `static calls: u32;` a single value.

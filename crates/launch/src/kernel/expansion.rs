@@ -91,6 +91,16 @@ macro_rules! __kernel {
                 $crate::__private::Loaded::load(context).map(|loaded| Self { loaded })
             }
 
+            /// As `load`, but each kernel of the image waits at its entry for its programmatic
+            /// predecessors (`Library::load_waiting`). If the image has to be loaded as it is,
+            /// `Kernel::waits_at_entry` is false and `Library::entry_wait` says why.
+            ///
+            /// # Errors
+            /// As `load`.
+            $visibility fn load_waiting(context: &$crate::__private::Context) -> $crate::Result<Self> {
+                $crate::__private::Loaded::load_waiting(context).map(|loaded| Self { loaded })
+            }
+
             /// Takes the kernel from a library that you loaded.
             ///
             /// # Safety

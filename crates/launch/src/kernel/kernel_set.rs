@@ -82,6 +82,18 @@ macro_rules! __set {
                 unsafe { Self::of(&library) }
             }
 
+            /// As `load`, but each kernel of the image waits at its entry for its programmatic
+            /// predecessors (`Library::load_waiting`). The variables are other ones than those of
+            /// `load`.
+            ///
+            /// # Errors
+            /// As `load`.
+            $visibility fn load_waiting(context: &$crate::__private::Context) -> $crate::Result<Self> {
+                let library = $crate::__private::Library::load_waiting_shared(context, $($image)*)?;
+                // SAFETY: the promise made with `unsafe in`; the waits change no access.
+                unsafe { Self::of(&library) }
+            }
+
             /// Takes the kernels and variables from a library that you loaded.
             ///
             /// # Safety

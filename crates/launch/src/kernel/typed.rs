@@ -129,6 +129,16 @@ impl<K: TypedKernel> Loaded<K> {
         Self::checked(kernel)
     }
 
+    /// As [`load`](Self::load), but from the image with a wait at the entry of each kernel
+    /// ([`Library::load_waiting_shared`]).
+    ///
+    /// # Errors
+    /// As [`load`](Self::load).
+    pub fn load_waiting(context: &Context) -> Result<Self> {
+        let kernel = Library::load_waiting_shared(context, K::image())?.kernel(K::NAME)?;
+        Self::checked(kernel)
+    }
+
     /// Takes the kernel from a loaded library.
     ///
     /// # Safety

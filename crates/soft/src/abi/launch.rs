@@ -14,7 +14,7 @@ use crate::driver::result_code::{Answer, INVALID_HANDLE, INVALID_VALUE};
 use crate::graph::capture;
 use crate::graph::model::edge::Edge;
 use crate::graph::model::task::{KernelSpec, Task};
-use crate::launch::{self, PACKED_TOO_LARGE, Sizes};
+use crate::launch::{self, KernelRun, PACKED_TOO_LARGE, Sizes};
 use crate::module::{self, Function};
 use crate::stream::attribute;
 use crate::stream::attribute::{AttributeValue, Attributes, COOPERATIVE, LaunchEvent, PRIORITY};
@@ -83,7 +83,10 @@ unsafe fn enqueue(
         }
     };
     record(true);
-    stream.push(move || launch::run(&function, &sizes, &arguments.bytes, None));
+    stream.push(move || {
+        let params = &arguments.bytes;
+        KernelRun { function: &function, sizes: &sizes, params, conditions: None, watch: None }.run()
+    });
     record(false);
     Ok(())
 }

@@ -22,6 +22,7 @@ pub struct Config {
     pub(crate) multiprocessors: u32,
     pub(crate) reuse_addresses: bool,
     pub(crate) branch_seed: Option<u64>,
+    pub(crate) early_seed: u64,
 }
 
 /// The most devices of a driver.
@@ -50,6 +51,7 @@ impl Default for Config {
             multiprocessors: 132,
             reuse_addresses: false,
             branch_seed: None,
+            early_seed: 0,
         }
     }
 }
@@ -115,6 +117,15 @@ impl Config {
         self
     }
 
+    /// The seed of the order in which the nodes of a graph with programmatic edges run: a kernel
+    /// behind such an edge begins before the kernel in front has ended, and may overtake others.
+    /// Every seed, 0 by default, gives an order that the edges allow.
+    #[must_use]
+    pub fn early_order(mut self, seed: u64) -> Self {
+        self.early_seed = seed;
+        self
+    }
+
     /// Fails if no driver can have this configuration.
     pub(crate) fn check(&self) -> Result<(), ConfigError> {
         let error = |variable, value: String, expected| Err(ConfigError { variable, value, expected });
@@ -130,7 +141,8 @@ impl Config {
 
     /// The default configuration, overridden by the environment variables `CUDA_SOFT_VERSION`
     /// (`12.4`), `CUDA_SOFT_DEVICES` (`2`), `CUDA_SOFT_CAPABILITY` (`8.0`), `CUDA_SOFT_MEMORY`
-    /// (bytes) and `CUDA_SOFT_BRANCH_ORDER` (a seed). Unset and empty variables change nothing.
+    /// (bytes), `CUDA_SOFT_BRANCH_ORDER` and `CUDA_SOFT_EARLY_ORDER` (seeds). Unset and empty
+    /// variables change nothing.
     ///
     /// # Errors
     /// Returns [`ConfigError`] if a variable has any other value.
@@ -154,6 +166,9 @@ impl Config {
             config.memory = bytes;
         }
         config.branch_seed = read("CUDA_SOFT_BRANCH_ORDER", "a number", |text| text.parse().ok())?;
+        if let Some(seed) = read("CUDA_SOFT_EARLY_ORDER", "a number", |text| text.parse().ok())? {
+            config.early_seed = seed;
+        }
         Ok(config)
     }
 }

@@ -8,4 +8,4 @@ mod run;
 pub(crate) use arguments::{Arguments, PACKED_TOO_LARGE, read_arguments};
 pub(crate) use check::{Sizes, check, check_cluster, most_cluster};
 pub(crate) use occupancy::blocks_per_sm;
-pub(crate) use run::{ConditionSetter, run};
+pub(crate) use run::{ConditionSetter, KernelRun, Watch};

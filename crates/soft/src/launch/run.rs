@@ -8,7 +8,7 @@ use super::check::Sizes;
 use crate::device::loss::{self, Loss};
 use crate::memory::{self, Allocation};
 use crate::module::Function;
-use crate::ptx::{self, DeviceMemory, FaultKind, MemoryFault, Span};
+use crate::ptx::{self, AccessKind, BegunGrid, DeviceMemory, Fault, FaultKind, MemoryFault, Span};
 use crate::sync::lock;
 
 /// Sets the values of conditional handles from kernels.
@@ -17,18 +17,27 @@ pub(crate) trait ConditionSetter: Send + Sync {
     fn set(&self, handle: u64, value: u32);
 }
 
+/// Sees every access of a launch to global memory.
+pub(crate) trait Watch: Sync {
+    /// An access that memory allows.
+    ///
+    /// # Errors
+    /// Returns a sentence that says why the access is wrong.
+    fn note(&self, address: u64, len: usize, kind: AccessKind) -> Result<(), String>;
+}
+
 /// The memory that one launch can access. It keeps every allocation that the launch has accessed
 /// alive until the launch ends.
 struct View<'a> {
     held: Mutex<Vec<Arc<Allocation>>>,
     conditions: Option<&'a dyn ConditionSetter>,
+    watch: Option<&'a dyn Watch>,
     device: i32,
 }
 
 impl DeviceMemory for View<'_> {
     fn translate(&self, address: u64, len: usize, write: bool) -> Result<Span, MemoryFault> {
-        let found = memory::access(address, len, write)
-            .map_err(|message| MemoryFault { kind: FaultKind::IllegalAddress, message })?;
+        let found = memory::access(address, len, write).map_err(illegal)?;
         let span = Span {
             device_start: found.start,
             len: found.len as u64,
@@ -44,6 +53,14 @@ impl DeviceMemory for View<'_> {
 
     fn epoch(&self) -> u64 {
         memory::epoch()
+    }
+
+    fn is_watched(&self) -> bool {
+        self.watch.is_some()
+    }
+
+    fn note(&self, address: u64, len: usize, kind: AccessKind) -> Result<(), MemoryFault> {
+        self.watch.map_or(Ok(()), |watch| watch.note(address, len, kind).map_err(illegal))
     }
 
     fn set_conditional(&self, handle: u64, value: u32) -> Result<(), MemoryFault> {
@@ -64,6 +81,10 @@ impl DeviceMemory for View<'_> {
     }
 }
 
+fn illegal(message: String) -> MemoryFault {
+    MemoryFault { kind: FaultKind::IllegalAddress, message }
+}
+
 fn code_of(kind: FaultKind) -> CUresult {
     match kind {
         FaultKind::IllegalAddress => CUresult::CUDA_ERROR_ILLEGAL_ADDRESS,
@@ -79,21 +100,55 @@ fn code_of(kind: FaultKind) -> CUresult {
     }
 }
 
-/// Runs a kernel to completion.
-pub(crate) fn run(
-    function: &Function,
-    sizes: &Sizes,
-    params: &[u8],
-    conditions: Option<&dyn ConditionSetter>,
-) -> Result<(), Loss> {
-    let launch = ptx::Launch {
-        kernel: &function.code.kernel,
-        grid: sizes.grid,
-        block: sizes.block,
-        dynamic_shared: sizes.shared,
-        params,
-        globals: &function.module.addresses,
-    };
-    let view = View { held: Mutex::default(), conditions, device: function.module.context.device };
-    ptx::run(&launch, &view).map_err(|fault| Loss::new(code_of(fault.kind), fault.to_string()))
+/// A launch of a kernel.
+#[derive(Clone, Copy)]
+pub(crate) struct KernelRun<'a> {
+    pub(crate) function: &'a Function,
+    pub(crate) sizes: &'a Sizes,
+    /// The parameter buffer.
+    pub(crate) params: &'a [u8],
+    pub(crate) conditions: Option<&'a dyn ConditionSetter>,
+    pub(crate) watch: Option<&'a dyn Watch>,
+}
+
+impl<'a> KernelRun<'a> {
+    /// Runs the kernel to completion.
+    pub(crate) fn run(&self) -> Result<(), Loss> {
+        self.finish(BegunGrid::default())
+    }
+
+    /// Begins the kernel while kernels in front have not ended. At most `most_threads` threads,
+    /// rounded up to a block, wait for these then.
+    pub(crate) fn begin(&self, most_threads: u64) -> Result<BegunGrid, Loss> {
+        ptx::begin(&self.launch(), &self.view(), most_threads).map_err(loss)
+    }
+
+    /// Runs the rest of a kernel that has begun.
+    pub(crate) fn finish(&self, begun: BegunGrid) -> Result<(), Loss> {
+        ptx::finish(&self.launch(), &self.view(), begun).map_err(loss)
+    }
+
+    fn launch(&self) -> ptx::Launch<'a> {
+        ptx::Launch {
+            kernel: &self.function.code.kernel,
+            grid: self.sizes.grid,
+            block: self.sizes.block,
+            dynamic_shared: self.sizes.shared,
+            params: self.params,
+            globals: &self.function.module.addresses,
+        }
+    }
+
+    fn view(&self) -> View<'a> {
+        View {
+            held: Mutex::default(),
+            conditions: self.conditions,
+            watch: self.watch,
+            device: self.function.module.context.device,
+        }
+    }
+}
+
+fn loss(fault: Fault) -> Loss {
+    Loss::new(code_of(fault.kind), fault.to_string())
 }

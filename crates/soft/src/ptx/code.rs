@@ -364,6 +364,8 @@ pub(super) enum Inst {
     Exit,
     Trap,
     Pause,
+    /// Waits until the grids in front have ended (`griddepcontrol.wait`).
+    GridWait,
     Fence,
     /// With a `count` above 1, `d` is the position of the registers in the lists.
     Load {

@@ -9,6 +9,7 @@ mod atomic;
 mod barrier;
 mod block;
 mod call;
+mod early;
 mod grid;
 mod interpret;
 mod print;
@@ -28,6 +29,7 @@ use super::error::Fault;
 use super::image::Launch;
 use super::memory::DeviceMemory;
 use block::{Block, Progress};
+pub(crate) use early::{BegunGrid, begin};
 use worker::Worker;
 
 /// The instructions that a block runs before other blocks run: blocks may wait for each other.
@@ -48,16 +50,23 @@ struct Queue {
 }
 
 /// Runs a grid to completion.
+#[cfg(test)]
+pub(crate) fn run(launch: &Launch<'_>, memory: &dyn DeviceMemory) -> Result<(), Fault> {
+    finish(launch, memory, BegunGrid::default())
+}
+
+/// Runs the rest of a grid that has begun, after the grids in front have ended.
 ///
 /// # Errors
 /// Returns the first fault of any thread. The grid has stopped, and its effects so far stay in
 /// memory.
-pub(crate) fn run(launch: &Launch<'_>, memory: &dyn DeviceMemory) -> Result<(), Fault> {
+pub(crate) fn finish(launch: &Launch<'_>, memory: &dyn DeviceMemory, begun: BegunGrid) -> Result<(), Fault> {
     let (grid, total) = grid::prepare(launch, memory)?;
+    let BegunGrid { next, blocks: mut active, .. } = begun;
+    active.iter_mut().for_each(Block::release_grid_waits);
     let queue =
-        Queue { next: AtomicU64::new(0), total, stop: AtomicBool::new(false), fault: Mutex::new(None) };
+        Queue { next: AtomicU64::new(next), total, stop: AtomicBool::new(false), fault: Mutex::new(None) };
     let mut worker = Worker::new(&grid);
-    let mut active = VecDeque::new();
     let mut spare = None;
     work(&mut worker, &queue, &mut active, &mut spare, WORTH_SPREADING);
     let left = total.saturating_sub(queue.next.load(Ordering::Relaxed));
@@ -92,7 +101,7 @@ fn work(
     let mut prefers_new = active.is_empty();
     while !queue.stop.load(Ordering::Relaxed) && worker.steps < limit {
         let fresh = if (prefers_new && active.len() < MOST_ACTIVE) || active.is_empty() {
-            begin(worker, queue, spare)
+            next_block(worker, queue, spare)
         } else {
             None
         };
@@ -120,7 +129,7 @@ fn work(
 }
 
 /// The next block of the grid. It reuses the storage of a finished one.
-fn begin(worker: &Worker<'_>, queue: &Queue, spare: &mut Option<Block>) -> Option<Block> {
+fn next_block(worker: &Worker<'_>, queue: &Queue, spare: &mut Option<Block>) -> Option<Block> {
     let number = queue.next.load(Ordering::Relaxed);
     if number >= queue.total {
         return None;
@@ -129,9 +138,7 @@ fn begin(worker: &Worker<'_>, queue: &Queue, spare: &mut Option<Block>) -> Optio
     if number >= queue.total {
         return None;
     }
-    let [x, y, _] = worker.grid.launch.grid.map(u64::from);
-    let index = [number % x, number / x % y, number / (x * y)].map(|index| index as u32);
     let mut block = spare.take().unwrap_or_default();
-    block.reset(worker.grid, index);
+    block.reset(worker.grid, grid::block_index(worker.grid.launch, number));
     Some(block)
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::code::Program;
+use super::code::{Inst, Program};
 use super::global::Global;
 
 /// A loaded PTX module. Cheap to clone, immutable.
@@ -92,6 +92,12 @@ impl Kernel {
     /// Size of the parameter buffer: the end of the last parameter.
     pub(crate) fn param_bytes(&self) -> u32 {
         self.params.last().map_or(0, |last| last.offset + last.size)
+    }
+
+    /// Whether each thread waits for the grids in front before it does anything else.
+    pub(crate) fn waits_at_entry(&self) -> bool {
+        let function = self.program.functions.get(self.function as usize);
+        matches!(function.and_then(|function| function.code.first()), Some(Inst::GridWait))
     }
 
     /// The static shared memory of the kernel, in bytes.

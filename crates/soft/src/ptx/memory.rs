@@ -16,6 +16,14 @@ pub(crate) struct Span {
     pub(crate) writable: bool,
 }
 
+/// What an access does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum AccessKind {
+    Read,
+    Write,
+    Atomic,
+}
+
 /// Why an access was refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct MemoryFault {
@@ -42,6 +50,19 @@ pub(crate) trait DeviceMemory: Sync {
     /// Grows when any allocation is freed or unmapped. Spans are cached only while it stays the
     /// same.
     fn epoch(&self) -> u64;
+
+    /// Whether `note` has to be called for each access.
+    fn is_watched(&self) -> bool {
+        false
+    }
+
+    /// An access that `translate` allowed, if accesses are [watched](Self::is_watched).
+    ///
+    /// # Errors
+    /// The launch may not make the access now.
+    fn note(&self, _address: u64, _len: usize, _kind: AccessKind) -> Result<(), MemoryFault> {
+        Ok(())
+    }
 
     /// Sets the value of a conditional node (`cudaGraphSetConditional`).
     ///

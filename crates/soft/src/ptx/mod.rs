@@ -35,9 +35,11 @@ mod tests;
 mod types;
 mod windows;
 
-pub(crate) use error::FaultKind;
+pub(crate) use error::{Fault, FaultKind};
+#[cfg(test)]
 pub(crate) use exec::run;
+pub(crate) use exec::{BegunGrid, begin, finish};
 pub(crate) use image::{Image, Kernel, Launch};
-pub(crate) use memory::{DeviceMemory, MemoryFault, Span};
+pub(crate) use memory::{AccessKind, DeviceMemory, MemoryFault, Span};
 pub(crate) use parse::head;
 pub(crate) use windows::FIRST_WINDOW;

@@ -4,3 +4,4 @@ pub(crate) mod changes;
 mod insertion;
 mod neighbours;
 mod random_edits;
+mod waiting;

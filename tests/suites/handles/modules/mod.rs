@@ -4,3 +4,4 @@ mod kernels;
 mod libraries;
 mod nvrtc;
 mod shared_libraries;
+mod waiting;

@@ -2,11 +2,11 @@
 
 use cuda_handles::capture::{CaptureMode, CaptureOptions, Scratch};
 use cuda_handles::{
-    Copy2d, Device, Error, EventOptions, GraphHandle, Image, Library, Linker, LoadOptions, PoolOptions,
-    PoolReuse, StreamOptions, UserObject,
+    Copy2d, Device, EntryWait, Error, EventOptions, GraphHandle, Image, Library, Linker, LoadOptions,
+    PoolOptions, PoolReuse, StreamOptions, UserObject,
 };
 use cuda_sys::Version;
-use cuda_tests::{SMALL, VARIABLES, raw, setup, sweep, used_stream};
+use cuda_tests::{SMALL, VARIABLES, needs, raw, setup, sweep, used_stream};
 
 #[test]
 fn devices_and_contexts() {
@@ -101,6 +101,25 @@ fn libraries_and_kernels() {
             assert!(library.kernel_names()?.len() > 5);
         }
         Ok(())
+    });
+    assert!(cases >= 30, "{cases}");
+}
+
+/// A failed compilation with the waits is no error: the outcome tells of it.
+#[test]
+fn libraries_that_wait() {
+    let context = setup();
+    needs!(LaunchAttributes);
+    let told = |library: &Library| match library.entry_wait() {
+        Some(EntryWait::AsItIs { why }) => Err(why.to_string()),
+        _ => Ok(()),
+    };
+    let cases = sweep("libraries that wait", || -> Result<(), String> {
+        let text = |error: Error| error.to_string();
+        let loaded = Library::load_waiting(&context, Image::Ptx(SMALL)).map_err(text)?;
+        loaded.library.kernel("saxpy").map_err(text)?;
+        let shared = Library::load_waiting_shared(&context, Image::Ptx(VARIABLES)).map_err(text)?;
+        told(&loaded.library).and(told(&shared))
     });
     assert!(cases >= 30, "{cases}");
 }

@@ -437,6 +437,7 @@ fn libraries() -> Vec<Row> {
         row("Kernel::attributes, parameters, name, from_raw", PURE, |things| {
             let kernel = &things.increment;
             drop((kernel.attributes(), kernel.parameters(), kernel.name(), kernel.library().clone()));
+            let _ = (kernel.waits_at_entry(), kernel.library().entry_wait());
             // SAFETY: the kernel's library is loaded.
             done(unsafe { Kernel::from_raw(kernel.as_raw()) }?)
         }),
@@ -449,6 +450,12 @@ fn libraries() -> Vec<Row> {
         row("Library::load_with", CALLS, |things| {
             let options = LoadOptions { max_registers: Some(64), ..LoadOptions::default() };
             done(Library::load_with(&things.context, Image::Ptx(SMALL), &options)?)
+        }),
+        row("Library::load_waiting", CALLS, |things| {
+            done(Library::load_waiting(&things.context, Image::Ptx(SMALL))?)
+        }),
+        row("Library::load_waiting_shared", CALLS, |things| {
+            done(Library::load_waiting_shared(&things.context, Image::Ptx(VARIABLES))?)
         }),
         row("Library::kernel_names", CALLS, |things| done(things.increment.library().kernel_names()?)),
         row("Linker::new, add, link", CALLS, |things| {

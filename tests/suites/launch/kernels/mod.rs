@@ -3,3 +3,4 @@
 mod blocks;
 mod condition_handles;
 mod typed;
+mod waiting;

@@ -17,6 +17,9 @@ pub(crate) enum Failure {
     Gone,
 }
 
+/// The first compute capability on which kernels begin early.
+const EARLY: (u32, u32) = (9, 0);
+
 /// Compiles a graph. Its conditions have no values yet.
 pub(crate) fn compile(graphs: &Graphs, graph: u64) -> Result<Program, Failure> {
     let mut program = Program::default();
@@ -78,6 +81,10 @@ fn finish_level(graphs: &Graphs, open: PartialLevel, steps: &mut [Step]) -> Resu
             step.dependencies = dependencies;
         }
     }
+    let is_early = |index: &usize| {
+        steps.get(*index).is_some_and(|step| step.dependencies.iter().any(|(_, edge)| !edge.is_plain()))
+    };
+    level.is_early = driver::config().capability >= EARLY && level.created.iter().any(is_early);
     level.order =
         topological_order(&level.created, steps, driver::config().branch_seed).map_err(Failure::Cycle)?;
     Ok(level)

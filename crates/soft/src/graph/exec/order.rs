@@ -11,7 +11,7 @@ pub(crate) struct Cycle {
 }
 
 /// A pseudorandom number (splitmix64).
-fn mix(seed: u64, index: usize) -> u64 {
+pub(super) fn mix(seed: u64, index: usize) -> u64 {
     let mut word = seed.wrapping_add((index as u64 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15));
     word = (word ^ (word >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     word = (word ^ (word >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);

@@ -1,4 +1,5 @@
-//! One launch of an executable: its steps run one after the other, in topological order.
+//! One launch of an executable: its steps run one after the other, in topological order, except
+//! that kernels behind programmatic edges begin early.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -7,11 +8,13 @@ use cuda_sys::CUresult;
 
 use crate::device::loss::{self, Loss};
 use crate::graph::exec::driver_bugs;
+use crate::graph::exec::early_level::EarlyLevel;
+use crate::graph::exec::early_order::Action;
 use crate::graph::exec::memory_plan::MemoryPlan;
 use crate::graph::model::payload::ConditionalKind;
 use crate::graph::model::program::{Level, Program, Work};
-use crate::graph::model::task::Task;
-use crate::launch::{self, ConditionSetter};
+use crate::graph::model::task::{KernelSpec, Task};
+use crate::launch::{ConditionSetter, KernelRun};
 use crate::stream::callback;
 use crate::stream::event::Marker;
 use crate::stream::mem_op;
@@ -26,11 +29,36 @@ pub(crate) enum EventAction {
 
 /// A running level.
 struct RunningLevel<'a> {
-    order: &'a [usize],
-    /// The position of the next step.
-    next: usize,
-    /// For the body of a loop: the condition that decides whether it runs again.
-    again: Option<u64>,
+    steps: RunningSteps<'a>,
+    /// For the body of a loop: the level, and the condition that decides whether it runs again.
+    again: Option<(&'a Level, u64)>,
+}
+
+enum RunningSteps<'a> {
+    /// The steps, and the position of the next one.
+    InOrder(&'a [usize], usize),
+    Early(Box<EarlyLevel<'a>>),
+}
+
+impl<'a> RunningSteps<'a> {
+    fn of(level: &'a Level, program: &'a Program) -> Self {
+        if level.is_early {
+            Self::Early(Box::new(EarlyLevel::new(level, program)))
+        } else {
+            Self::InOrder(&level.order, 0)
+        }
+    }
+
+    fn next(&mut self) -> Option<Action> {
+        match self {
+            Self::InOrder(order, next) => {
+                let index = *order.get(*next)?;
+                *next += 1;
+                Some(Action::Run(index))
+            }
+            Self::Early(level) => level.next(),
+        }
+    }
 }
 
 /// A running level with steps that may wait.
@@ -86,29 +114,40 @@ impl Run {
         }
         self.memory.start();
         let top = &self.program.top;
-        if top.waits { self.waiting_level(top) } else { self.steps(&top.order) }
+        if top.waits { self.waiting_level(top) } else { self.steps(RunningSteps::of(top, &self.program)) }
     }
 
     /// Runs steps that never wait. It uses an explicit stack, since graphs may be nested deeper
     /// than the thread's stack allows.
-    fn steps<'a>(&'a self, order: &'a [usize]) -> Result<(), Loss> {
-        let mut open = vec![RunningLevel { order, next: 0, again: None }];
+    fn steps<'a>(&'a self, steps: RunningSteps<'a>) -> Result<(), Loss> {
+        let mut open = vec![RunningLevel { steps, again: None }];
         while let Some(level) = open.last_mut() {
-            let Some(index) = level.order.get(level.next) else {
-                if level.again.is_some_and(|handle| self.goes_on(handle)) {
-                    level.next = 0;
-                } else {
-                    open.pop();
+            let Some(action) = level.steps.next() else {
+                match level.again.filter(|(_, handle)| self.goes_on(*handle)) {
+                    Some((body, _)) => level.steps = RunningSteps::of(body, &self.program),
+                    None => drop(open.pop()),
                 }
                 continue;
             };
-            level.next += 1;
-            let Some(step) = self.program.steps.get(*index).filter(|step| step.enabled) else { continue };
+            let Some(step) = self.program.steps.get(action.step()) else { continue };
+            if let RunningSteps::Early(early) = &mut level.steps {
+                if let Work::Task(Task::Kernel(spec)) = &step.work
+                    && step.enabled
+                {
+                    let run = early.run_kernel(action, step.node, self.kernel_run(spec));
+                    run.map_err(|loss| in_node(loss, step.node))?;
+                    continue;
+                }
+                early.pass(action.step());
+            }
+            let Some(step) = Some(step).filter(|step| step.enabled) else { continue };
             match &step.work {
                 Work::Task(task) => {
-                    self.task(*index, step.node, task).map_err(|loss| in_node(loss, step.node))?;
+                    self.task(action.step(), step.node, task).map_err(|loss| in_node(loss, step.node))?;
                 }
-                Work::Child(level) => open.push(RunningLevel { order: &level.order, next: 0, again: None }),
+                Work::Child(level) => {
+                    open.push(RunningLevel { steps: RunningSteps::of(level, &self.program), again: None });
+                }
                 Work::Conditional { handle, condition, bodies } => {
                     driver_bugs::check(&self.program, step.node, *condition, bodies)?;
                     open.extend(self.chosen(*handle, *condition, bodies));
@@ -119,7 +158,7 @@ impl Run {
     }
 
     /// Runs a level with steps that wait. Other branches go on meanwhile, since they may end the
-    /// wait. It uses an explicit stack, too.
+    /// wait. No kernel begins early. It uses an explicit stack, too.
     fn waiting_level(&self, level: &Level) -> Result<(), Loss> {
         let mut open = vec![WaitingLevel::of(level)];
         poll(self.device, || {
@@ -158,7 +197,7 @@ impl Run {
                     false
                 }
                 Work::Task(_) | Work::Child(_) | Work::Conditional { .. } => {
-                    self.steps(&[index])?;
+                    self.steps(RunningSteps::InOrder(&[index], 0))?;
                     true
                 }
             };
@@ -179,14 +218,21 @@ impl Run {
         }
     }
 
+    fn kernel_run<'a>(&'a self, spec: &'a KernelSpec) -> KernelRun<'a> {
+        let values: &dyn ConditionSetter = &*self.program.values;
+        KernelRun {
+            function: &spec.function,
+            sizes: &spec.sizes,
+            params: &spec.arguments.bytes,
+            // Without conditions, a kernel that sets one fails as outside of a graph.
+            conditions: (!self.program.conditions.is_empty()).then_some(values),
+            watch: None,
+        }
+    }
+
     fn task(&self, index: usize, node: u64, task: &Task) -> Result<(), Loss> {
         match task {
-            Task::Kernel(spec) => {
-                let values: &dyn ConditionSetter = &*self.program.values;
-                // Without conditions, a kernel that sets one fails as outside of a graph.
-                let values = (!self.program.conditions.is_empty()).then_some(values);
-                launch::run(&spec.function, &spec.sizes, &spec.arguments.bytes, values)
-            }
+            Task::Kernel(spec) => self.kernel_run(spec).run(),
             Task::Copy(node) => {
                 let staged = self.staged.get(&index).map(Vec::as_slice);
                 // SAFETY: pageable sources were read at the launch, pageable destinations are kept
@@ -221,19 +267,21 @@ impl Run {
 
     /// The body that the value of the condition selects.
     fn chosen<'a>(
-        &self,
+        &'a self,
         handle: u64,
         condition: ConditionalKind,
         bodies: &'a [Level],
     ) -> Option<RunningLevel<'a>> {
         let value = self.program.values.get(handle);
-        let (number, again) = match condition {
-            ConditionalKind::If => (usize::from(value == 0), None),
-            ConditionalKind::Switch => (value as usize, None),
-            ConditionalKind::While if value != 0 => (0, Some(handle)),
+        let (number, is_loop) = match condition {
+            ConditionalKind::If => (usize::from(value == 0), false),
+            ConditionalKind::Switch => (value as usize, false),
+            ConditionalKind::While if value != 0 => (0, true),
             ConditionalKind::While => return None,
         };
-        bodies.get(number).map(|body| RunningLevel { order: &body.order, next: 0, again })
+        let body = bodies.get(number)?;
+        let steps = RunningSteps::of(body, &self.program);
+        Some(RunningLevel { steps, again: is_loop.then_some((body, handle)) })
     }
 
     /// Whether a loop runs again.

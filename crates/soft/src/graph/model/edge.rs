@@ -14,6 +14,11 @@ impl Edge {
         self == Self::default()
     }
 
+    /// Whether `griddepcontrol.wait` in the kernel behind waits for the end of the one in front.
+    pub(crate) fn is_waited_for(self) -> bool {
+        self.kind == 1
+    }
+
     pub(crate) fn raw(self) -> CUgraphEdgeData {
         CUgraphEdgeData { from_port: self.from_port, to_port: 0, type_: self.kind, reserved: [0; 5] }
     }

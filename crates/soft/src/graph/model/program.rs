@@ -60,6 +60,8 @@ pub(crate) struct Level {
     pub(crate) order: Vec<usize>,
     /// Whether a step may wait for another branch.
     pub(crate) waits: bool,
+    /// Whether a kernel may begin before one in front of it has ended.
+    pub(crate) is_early: bool,
 }
 
 /// Everything that an executable runs.

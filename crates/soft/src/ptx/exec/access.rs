@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
 use super::thread_fault::{Checked, ThreadFault};
 use crate::ptx::code::{Cell, Space};
 use crate::ptx::error::FaultKind;
-use crate::ptx::memory::{DeviceMemory, MemoryFault, Span};
+use crate::ptx::memory::{AccessKind, DeviceMemory, MemoryFault, Span};
 use crate::ptx::windows::{LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW, WINDOW, shared_from_generic};
 
 /// The slots of the span cache. Each instruction uses the slot of its own number, so that
@@ -16,13 +16,15 @@ const SLOTS: usize = 16;
 pub(super) struct Spans {
     epoch: u64,
     slots: [Span; SLOTS],
+    /// Whether the access that is being looked up is atomic.
+    pub(super) is_atomic: bool,
 }
 
 const EMPTY: Span = Span { device_start: 0, len: 0, host: std::ptr::null_mut(), writable: false };
 
 impl Spans {
     pub(super) fn new() -> Self {
-        Spans { epoch: 0, slots: [EMPTY; SLOTS] }
+        Spans { epoch: 0, slots: [EMPTY; SLOTS], is_atomic: false }
     }
 
     /// The host pointer of an access to global memory, which must lie in one live allocation.
@@ -75,7 +77,18 @@ impl Spans {
             let fault = MemoryFault { kind: FaultKind::IllegalAddress, message };
             return Err(ThreadFault::at(address, bytes, write, fault));
         };
-        self.slots[pc % SLOTS] = span;
+        if memory.is_watched() {
+            let kind = match (write, self.is_atomic) {
+                (_, true) => AccessKind::Atomic,
+                (true, false) => AccessKind::Write,
+                (false, false) => AccessKind::Read,
+            };
+            memory
+                .note(address, bytes as usize, kind)
+                .map_err(|fault| ThreadFault::at(address, bytes, write, fault))?;
+        } else {
+            self.slots[pc % SLOTS] = span;
+        }
         Ok(host)
     }
 }

@@ -18,7 +18,7 @@ const WARP_SLICE: u64 = 1 << 18;
 /// The progress of a block.
 pub(super) enum Progress {
     Finished,
-    /// Its share is used up, but it has not finished.
+    /// Its share is used up, or it waits for the grids in front.
     Paused,
 }
 
@@ -29,6 +29,8 @@ enum State {
     Ready,
     Barrier(BarrierWait),
     Warp(WarpWait),
+    /// Waits for the grids in front.
+    Grid,
     Ended,
 }
 
@@ -74,10 +76,22 @@ impl Block {
                 return Ok(Progress::Finished);
             }
             if is_idle && !self.release_barriers() {
+                if self.states.iter().any(|state| matches!(state, State::Grid)) {
+                    return Ok(Progress::Paused);
+                }
                 return Err(self.deadlock(worker));
             }
             if worker.steps >= end {
                 return Ok(Progress::Paused);
+            }
+        }
+    }
+
+    /// Ends the waits for the grids in front.
+    pub(super) fn release_grid_waits(&mut self) {
+        for state in &mut self.states {
+            if matches!(state, State::Grid) {
+                *state = State::Ready;
             }
         }
     }
@@ -138,6 +152,7 @@ impl Block {
             }
             Stop::Barrier(wait) => State::Barrier(wait),
             Stop::Warp(wait) => State::Warp(wait),
+            Stop::Grid => State::Grid,
         };
         if let Some(slot) = self.states.get_mut(number) {
             *slot = state;

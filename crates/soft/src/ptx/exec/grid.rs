@@ -75,3 +75,9 @@ pub(super) fn prepare<'a>(
     };
     Ok((grid, total))
 }
+
+/// The index of the block with this number.
+pub(super) fn block_index(launch: &Launch<'_>, number: u64) -> [u32; 3] {
+    let [x, y, _] = launch.grid.map(u64::from);
+    [number % x, number / x % y, number / (x * y)].map(|index| index as u32)
+}

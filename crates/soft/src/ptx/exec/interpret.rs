@@ -194,6 +194,11 @@ impl Worker<'_> {
                     return Err(ThreadFault::new(FaultKind::Trap, ""));
                 }
                 Inst::Pause => stop!(Some(Stop::Yielded)),
+                Inst::GridWait => {
+                    if self.is_early {
+                        stop!(Some(Stop::Grid));
+                    }
+                }
                 Inst::Fence => std::sync::atomic::fence(std::sync::atomic::Ordering::SeqCst),
                 Inst::Load { d, base, offset, access } => {
                     let address = maybe!(base).wrapping_add_signed(i64::from(offset));
@@ -221,8 +226,10 @@ impl Worker<'_> {
                 }
                 Inst::Atomic { op, ty, space, d, base, offset, b, c } => {
                     let address = maybe!(base).wrapping_add_signed(i64::from(offset));
-                    let location =
-                        check!(self.find(&thread_memory, pc, space, address, ty.bytes(), ty.bytes(), true));
+                    self.spans.is_atomic = true;
+                    let found = self.find(&thread_memory, pc, space, address, ty.bytes(), ty.bytes(), true);
+                    self.spans.is_atomic = false;
+                    let location = check!(found);
                     let old = AtomicChange { op, ty, b: reg!(b), c: maybe!(c) }
                         .perform(&mut thread_memory, location);
                     if d != NONE {

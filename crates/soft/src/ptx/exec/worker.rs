@@ -13,6 +13,8 @@ pub(super) struct Worker<'a> {
     pub(super) spans: Spans,
     /// Instructions executed so far.
     pub(super) steps: u64,
+    /// Whether grids in front have not ended.
+    pub(super) is_early: bool,
 }
 
 /// Why a thread stopped.
@@ -21,6 +23,8 @@ pub(super) enum Stop {
     Yielded,
     Barrier(BarrierWait),
     Warp(WarpWait),
+    /// Waits for the grids in front.
+    Grid,
 }
 
 /// The parts of a block that a thread uses.
@@ -31,7 +35,12 @@ pub(super) struct BlockContext<'a> {
 
 impl<'a> Worker<'a> {
     pub(super) fn new(grid: &'a Grid<'a>) -> Self {
-        Worker { grid, spans: Spans::new(), steps: 0 }
+        Worker { grid, spans: Spans::new(), steps: 0, is_early: false }
+    }
+
+    /// A worker that runs before the grids in front have ended.
+    pub(super) fn early(grid: &'a Grid<'a>) -> Self {
+        Worker { is_early: true, ..Worker::new(grid) }
     }
 
     /// Checks alignment and bounds of an access.

@@ -40,6 +40,24 @@ pub(super) fn nanosleep<'t>(body: &mut Body<'_, 't>, reader: &mut InstructionRea
     Ok(())
 }
 
+/// `griddepcontrol`. `.launch_dependents` has no effect: dependents begin as early as they may.
+pub(super) fn grid_dependencies<'t>(
+    body: &mut Body<'_, 't>,
+    reader: &mut InstructionReader<'_, 't>,
+) -> Lowered<()> {
+    if !body.symbols.has_grid_dependencies() {
+        return Err("it needs PTX 7.8 and a target from sm_90 on".to_owned().into());
+    }
+    if reader.flag("wait") {
+        return plain(body, reader, Inst::GridWait);
+    }
+    if !reader.flag("launch_dependents") {
+        return Err(LowerError::Unsupported);
+    }
+    let [] = reader.operands()?;
+    Ok(())
+}
+
 /// `pmevent`, which has no effect here.
 pub(super) fn pmevent(reader: &InstructionReader<'_, '_>) -> Lowered<()> {
     reader.finish()

@@ -246,20 +246,10 @@ pub(super) fn fence<'t>(body: &mut Body<'_, 't>, reader: &mut InstructionReader<
     Ok(())
 }
 
-/// Cache hints and dependent launches, without effect.
+/// Cache hints, without effect.
 pub(super) fn hint(reader: &mut InstructionReader<'_, '_>) -> Lowered<()> {
     skip_hints(reader);
-    reader.ignore(&[
-        "global",
-        "local",
-        "const",
-        "param",
-        "tensormap",
-        "L1",
-        "L2",
-        "launch_dependents",
-        "wait",
-    ]);
+    reader.ignore(&["global", "local", "const", "param", "tensormap", "L1", "L2"]);
     reader.ignore_prefixes(&["L2::"]);
     reader.finish()
 }

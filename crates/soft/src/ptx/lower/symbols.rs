@@ -30,10 +30,18 @@ pub(super) struct Symbols<'t> {
     outer: u32,
     /// Variables declared inside functions, which follow them.
     inner: Vec<Global>,
+    /// For each text, whether its version and target know `griddepcontrol`.
+    grid_dependencies: Vec<bool>,
 }
 
 /// The largest shared variable; no GPU has as much shared memory.
 const MOST_SHARED: u64 = 1 << 20;
+
+/// `griddepcontrol` came with PTX 7.8 and `sm_90`.
+fn knows_grid_dependencies(module: &Module<'_>) -> bool {
+    let digits: String = module.target.chars().filter(char::is_ascii_digit).collect();
+    module.version >= (7, 8) && digits.parse().is_ok_and(|target: u32| target >= 90)
+}
 
 impl<'t> Symbols<'t> {
     pub(super) fn collect(
@@ -42,7 +50,11 @@ impl<'t> Symbols<'t> {
         program: &mut Program,
         errors: &mut Vec<PtxError>,
     ) -> Symbols<'t> {
-        let mut symbols = Symbols { names: vec![HashMap::new(); modules.len()], ..Symbols::default() };
+        let mut symbols = Symbols {
+            names: vec![HashMap::new(); modules.len()],
+            grid_dependencies: modules.iter().map(knows_grid_dependencies).collect(),
+            ..Symbols::default()
+        };
         let mut sources = Vec::new();
         for (scope, module) in modules.iter().enumerate() {
             symbols.scope = scope;
@@ -71,6 +83,11 @@ impl<'t> Symbols<'t> {
         }
         symbols.outer = program.globals.len() as u32;
         symbols
+    }
+
+    /// Whether the current text may use `griddepcontrol`.
+    pub(super) fn has_grid_dependencies(&self) -> bool {
+        self.grid_dependencies.get(self.scope).is_some_and(|knows| *knows)
     }
 
     /// Sets the current text.

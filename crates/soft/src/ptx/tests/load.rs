@@ -335,3 +335,21 @@ fn calls_with_registers_and_structs() {
     let wrong = text.replace("call (%sum), add3, (%r5, 7, 30)", "call (%sum), add3, (%r5, 7)");
     assert!(errors(&wrong)[0].message.contains("`add3` has 3 arguments, 2 are given"));
 }
+
+#[test]
+fn waits_for_grids_need_their_version_and_target() {
+    let with = |version: &str, target: &str, body: &str| {
+        let head = format!(".version {version}\n.target {target}\n.address_size 64\n");
+        Image::parse(&kernel(body).replace(HEAD, &head))
+    };
+    for body in ["griddepcontrol.wait;", "griddepcontrol.launch_dependents;", "@%p1 griddepcontrol.wait;"] {
+        assert!(with("7.8", "sm_90", body).is_ok() && with("8.6", "sm_100a", body).is_ok());
+        for (version, target) in [("7.7", "sm_90"), ("8.0", "sm_89")] {
+            let errors = with(version, target, body).map(|_| ()).unwrap_err();
+            assert!(errors[0].to_string().contains("needs PTX 7.8"), "{errors:?}");
+        }
+    }
+    for body in ["griddepcontrol;", "griddepcontrol.go;", "griddepcontrol.wait %r1;"] {
+        assert!(with("8.0", "sm_90", body).is_err(), "{body}");
+    }
+}
