@@ -1,0 +1,46 @@
+//! The graph as the user drew it: nodes by number and edges.
+
+/// A graph without cycles.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Drawn {
+    /// By number, in any order.
+    pub(crate) nodes: Vec<DrawnNode>,
+    /// In any order; at most one full edge from one node to another.
+    pub(crate) edges: Vec<DrawnEdge>,
+}
+
+/// An edge between two nodes, by their numbers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct DrawnEdge {
+    pub(crate) from: u32,
+    pub(crate) to: u32,
+    /// Whether the second node begins after the first has ended. Other edges lead from a kernel to
+    /// a kernel.
+    pub(crate) is_full: bool,
+}
+
+/// A node.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct DrawnNode {
+    pub(crate) role: Role,
+}
+
+/// What the plan has to know of a node.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Role {
+    /// A kernel.
+    ///
+    /// A node of another type that may wait for a kernel beside it counts as a kernel that does not
+    /// promise progress, with a number of its own: a child graph that holds such kernels, a batch
+    /// with a wait, a host function.
+    Kernel {
+        /// Equal for nodes of the same kernel and configuration.
+        like: u32,
+        /// Whether it waits for no other kernel.
+        promises_progress: bool,
+    },
+    /// An empty node. It does nothing itself, so the plan need not have it.
+    Empty,
+    /// Any other node. It waits for no kernel beside it.
+    Other,
+}

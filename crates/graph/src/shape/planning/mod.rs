@@ -1,0 +1,54 @@
+//! Plans of shapes: a graph that does the same as the drawn one and that the driver runs faster.
+//!
+//! A plan is made from plain data and is plain data: this room knows neither drivers nor locks. The
+//! driver pays for each root and each edge at every launch, and dissolves empty nodes, so that the
+//! nodes behind them count as roots. The plan has fewer of all three.
+//!
+//! # Steps
+//!
+//! [`plan`] begins with a [`sketch`] of the drawing, and [`steps`] changes it:
+//!
+//! | Step | Done for | File |
+//! | --- | --- | --- |
+//! | edges that follow from others go | all wishes but `AsBuilt` | [`reduction`], by [`rows`] on [`chains`], and [`hubs`] |
+//! | empty nodes are dissolved, or become kernels that do nothing | the same | [`empties`] |
+//! | a kernel that does nothing is put in front of many roots | the same | [`front`] |
+//! | sets of twins are threaded through lanes | `Lanes` and `Auto` | [`lanes`], by [`twins`] and [`kernel_roots`] |
+//!
+//! # What a plan promises
+//!
+//! **Order.** Two nodes are ordered if a path of full edges leads from one to the other. Nodes that
+//! the drawing orders are ordered in the plan. `Reduced` orders no other two nodes of the user;
+//! lanes order only [`twins`] anew.
+//!
+//! **Other edges** (programmatic ones) are kept exactly as drawn and do not count as order. A node
+//! at such an edge is *fixed*: it keeps all of its edges.
+//!
+//! **Progress.** A kernel may wait for another that runs beside it, unless it promises not to. So
+//! an empty node becomes a kernel, a root gets a kernel in front, and a node is ordered anew only
+//! if every kernel that is unordered with it promises progress ([`progress`]).
+//!
+//! **Bounds.** Time and memory are bounded ([`rows::Limits`], [`progress`]). A plan for a graph
+//! beyond a bound keeps the promises above and has more edges than it needs; its report says so.
+
+mod chains;
+pub(crate) mod drawn;
+mod empties;
+pub(crate) mod figures;
+mod front;
+mod horizon;
+mod hubs;
+mod kernel_roots;
+mod lanes;
+pub(crate) mod plan;
+mod progress;
+mod reduction;
+pub(crate) mod report;
+mod rows;
+mod sketch;
+mod steps;
+mod twins;
+pub(crate) mod wish;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,85 @@
+//! The plan of a shape: nodes in a topological order, edges, and a report.
+
+use super::drawn::Drawn;
+use super::figures::Figures;
+use super::lanes::Threading;
+use super::progress::Concerned;
+use super::report::{Action, PlanReport};
+use super::sketch::{Sketch, SketchNode};
+use super::steps::Steps;
+use super::wish::{Wish, Wishes};
+
+/// A graph that does the same as the drawn one.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct ShapePlan {
+    /// In a topological order. Each drawn node is here once, but for empty ones, which may be
+    /// absent.
+    pub(crate) nodes: Vec<PlannedNode>,
+    /// From one node to another, by their places in `nodes`, and whether the edge is full. Edges
+    /// that are not are as drawn.
+    pub(crate) edges: Vec<(u32, u32, bool)>,
+    pub(crate) report: PlanReport,
+}
+
+/// A node of a plan.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum PlannedNode {
+    /// A drawn node, by its number.
+    Drawn(u32),
+    /// A kernel that does nothing.
+    NoOp,
+}
+
+/// Plans the shape of a graph. A graph with a cycle is left as drawn.
+pub(crate) fn plan(drawn: &Drawn, wishes: Wishes) -> ShapePlan {
+    let Some(mut sketch) = Sketch::new(drawn) else { return cyclic(drawn) };
+    let before = Figures::of(&sketch);
+    let threading = match wishes.shape {
+        Wish::AsBuilt => return finished(sketch, PlanReport { before, after: before, actions: Vec::new() }),
+        Wish::Reduced => None,
+        Wish::Lanes(lanes) => Some(Threading::Lanes(lanes)),
+        Wish::Auto => Some(Threading::Auto),
+    };
+    let mut steps = Steps::reduce(&mut sketch);
+    let concerned = match wishes.assume_progress {
+        true => Concerned::NONE,
+        false => Concerned::of(&sketch),
+    };
+    steps.dissolve_empties(&mut sketch);
+    steps.replace_empties(&mut sketch, &concerned);
+    steps.put_in_front(&mut sketch, &concerned);
+    if let Some(threading) = threading {
+        steps.thread(&mut sketch, threading, &concerned);
+    }
+    let actions = steps.into_actions();
+    let report = PlanReport { before, after: Figures::of(&sketch), actions };
+    finished(sketch, report)
+}
+
+/// The plan that a sketch is.
+fn finished(sketch: Sketch<'_>, report: PlanReport) -> ShapePlan {
+    let mut places = vec![0; sketch.nodes.len()];
+    (0..).zip(sketch.numbers()).for_each(|(place, number)| places[number as usize] = place);
+    let nodes = sketch.nodes.iter().filter_map(|node| match node {
+        SketchNode::Drawn(number) => Some(PlannedNode::Drawn(*number)),
+        SketchNode::NoOp => Some(PlannedNode::NoOp),
+        SketchNode::Absent => None,
+    });
+    let of_kind = |edges: &[(u32, u32)], is_full| {
+        let places = |(from, to): &(u32, u32)| (places[*from as usize], places[*to as usize], is_full);
+        edges.iter().map(places).collect::<Vec<_>>()
+    };
+    let mut edges = of_kind(&sketch.edges, true);
+    edges.extend(of_kind(&sketch.other_edges, false));
+    edges.sort_unstable();
+    ShapePlan { nodes: nodes.collect(), edges, report }
+}
+
+/// A graph as drawn, of which no topological order exists.
+fn cyclic(drawn: &Drawn) -> ShapePlan {
+    let nodes = (0..drawn.nodes.len() as u32).map(PlannedNode::Drawn).collect();
+    let edges: Vec<_> = drawn.edges.iter().map(|edge| (edge.from, edge.to, edge.is_full)).collect();
+    let figures = Figures { nodes: drawn.nodes.len(), edges: edges.len(), ..Figures::default() };
+    let report = PlanReport { before: figures, after: figures, actions: vec![Action::CycleLeft] };
+    ShapePlan { nodes, edges, report }
+}

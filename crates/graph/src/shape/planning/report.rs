@@ -1,0 +1,166 @@
+//! The report of a plan: figures before and after, and what was done and left, and why.
+
+use core::fmt;
+
+use super::figures::Figures;
+
+/// What a plan did.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(crate) struct PlanReport {
+    pub(crate) before: Figures,
+    pub(crate) after: Figures,
+    /// In the order of the steps.
+    pub(crate) actions: Vec<Action>,
+}
+
+/// Something that was done, or left.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Action {
+    /// Redundant edges went.
+    EdgesReduced {
+        before: usize,
+        after: usize,
+    },
+    /// A limit of memory or time was met, so redundant edges may be left.
+    ReducedInPart,
+    /// Nodes at programmatic edges kept all of their edges.
+    FixedLeft {
+        nodes: usize,
+    },
+    /// Empty nodes went; edges lead past them.
+    EmptiesDissolved {
+        empties: usize,
+        edges_before: usize,
+        edges_after: usize,
+    },
+    /// Empty nodes became kernels that do nothing.
+    EmptiesReplaced {
+        empties: usize,
+    },
+    EmptiesLeft {
+        empties: usize,
+        why: Obstacle,
+    },
+    /// Redundant edges stay, so that nodes behind empty ones that are left do not count as roots.
+    EdgesPutBack {
+        edges: usize,
+    },
+    /// A kernel that does nothing is in front of roots.
+    RootsFronted {
+        roots: usize,
+    },
+    RootsLeft {
+        roots: usize,
+        why: Obstacle,
+    },
+    /// Sets of twins were threaded through lanes.
+    SetsThreaded {
+        sets: usize,
+        nodes: usize,
+        lanes: usize,
+    },
+    SetsLeft {
+        sets: usize,
+        why: Obstacle,
+    },
+    /// No set of twins is wider than the lanes.
+    NoSets {
+        lanes: usize,
+    },
+    /// The drawing has a cycle.
+    CycleLeft,
+}
+
+/// Why something was left.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Obstacle {
+    /// Some of the kernels that do not promise progress run beside it, and may wait for others.
+    Progress { kernels: usize },
+    /// So many kernels do not promise progress that it is unknown which run beside it.
+    ProgressUnknown { kernels: usize },
+    /// It is beside nodes at programmatic edges.
+    ProgrammaticEdges,
+    /// The roots, or all but one, are no kernels.
+    NoKernels,
+    /// The set consists of roots, or is behind a root that is no kernel.
+    NoKernelRoot,
+}
+
+impl fmt::Display for Action {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let nodes = |count| Count(count, "node");
+        let empties = |count| Count(count, "empty node");
+        match *self {
+            Self::EdgesReduced { before, after } => {
+                write!(formatter, "{} became {after}: the others follow from them", Count(before, "edge"))
+            }
+            Self::ReducedInPart => {
+                formatter.write_str("redundant edges may be left: the graph is too large to find all")
+            }
+            Self::FixedLeft { nodes: count } => {
+                write!(formatter, "left all edges of {}: programmatic edges lead there", nodes(count))
+            }
+            Self::EmptiesDissolved { empties: count, edges_before, edges_after } => {
+                let edges = Count(edges_before, "edge");
+                write!(formatter, "dissolved {}: {edges} became {edges_after}", empties(count))
+            }
+            Self::EmptiesReplaced { empties: count } => {
+                write!(formatter, "put kernels that do nothing in place of {}", empties(count))
+            }
+            Self::EmptiesLeft { empties: count, why } => {
+                write!(formatter, "left {}: {why}", empties(count))
+            }
+            Self::EdgesPutBack { edges } => {
+                let edges = Count(edges, "redundant edge");
+                write!(formatter, "left {edges}: nodes behind empty ones alone would be roots")
+            }
+            Self::RootsFronted { roots } => {
+                write!(formatter, "put a kernel that does nothing in front of {}", Count(roots, "root"))
+            }
+            Self::RootsLeft { roots, why } => write!(formatter, "left {}: {why}", Count(roots, "root")),
+            Self::SetsThreaded { sets, nodes: count, lanes } => {
+                let (nodes, sets) = (nodes(count), Count(sets, "set"));
+                write!(formatter, "threaded {nodes} in {sets} through {}", Count(lanes, "lane"))
+            }
+            Self::SetsLeft { sets, why } => write!(formatter, "left {}: {why}", Count(sets, "wide set")),
+            Self::NoSets { lanes } => {
+                let more = Count(lanes, "node");
+                write!(formatter, "threaded nothing: no set of alike, unordered nodes has more than {more}")
+            }
+            Self::CycleLeft => formatter.write_str("left the graph as drawn: it has a cycle"),
+        }
+    }
+}
+
+impl fmt::Display for Obstacle {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::Progress { kernels: 1 } => formatter
+                .write_str("a kernel that may wait for another runs beside (1 does not promise progress)"),
+            Self::Progress { kernels } => write!(
+                formatter,
+                "kernels beside may wait for each other ({kernels} do not promise progress)"
+            ),
+            Self::ProgressUnknown { kernels } => {
+                write!(
+                    formatter,
+                    "too many kernels, {kernels}, do not promise progress to see which run beside"
+                )
+            }
+            Self::ProgrammaticEdges => formatter.write_str("programmatic edges lead to their neighbours"),
+            Self::NoKernels => formatter.write_str("a kernel in front saves time only for several kernels"),
+            Self::NoKernelRoot => formatter.write_str("lanes save time only behind roots that are kernels"),
+        }
+    }
+}
+
+/// A number of things.
+struct Count(usize, &'static str);
+
+impl fmt::Display for Count {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(count, thing) = self;
+        let ending = if *count == 1 { "" } else { "s" };
+        write!(formatter, "{count} {thing}{ending}")
+    }
+}

@@ -1,0 +1,112 @@
+//! The steps of a plan, each with the actions that it reports.
+
+use super::empties::{Dissolved, Replaced, anchor, dissolve, replace};
+use super::front::{Fronted, put_in_front};
+use super::lanes::{Threaded, Threading, thread};
+use super::progress::Concerned;
+use super::reduction::reduce;
+use super::report::{Action, Obstacle};
+use super::rows::Limits;
+use super::sketch::Sketch;
+
+/// The actions so far.
+#[derive(Debug, Default)]
+pub(super) struct Steps {
+    actions: Vec<Action>,
+    is_partial: bool,
+}
+
+/// Dissolving makes edges, of which some are redundant; without those, more nodes can be dissolved.
+/// More rounds are hardly ever of use.
+const ROUNDS: usize = 3;
+
+impl Steps {
+    /// The first step: redundant edges go.
+    pub(super) fn reduce(sketch: &mut Sketch<'_>) -> Self {
+        let mut steps = Self::default();
+        let before = edges(sketch);
+        let removed = steps.reduce_once(sketch);
+        steps.add(removed, Action::EdgesReduced { before, after: before - removed });
+        let nodes = sketch.is_fixed.iter().filter(|is_fixed| **is_fixed).count();
+        steps.add(nodes, Action::FixedLeft { nodes });
+        steps
+    }
+
+    pub(super) fn into_actions(self) -> Vec<Action> {
+        self.actions
+    }
+
+    /// Adds an action, unless it is about nothing.
+    fn add(&mut self, count: usize, action: Action) {
+        if count > 0 {
+            self.actions.push(action);
+        }
+    }
+
+    /// Returns how many edges went.
+    fn reduce_once(&mut self, sketch: &mut Sketch<'_>) -> usize {
+        let reduction = reduce(sketch, Limits::DEFAULT);
+        self.add(usize::from(reduction.is_partial && !self.is_partial), Action::ReducedInPart);
+        self.is_partial |= reduction.is_partial;
+        reduction.removed
+    }
+
+    /// Empty nodes go where that makes no more edges.
+    pub(super) fn dissolve_empties(&mut self, sketch: &mut Sketch<'_>) {
+        let (mut empties, edges_before) = (0, edges(sketch));
+        for _ in 0..ROUNDS {
+            let Dissolved { empties: more, made_edges } = dissolve(sketch);
+            empties += more;
+            if !made_edges || self.reduce_once(sketch) == 0 {
+                break;
+            }
+        }
+        let edges_after = edges(sketch);
+        self.add(empties, Action::EmptiesDissolved { empties, edges_before, edges_after });
+    }
+
+    /// The other empty nodes become kernels.
+    pub(super) fn replace_empties(&mut self, sketch: &mut Sketch<'_>, concerned: &Concerned) {
+        let Replaced { replaced, left_for_progress, left_beside_fixed } = replace(sketch, concerned);
+        let left = |empties, why| Action::EmptiesLeft { empties, why };
+        self.add(replaced, Action::EmptiesReplaced { empties: replaced });
+        self.add(left_for_progress, left(left_for_progress, progress(concerned)));
+        self.add(left_beside_fixed, left(left_beside_fixed, Obstacle::ProgrammaticEdges));
+        let edges = anchor(sketch);
+        self.add(edges, Action::EdgesPutBack { edges });
+    }
+
+    /// A kernel comes in front of many roots.
+    pub(super) fn put_in_front(&mut self, sketch: &mut Sketch<'_>, concerned: &Concerned) {
+        let Fronted { behind, left_for_progress, left_as_no_kernels } = put_in_front(sketch, concerned);
+        let left = |roots, why| Action::RootsLeft { roots, why };
+        self.add(behind, Action::RootsFronted { roots: behind });
+        self.add(left_for_progress, left(left_for_progress, progress(concerned)));
+        self.add(left_as_no_kernels, left(left_as_no_kernels, Obstacle::NoKernels));
+    }
+
+    /// Wide sets are threaded through lanes.
+    pub(super) fn thread(&mut self, sketch: &mut Sketch<'_>, threading: Threading, concerned: &Concerned) {
+        let Threaded { lanes, sets, nodes, left_for_progress, left_at_roots } =
+            thread(sketch, threading, concerned);
+        let left = |sets, why| Action::SetsLeft { sets, why };
+        self.add(sets, Action::SetsThreaded { sets, nodes, lanes });
+        self.add(left_for_progress, left(left_for_progress, progress(concerned)));
+        self.add(left_at_roots, left(left_at_roots, Obstacle::NoKernelRoot));
+        let is_none = sets + left_for_progress + left_at_roots == 0;
+        self.add(usize::from(is_none), Action::NoSets { lanes });
+    }
+}
+
+fn edges(sketch: &Sketch<'_>) -> usize {
+    sketch.edges.len() + sketch.other_edges.len()
+}
+
+/// Why nodes that are concerned are left.
+fn progress(concerned: &Concerned) -> Obstacle {
+    let kernels = concerned.kernels();
+    match concerned.is_guess() {
+        true => Obstacle::ProgressUnknown { kernels },
+        false => Obstacle::Progress { kernels },
+    }
+}

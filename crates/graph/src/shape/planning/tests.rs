@@ -1,0 +1,39 @@
+//! Plans of random graphs against the closures of their edges, and plans of small known graphs.
+
+mod closure;
+mod known;
+mod limits;
+mod random;
+
+use super::drawn::{Drawn, DrawnEdge, DrawnNode, Role};
+use super::plan::{PlannedNode, ShapePlan, plan};
+use super::wish::{Wish, Wishes};
+
+fn kernel(like: u32) -> Role {
+    Role::Kernel { like, promises_progress: true }
+}
+
+fn waiting_kernel() -> Role {
+    Role::Kernel { like: 1000, promises_progress: false }
+}
+
+/// A graph with full edges.
+fn drawn(roles: impl IntoIterator<Item = Role>, edges: impl IntoIterator<Item = (u32, u32)>) -> Drawn {
+    let edges = edges.into_iter().map(|(from, to)| DrawnEdge { from, to, is_full: true });
+    Drawn { nodes: roles.into_iter().map(|role| DrawnNode { role }).collect(), edges: edges.collect() }
+}
+
+fn planned(drawn: &Drawn, shape: Wish) -> ShapePlan {
+    plan(drawn, Wishes { shape, assume_progress: false })
+}
+
+impl ShapePlan {
+    fn no_ops(&self) -> usize {
+        self.nodes.iter().filter(|node| **node == PlannedNode::NoOp).count()
+    }
+
+    /// The actions, in words.
+    fn words(&self) -> Vec<String> {
+        self.report.actions.iter().map(ToString::to_string).collect()
+    }
+}

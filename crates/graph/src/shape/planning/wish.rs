@@ -1,0 +1,22 @@
+//! What the user wishes of the shape.
+
+/// How far the plan may go.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Wish {
+    /// The graph as drawn.
+    AsBuilt,
+    /// Fewer edges, roots and empty nodes, and no new order between nodes of the user.
+    Reduced,
+    /// As `Reduced`, with sets of [twins](super::twins) threaded through so many lanes.
+    Lanes(u16),
+    /// As `Reduced`, with lanes where they were measured to win.
+    Auto,
+}
+
+/// All wishes for a plan.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Wishes {
+    pub(crate) shape: Wish,
+    /// Whether every kernel counts as one that waits for no other.
+    pub(crate) assume_progress: bool,
+}
