@@ -22,10 +22,12 @@ mod memory;
 mod node;
 mod node_kind;
 mod node_name;
+mod own_kernels;
 mod param;
 pub mod prelude;
 #[doc = include_str!("runtime.md")]
 pub mod runtime {}
+mod shape;
 mod state;
 mod toposort;
 mod update;
@@ -80,6 +82,8 @@ pub use param::config::{NodeConfig, ParamConfig};
 pub use param::fill_value::FillValue;
 pub use param::graph_param::{ByValue, GraphParam, IntoParam, ParamArg, ParamLen, ParamType};
 pub use param::node_event::NodeEvent;
+pub use shape::options::Shape;
+pub use shape::report::{ShapeFigures, ShapeReport};
 pub use update::enable::CanBeDisabled;
 pub use update::exec_node::ExecNode;
 pub use update::params::ParamValues;

@@ -19,6 +19,7 @@ mod nodes;
 mod pictures;
 mod programs;
 mod rollback;
+mod shape;
 mod states;
 mod threads;
 mod update;

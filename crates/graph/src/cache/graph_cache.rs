@@ -272,7 +272,7 @@ impl<K: Hash + Eq, P, S: PartialEq, E: Executable> GraphCache<K, P, S, E> {
         let context = stream.context();
         context.ensure_usable()?;
         let address = context.as_raw().addr();
-        let key = CacheKey::new(&self.hasher, address, options.flags_of_runs(), key);
+        let key = CacheKey::new(&self.hasher, address, options.of_runs(), key);
         let mut request = Request {
             stream,
             keys: Compared::new(),

@@ -6,6 +6,8 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
+use crate::exec::options::RunOptions;
+
 /// A key with everything that is part of it by itself.
 #[derive(Debug)]
 pub(crate) struct CacheKey<K> {
@@ -14,8 +16,8 @@ pub(crate) struct CacheKey<K> {
     /// The address of the driver's context. The graphs of the executables keep the context, so
     /// that no other one gets the address.
     context: usize,
-    /// The options of the executable, in the driver's form.
-    options: u64,
+    /// The options of the executable.
+    options: RunOptions,
     pub(crate) key: K,
 }
 
@@ -26,7 +28,7 @@ pub(crate) struct Compared<T>(SmallVec<[(Arc<T>, bool); 2]>);
 
 impl<K: Hash> CacheKey<K> {
     /// Hashes the key.
-    pub(crate) fn new(hasher: &RandomState, context: usize, options: u64, key: K) -> Self {
+    pub(crate) fn new(hasher: &RandomState, context: usize, options: RunOptions, key: K) -> Self {
         let hash = hasher.hash_one((context, options, &key));
         Self { hash, context, options, key }
     }

@@ -1,5 +1,6 @@
 //! Clones of graphs, and the nodes in them.
 
+pub(crate) mod flattened;
 pub(crate) mod node_copy;
 pub(crate) mod snapshot;
 

@@ -2,10 +2,11 @@
 //! original.
 
 use cuda_sys::{
-    CUDA_BATCH_MEM_OP_NODE_PARAMS, CUDA_EXT_SEM_SIGNAL_NODE_PARAMS, CUDA_EXT_SEM_WAIT_NODE_PARAMS,
-    CUgraphNode, CUgraphNodeParams, CUgraphNodeType as T, Call,
+    CUDA_BATCH_MEM_OP_NODE_PARAMS, CUDA_EXT_SEM_SIGNAL_NODE_PARAMS, CUDA_EXT_SEM_WAIT_NODE_PARAMS, CUgraph,
+    CUgraphEdgeData, CUgraphNode, CUgraphNodeParams, CUgraphNodeType as T, Call,
 };
 
+use crate::edge_kind::EdgeKind;
 use crate::error::{Error, InteropError, Result};
 use crate::state::guard::GraphGuard;
 use crate::state::ids::NodeId;
@@ -56,6 +57,19 @@ impl NodeCopy {
         Ok(Some(copied))
     }
 
+    /// Adds the copy to a graph that nobody else knows, after nodes of that graph.
+    pub(crate) fn add_to(
+        mut self,
+        guard: &GraphGuard<'_>,
+        graph: CUgraph,
+        after: &[(CUgraphNode, EdgeKind)],
+    ) -> Result<CUgraphNode> {
+        let node = add_after(guard, graph, after, &mut self.params)?;
+        self.finish(guard, node)?;
+        Ok(node)
+    }
+
+    /// The parameters of the copy.
     pub(crate) fn params(&mut self) -> &mut CUgraphNodeParams {
         &mut self.params
     }
@@ -158,4 +172,33 @@ impl NodeCopy {
         to.extSemWait.numExtSems = from.numExtSems;
         Ok(())
     }
+}
+
+/// Adds a node to a graph that nobody else knows, after nodes of that graph.
+pub(crate) fn add_after(
+    guard: &GraphGuard<'_>,
+    graph: CUgraph,
+    after: &[(CUgraphNode, EdgeKind)],
+    params: &mut CUgraphNodeParams,
+) -> Result<CUgraphNode> {
+    let nodes: Vec<CUgraphNode> = after.iter().map(|(node, _)| *node).collect();
+    let mut raw = core::ptr::null_mut();
+    if after.iter().all(|(_, kind)| *kind == EdgeKind::Full) {
+        // SAFETY: the graph is live and nobody else's, as are its nodes; the parameters are
+        // complete for their type, and what they point to is the original node's, whose graph is
+        // locked.
+        let result = unsafe {
+            guard.driver().cuGraphAddNode(&raw mut raw, graph, nodes.as_ptr(), nodes.len(), params)
+        };
+        guard.answer(Call::cuGraphAddNode, result)?;
+        return Ok(raw);
+    }
+    let kinds: Vec<CUgraphEdgeData> = after.iter().map(|(_, kind)| kind.data()).collect();
+    // SAFETY: as above; there are as many kinds as nodes.
+    let result = unsafe {
+        let (nodes, count) = (nodes.as_ptr(), nodes.len());
+        guard.driver().cuGraphAddNode_v12030(&raw mut raw, graph, nodes, kinds.as_ptr(), count, params)
+    };
+    guard.answer(Call::cuGraphAddNode_v12030, result.map_err(cuda_handles::Error::from)?)?;
+    Ok(raw)
 }

@@ -62,6 +62,9 @@ pub enum RefusalReason {
     /// A node is disabled in the executable that would decide about a condition. Or a graph
     /// parameter has disabled a fill, and the graph has no parameter for it.
     Disabled,
+    /// The executable was [shaped](crate::InstantiateOptions::shape), and the graph is another one,
+    /// or has other nodes or edges than then.
+    Shaped,
     /// The graph has graph parameters, and it is not known which nodes of the executable take them.
     Unpaired,
     /// The driver gives no reason that this library knows.

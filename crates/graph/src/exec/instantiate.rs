@@ -21,6 +21,7 @@ use crate::exec::resources::ExecResources;
 use crate::graph::Graph;
 use crate::memory::OutputMemory;
 use crate::node_kind::NodeKind;
+use crate::shape::Shaping;
 use crate::state::guard::GraphGuard;
 use crate::state::last_runs::OwnRuns;
 
@@ -92,7 +93,7 @@ impl Graph {
     fn make_executable(&self, options: &InstantiateOptions) -> Result<GraphExec> {
         // Declared before the lock, so that nothing is dropped under it where a call fails.
         let mut spare = None;
-        let base;
+        let (base, shaping);
         if !self.subgraph().is_root() {
             return Err(self.refuse_embedded("instantiated"));
         }
@@ -109,12 +110,13 @@ impl Graph {
             outputs: OutputMemory::of(&guard, options.is_auto_free()),
             scratch: guard.scratch().into(),
         };
-        base = guard.owners();
-        let outcome = {
+        let mut owners = guard.owners();
+        let (made, raw) = {
             let _relaxed = relaxed(context.driver());
-            context.with_current(|| instantiate(&guard, guard.raw(), options))
-        };
-        let raw = outcome?.map_err(|failure| guard.explain(self, &failure))?;
+            context.with_current(|| guard.make_driver_executable(self, options))
+        }??;
+        owners.extend(made.iter().filter_map(|shaping| shaping.graph.as_ref()?.owner()));
+        (base, shaping) = (owners, made);
         guard.memory.instantiated();
         if let Some(single) = &single {
             guard.executable = Arc::downgrade(single);
@@ -131,7 +133,7 @@ impl Graph {
         let handle = unsafe { GraphExecHandle::from_raw_owned_with(context, raw, single, end) };
         drop(guard);
         drop(turn);
-        Ok(GraphExec::new(handle, owners, self, launches, updates, options.clone()))
+        Ok(GraphExec::new(handle, owners, self, launches, updates, options.clone()).shaped_as(shaping))
     }
 
     /// Access to a stream for an upload.
@@ -142,6 +144,32 @@ impl Graph {
 }
 
 impl GraphGuard<'_> {
+    /// Makes the driver's executable, of a graph of another shape if the options ask for one. The
+    /// context is current.
+    fn make_driver_executable(
+        &mut self,
+        graph: &Graph,
+        options: &InstantiateOptions,
+    ) -> Result<(Option<Shaping>, CUgraphExec)> {
+        let mut shaping = self.shape(options)?;
+        if let Some(made) = &mut shaping
+            && let Some(shaped) = &made.graph
+        {
+            match instantiate(self, shaped.as_raw(), options) {
+                Ok(raw) => return Ok((shaping, raw)),
+                Err(failure) => {
+                    let node = shaped.id_of(failure.params.hErrNode_out);
+                    let node = node.map(|id| self.name(id).into_string());
+                    let error = self.explain_at(&failure, node, Vec::new());
+                    self.context().ensure_usable()?;
+                    *made = made.left(format!("the driver does not take the graph shaped: {error}"));
+                }
+            }
+        }
+        let raw = instantiate(self, self.raw(), options);
+        Ok((shaping, raw.map_err(|failure| self.explain(graph, &failure))?))
+    }
+
     /// Refuses a graph of which no executable can be made.
     pub(crate) fn ensure_executable(&mut self, graph: &Graph, options: &InstantiateOptions) -> Result<()> {
         if options.is_for_device_launch() {

@@ -33,7 +33,7 @@ pub(crate) mod spare;
 
 use core::fmt;
 use cuda_handles::{Context, GraphExecHandle};
-use cuda_sys::{CUgraphExec, CUgraphInstantiate_flags as Flags, Call};
+use cuda_sys::{CUgraphExec, CUgraphInstantiate_flags as Flags, CUgraphNode, Call};
 
 use crate::error::{Error, ExecError, Refusal, Result};
 use crate::exec::launch::LaunchState;
@@ -42,6 +42,11 @@ use crate::exec::options::InstantiateOptions;
 use crate::exec::resources::ExecResources;
 use crate::exec::source::Source;
 use crate::graph::Graph;
+use crate::shape::Shaping;
+use crate::shape::report::ShapeReport;
+use crate::shape::shaped::ShapedGraph;
+use crate::state::guard::GraphGuard;
+use crate::state::ids::NodeId;
 
 /// An executable graph: a [`Graph`] as it was when it was [instantiated](Graph::instantiate), ready
 /// to be launched.
@@ -102,6 +107,15 @@ pub struct GraphExec {
     pub(crate) launches: LaunchState,
     pub(crate) updates: NodeUpdates,
     options: InstantiateOptions,
+    /// How it was shaped; `None` if no shape was asked for.
+    pub(crate) shaping: Option<Box<Shaping>>,
+}
+
+/// The driver's executable, and the nodes by which the driver knows its nodes.
+#[derive(Clone, Copy)]
+pub(crate) struct ExecNodes<'e> {
+    pub(crate) handle: &'e GraphExecHandle,
+    shaped: Option<&'e ShapedGraph>,
 }
 
 /// Why there is no executable.
@@ -123,7 +137,12 @@ impl GraphExec {
         options: InstantiateOptions,
     ) -> Self {
         let (context, source) = (handle.context().clone(), Source::of(graph));
-        Self { handle: Ok(handle), context, owners, source, launches, updates, options }
+        Self { handle: Ok(handle), context, owners, source, launches, updates, options, shaping: None }
+    }
+
+    /// It, with how it was shaped.
+    pub(crate) fn shaped_as(self, shaping: Option<Shaping>) -> Self {
+        Self { shaping: shaping.map(Box::new), ..self }
     }
 
     /// The driver's executable.
@@ -133,6 +152,26 @@ impl GraphExec {
     #[inline]
     pub(crate) fn live(&self) -> Result<&GraphExecHandle> {
         self.handle.as_ref().map_err(|why| not_rebuilt(why))
+    }
+
+    /// What [shaping](InstantiateOptions::shape) has done to the graph of the executable, and what
+    /// it has left and why; `None` if no shape was asked for.
+    #[must_use]
+    pub fn shape_report(&self) -> Option<&ShapeReport> {
+        self.shaping.as_ref().map(|shaping| &shaping.report)
+    }
+
+    /// The graph of its own that it was made of, if it was shaped.
+    pub(crate) fn shaped(&self) -> Option<&ShapedGraph> {
+        self.shaping.as_ref().and_then(|shaping| shaping.graph.as_ref())
+    }
+
+    /// The driver's executable, with its nodes.
+    ///
+    /// # Errors
+    /// [`ExecError::NotRebuilt`].
+    pub(crate) fn nodes(&self) -> Result<ExecNodes<'_>> {
+        Ok(ExecNodes::new(self.live()?, self.shaping.as_deref()))
     }
 
     /// The options that it was made with.
@@ -201,6 +240,22 @@ impl GraphExec {
 
     fn raw(&self) -> CUgraphExec {
         self.handle.as_ref().map_or(core::ptr::null_mut(), GraphExecHandle::as_raw)
+    }
+}
+
+impl<'e> ExecNodes<'e> {
+    pub(crate) fn new(handle: &'e GraphExecHandle, shaping: Option<&'e Shaping>) -> Self {
+        Self { handle, shaped: shaping.and_then(|shaping| shaping.graph.as_ref()) }
+    }
+
+    /// The node by which the driver knows a node of the executable; `None` for one that shaping has
+    /// put others in place of.
+    ///
+    /// # Errors
+    /// [`NodeError::Removed`](crate::NodeError::Removed).
+    pub(crate) fn raw_key(&self, keys: &GraphGuard<'_>, key: NodeId) -> Result<Option<CUgraphNode>> {
+        let raw = keys.raw_of(key)?;
+        Ok(self.shaped.map_or(Some(raw), |shaped| shaped.node(key)))
     }
 }
 

@@ -3,6 +3,8 @@
 use cuda_handles::Stream;
 use cuda_sys::CUgraphInstantiate_flags as Flags;
 
+use crate::shape::options::Shape;
+
 /// Options of an executable; see [`Graph::instantiate_with`](crate::Graph::instantiate_with).
 ///
 /// ```no_run
@@ -22,11 +24,13 @@ use cuda_sys::CUgraphInstantiate_flags as Flags;
 /// | [`node_priorities`] | kernel nodes run at their own priorities | `USE_NODE_PRIORITY` |
 /// | [`device_launch`] | kernels may launch the executable | `DEVICE_LAUNCH` |
 /// | [`upload_on`] | the executable is uploaded right away | `UPLOAD` |
+/// | [`shape`] | the executable is made of a graph of another shape | |
 ///
 /// [`auto_free`]: Self::auto_free
 /// [`node_priorities`]: Self::node_priorities
 /// [`device_launch`]: Self::device_launch
 /// [`upload_on`]: Self::upload_on
+/// [`shape`]: Self::shape
 #[derive(Clone, Debug, Default)]
 #[must_use = "options do nothing by themselves"]
 #[doc(alias = "CUgraphInstantiate_flags")]
@@ -37,6 +41,8 @@ pub struct InstantiateOptions {
     node_priorities: bool,
     device_launch: bool,
     upload: Option<Stream>,
+    shape: Shape,
+    assume_progress: bool,
 }
 
 impl InstantiateOptions {
@@ -86,6 +92,24 @@ impl InstantiateOptions {
         self
     }
 
+    /// Makes the executable of a graph of another shape that does the same. The default is
+    /// [`Shape::AsBuilt`].
+    pub fn shape(mut self, shape: Shape) -> Self {
+        self.shape = shape;
+        self
+    }
+
+    /// Lets shaping order nodes anew beside kernels that may wait for other kernels.
+    ///
+    /// Kernels that run side by side may wait for one another, as those of a collective do. Ordered
+    /// one after the other, they would wait for ever. So [shaping](Self::shape) orders nodes anew
+    /// only beside kernels that were declared as `fn` by [`kernel!`](cuda_launch::kernel), which
+    /// wait for no other. With this option it takes all kernels of the graph for such ones.
+    pub fn assume_progress(mut self) -> Self {
+        self.assume_progress = true;
+        self
+    }
+
     /// Whether a launch first frees graph memory that the launch before left.
     #[must_use]
     pub fn is_auto_free(&self) -> bool {
@@ -110,9 +134,22 @@ impl InstantiateOptions {
         self.upload.as_ref()
     }
 
-    /// The driver's flags that matter for runs: those without the upload.
-    pub(crate) fn flags_of_runs(&self) -> u64 {
-        self.flags() & !u64::from(Flags::CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD.0)
+    /// The shape of the executable.
+    #[must_use]
+    pub fn wanted_shape(&self) -> Shape {
+        self.shape
+    }
+
+    /// Whether shaping takes all kernels for ones that wait for no other.
+    #[must_use]
+    pub fn assumes_progress(&self) -> bool {
+        self.assume_progress
+    }
+
+    /// The options that matter for runs: all without the upload.
+    pub(crate) fn of_runs(&self) -> RunOptions {
+        let flags = self.flags() & !u64::from(Flags::CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD.0);
+        RunOptions { flags, shape: self.shape, assume_progress: self.assume_progress }
     }
 
     /// The driver's flags.
@@ -123,4 +160,13 @@ impl InstantiateOptions {
             | flag(self.device_launch, Flags::CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH)
             | flag(self.upload.is_some(), Flags::CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD)
     }
+}
+
+/// The options of an executable that matter for its runs.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(crate) struct RunOptions {
+    /// The driver's flags.
+    flags: u64,
+    shape: Shape,
+    assume_progress: bool,
 }

@@ -9,10 +9,10 @@ use cuda_launch::{Access, Params, per};
 use super::test::Test;
 use crate::build::frontier::Frontier;
 use crate::condition::Condition;
-use crate::condition::set_kernel::Own;
 use crate::error::Result;
 use crate::graph::Graph;
 use crate::graph::node::Node;
+use crate::own_kernels::{Own, OwnImage};
 use crate::param::bind::{NewBinding, of_decider};
 use crate::state::bindings::{BoundDecider, DeciderLaunch};
 use crate::state::loop_control::{DecisionPoint, LoopControl};
@@ -42,7 +42,7 @@ const fn declared(counts: bool) -> Declaration {
         true => &[None, Some(READ), None, None, None, Some(COUNTED), None],
         false => &[None, Some(READ), None, None, None, None, None],
     };
-    Declaration { names: NAMES, memory, padded: &[], signature: None }
+    Declaration { names: NAMES, memory, ends_alone: true, ..Declaration::NONE }
 }
 
 static BRANCH: Declaration = declared(false);
@@ -69,7 +69,7 @@ impl<'m> Decider<'m> {
         test.check(graph.context())?;
         let mut decider = Self { kernel: None, test, rounds: None };
         if !by_host {
-            let own = Own::of(graph.context())?;
+            let own = Own::of(graph.context(), OwnImage::Conditions)?;
             decider.kernel = Some((Arc::clone(&own), own.kernel(test.kernel())?));
         }
         Ok(decider)

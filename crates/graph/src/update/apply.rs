@@ -1,16 +1,16 @@
 //! The updates before a launch: nodes whose graph parameters have changed.
 
-use cuda_handles::{Allocation, Event, GraphExecHandle, Kernel, Owner};
+use cuda_handles::{Allocation, Event, Kernel, Owner};
 use cuda_launch::LaunchConfig;
 use cuda_launch::internal::StoredArguments;
 use cuda_sys::CUgraphNodeParams;
 
 use crate::error::{Error, NodeError, ParamError, Result};
-use crate::exec::GraphExec;
 use crate::exec::exec_params::{ExecBound, ExecParams};
 use crate::exec::launch::LaunchState;
 use crate::exec::node_updates::NodeUpdates;
 use crate::exec::not_rebuilt;
+use crate::exec::{ExecNodes, GraphExec};
 use crate::graph::Graph;
 use crate::node::{event, memcpy, memset};
 use crate::state::bindings::{BoundDecider, BoundNode};
@@ -53,7 +53,7 @@ pub(crate) trait ParamTarget {
 
 /// The parts of an executable that its parameters change.
 struct ExecTarget<'e> {
-    handle: &'e GraphExecHandle,
+    exec: ExecNodes<'e>,
     launches: &'e mut LaunchState,
     updates: &'e mut NodeUpdates,
 }
@@ -72,11 +72,11 @@ impl ParamTarget for ExecTarget<'_> {
     }
 
     fn set_params(&mut self, guard: &GraphGuard<'_>, id: NodeId, raw: &mut CUgraphNodeParams) -> Result<()> {
-        call_set_params(self.handle, guard, id, (guard, id), raw)
+        call_set_params(self.exec, guard, id, (guard, id), raw)
     }
 
     fn set_enabled(&mut self, guard: &GraphGuard<'_>, id: NodeId, enabled: bool) -> Result<()> {
-        call_set_enabled(self.handle, guard, id, enabled)?;
+        call_set_enabled(self.exec, guard, id, enabled)?;
         self.updates.set_enabled(id, enabled);
         Ok(())
     }
@@ -94,11 +94,12 @@ impl GraphExec {
     /// Updates the nodes whose parameters have changed. After an error the next launch tries again.
     pub(crate) fn apply_params(&mut self) -> Result<()> {
         self.ensure_not_lent()?;
-        let Self { handle, source, launches, updates, owners, .. } = self;
+        let Self { handle, source, launches, updates, owners, shaping, .. } = self;
         let since = &mut owners.since;
         let Some(params) = &mut since.params else { return Ok(()) };
         let handle = handle.as_ref().map_err(|why| not_rebuilt(why))?;
-        let mut target = ExecTarget { handle, launches, updates };
+        let exec = ExecNodes::new(handle, shaping.as_deref());
+        let mut target = ExecTarget { exec, launches, updates };
         source.with_graph(|graph| apply(&mut target, graph, params, &mut since.replaced))
     }
 }

@@ -2,11 +2,10 @@
 
 use core::ops::Deref;
 
-use cuda_handles::GraphExecHandle;
 use cuda_sys::Call;
 
 use crate::error::{Error, ParamError, Result};
-use crate::exec::GraphExec;
+use crate::exec::{ExecNodes, GraphExec};
 use crate::graph::node::Node;
 use crate::node::{KernelNode, MemcpyNode, MemsetNode};
 use crate::param::graph_param::GraphParam;
@@ -14,7 +13,7 @@ use crate::state::bindings::{Binding, BoundNode, Place, Use, Uses};
 use crate::state::guard::GraphGuard;
 use crate::state::ids::NodeId;
 use crate::state::params::NodeParams;
-use crate::update::exec_node::{ExecNode, not_possible};
+use crate::update::exec_node::{DISSOLVED, ExecNode, not_possible};
 use crate::update::located::Located;
 
 mod sealed {
@@ -90,7 +89,7 @@ impl<N: CanBeDisabled> ExecNode<'_, N> {
             ensure_decides_nothing(self.exec, &found, "be disabled")?;
             ensure_keeps_order(self.exec, &found)?;
         }
-        call_set_enabled(self.exec.live()?, found.keys(), found.key, enabled)?;
+        call_set_enabled(self.exec.nodes()?, found.keys(), found.key, enabled)?;
         self.exec.updates.set_enabled(found.key, enabled);
         Ok(())
     }
@@ -129,15 +128,15 @@ fn ensure_keeps_order(exec: &GraphExec, node: &Located<'_>) -> Result<()> {
 /// Enables or disables a node of an executable, by its key. The caller has the executable for
 /// itself.
 pub(super) fn call_set_enabled(
-    exec: &GraphExecHandle,
+    exec: ExecNodes<'_>,
     keys: &GraphGuard<'_>,
     key: NodeId,
     enabled: bool,
 ) -> Result<()> {
-    let raw_key = keys.raw_of(key)?;
+    let raw_key = exec.raw_key(keys, key)?.ok_or_else(|| not_possible((keys, key), DISSOLVED))?;
     // SAFETY: the executable is live, and the caller keeps other calls on it away. The node is live
     // and of the graph that it was made of, whose lock is held.
-    let code = unsafe { keys.driver().cuGraphNodeSetEnabled(exec.as_raw(), raw_key, enabled.into()) };
+    let code = unsafe { keys.driver().cuGraphNodeSetEnabled(exec.handle.as_raw(), raw_key, enabled.into()) };
     keys.answer(Call::cuGraphNodeSetEnabled, code).map_err(|error| {
         // The driver answers `INVALID_VALUE` there.
         keys.context().refuse_in_callback().map_or_else(Error::from, |()| error)

@@ -2,14 +2,14 @@
 
 use core::fmt;
 use core::ops::Deref;
-use cuda_handles::{Error as HandleError, GraphExecHandle, MemoryKind, Owner};
+use cuda_handles::{Error as HandleError, MemoryKind, Owner};
 use cuda_sys::{CUgraphNodeParams, CUresult, Call};
 use std::borrow::Cow;
 
 use crate::error::{Error, ParamError, Result, UpdateError};
-use crate::exec::GraphExec;
 use crate::exec::resources::Replaced;
 use crate::exec::since::Brought;
+use crate::exec::{ExecNodes, GraphExec};
 
 use crate::graph::node::Node;
 use crate::state::guard::GraphGuard;
@@ -102,6 +102,11 @@ impl GraphExec {
         if let Some(record) = guard.record(node.key) {
             guard.ensure_may_hold(record.within, &new.node_params)?;
         }
+        if self.shaped().is_some_and(|shaped| shaped.forbids(node.key, &new.node_params)) {
+            let why = "the kernel may wait for another one (it was not declared as `fn`), and the executable was \
+                       shaped for one that does not; instantiate again, or with `assume_progress`";
+            return Err(not_possible(node.named(), why));
+        }
         self.call(guard, node.key, node.named(), &new.owners, new.raw)?;
         self.commit(node.key, new, &[]);
         Ok(())
@@ -118,7 +123,7 @@ impl GraphExec {
         raw: &mut CUgraphNodeParams,
     ) -> Result<()> {
         ensure_no_graph_memory(guard, id, owners)?;
-        call_set_params(self.live()?, keys, key, (guard, id), raw)
+        call_set_params(self.nodes()?, keys, key, (guard, id), raw)
     }
 
     /// Notes the parameters that the driver has taken, in place of those of the node and of the
@@ -139,20 +144,24 @@ impl GraphExec {
     }
 }
 
+/// Why a node that is not alone in the executable has no parameters there.
+pub(super) const DISSOLVED: &str = "shaping has put other nodes in its place in the executable; set the nodes \
+                                    inside of it, or instantiate again";
+
 /// Gives a node of an executable new parameters, by its key. The caller has the executable for
 /// itself. Errors name the node as one of a graph.
 pub(super) fn call_set_params(
-    exec: &GraphExecHandle,
+    exec: ExecNodes<'_>,
     keys: &GraphGuard<'_>,
     key: NodeId,
     (guard, id): (&GraphGuard<'_>, NodeId),
     raw: &mut CUgraphNodeParams,
 ) -> Result<()> {
-    let raw_key = keys.raw_of(key)?;
+    let raw_key = exec.raw_key(keys, key)?.ok_or_else(|| not_possible((guard, id), DISSOLVED))?;
     // SAFETY: the executable is live, and the caller keeps other calls on it away. The node is live
     // and of the graph that it was made of, whose lock is held. The parameters are complete for its
     // type, and everything that they point to outlives the call.
-    let code = unsafe { guard.driver().cuGraphExecNodeSetParams(exec.as_raw(), raw_key, raw) };
+    let code = unsafe { guard.driver().cuGraphExecNodeSetParams(exec.handle.as_raw(), raw_key, raw) };
     guard.answer(Call::cuGraphExecNodeSetParams, code).map_err(|error| refused(guard, id, error))
 }
 

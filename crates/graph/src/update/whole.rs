@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use cuda_handles::internal::HeldStream;
-use cuda_handles::{Buffer, Error as HandleError, Stream};
-use cuda_sys::{CUgraphExecUpdateResultInfo, CUgraphNode, CUresult, Call};
+use cuda_handles::{Buffer, Error as HandleError, GraphHandle, Stream};
+use cuda_sys::{CUgraph, CUgraphExecUpdateResultInfo, CUgraphNode, CUresult, Call};
 
 use crate::error::wrong_context::ensure_of_graph;
 use crate::error::{Error, ExecError, NodeError, Refusal, RefusalReason, Result};
@@ -285,7 +285,12 @@ impl GraphExec {
         awaited = self.awaited_after_update(&guard);
         (events, scratch) = (RecordedEvents::of(&guard), guard.scratch().into());
         base = guard.owners();
-        if let Err(failure) = self.call_update(&guard) {
+        let shaped = match self.shaped() {
+            Some(shaped) => Some(self.context().with_current(|| shaped.again(&guard, Some))??),
+            None => None,
+        };
+        let raw = shaped.as_ref().map_or(guard.raw(), GraphHandle::as_raw);
+        if let Err(failure) = self.call_update(&guard, raw) {
             return guard.refusal_of(&failure).map(Err);
         }
         let updates = match source {
@@ -363,6 +368,16 @@ impl GraphExec {
         if let Some(refusal) = guard.refusal_of_memory() {
             return Some(refusal);
         }
+        if self.shaped().is_some() && !matches!(source, UpdateSource::Own { is_as_it_was: true }) {
+            let why = "the executable was shaped, and its shape is right only for the nodes and edges of its own \
+                       graph as they were then";
+            return Some(Refusal::new(RefusalReason::Shaped, why));
+        }
+        if let Some(node) = self.shaped().and_then(|shaped| shaped.forbidden(guard)) {
+            let why =
+                "its kernel may wait for another one, and the executable was shaped for one that does not";
+            return Some(Refusal::new(RefusalReason::Shaped, why).at(guard.name(node)));
+        }
         self.refusal_of_disabled(guard, source)
     }
 
@@ -393,7 +408,8 @@ impl GraphExec {
         awaited
     }
 
-    fn call_update(&mut self, guard: &GraphGuard<'_>) -> Result<(), Failure> {
+    /// `graph` is the locked graph, or one of its own shape that nobody else knows.
+    fn call_update(&mut self, guard: &GraphGuard<'_>, graph: CUgraph) -> Result<(), Failure> {
         let mut info = CUgraphExecUpdateResultInfo::default();
         let exec = match &self.handle {
             Ok(handle) => handle.as_raw(),
@@ -401,7 +417,7 @@ impl GraphExec {
         };
         // SAFETY: the executable is live, as the caller has checked, and the exclusive reference
         // keeps other calls on it away. The graph is live and locked, and the out pointer is valid.
-        let code = unsafe { guard.driver().cuGraphExecUpdate(exec, guard.raw(), &raw mut info) };
+        let code = unsafe { guard.driver().cuGraphExecUpdate(exec, graph, &raw mut info) };
         if code.is_success() { Ok(()) } else { Err(Failure { code, info }) }
     }
 
@@ -409,7 +425,10 @@ impl GraphExec {
     fn with_reason(&self, graph: &Graph, refusal: Refusal) -> Result<Refusal> {
         let is_of_driver = !matches!(
             refusal.reason,
-            RefusalReason::MemoryNodes | RefusalReason::DeviceLaunch | RefusalReason::Disabled
+            RefusalReason::MemoryNodes
+                | RefusalReason::DeviceLaunch
+                | RefusalReason::Disabled
+                | RefusalReason::Shaped
         );
         let found = if is_of_driver { self.differences_from(graph)? } else { Vec::new() };
         // Drivers name no node, or any node, where the structure differs.

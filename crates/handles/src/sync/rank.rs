@@ -37,7 +37,7 @@ ranks! {
     Hierarchy: "graph",
         "The state of a hierarchy of graphs: held over driver calls on it. Two are taken by `GuardPair` alone, in the order of their addresses.";
     LastRuns: "graph", "The streams of an executable's last runs.";
-    SetKernels: "graph", "The libraries of kernels that set conditions, one for each context.";
+    SetKernels: "graph", "The libraries of this library's own kernels, for each context.";
     SetKernelsOfContext: "graph", "The kernels of such a library that were looked up.";
     RawHandleMap: "graph", "Raw graph handles to hierarchies. Only hierarchy roots are locked under it.";
     HierarchyRoot: "graph", "Which hierarchy a graph belongs to; taken under the raw handle map.";

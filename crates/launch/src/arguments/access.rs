@@ -74,9 +74,15 @@ pub struct Declaration {
     /// The type of its [`Signature`](crate::Signature); `None` for kernels of this library, whose
     /// declaration has no types.
     pub signature: Option<TypeId>,
+    /// Whether the kernel ends whatever other kernels do: it was declared as `fn`, not as `unsafe
+    /// fn`.
+    pub ends_alone: bool,
 }
 
 impl Declaration {
+    /// Of a kernel without parameters that promises nothing.
+    pub const NONE: Self = Self { names: &[], memory: &[], padded: &[], signature: None, ends_alone: false };
+
     /// The memory parameters with their positions.
     pub fn each(&self) -> impl Iterator<Item = (usize, MemoryParameter)> {
         self.memory.iter().enumerate().filter_map(|(position, memory)| Some((position, (*memory)?)))
@@ -117,6 +123,12 @@ impl Accesses {
     #[must_use]
     pub fn new(declaration: &'static Declaration) -> Self {
         Self { declaration: Some(declaration), lengths: 0 }
+    }
+
+    /// Whether the kernel is known to end whatever other kernels do.
+    #[must_use]
+    pub fn ends_alone(&self) -> bool {
+        self.declaration.is_some_and(|declaration| declaration.ends_alone)
     }
 
     /// Notes the memory given for a parameter.
@@ -205,8 +217,7 @@ mod tests {
     fn lengths_come_back() {
         const WORDS: MemoryParameter = MemoryParameter { access: Access::Read, by_address: true, element: 4 };
         const BYTES: MemoryParameter = MemoryParameter { element: 1, ..WORDS };
-        static MANY: Declaration =
-            Declaration { names: &[], memory: &[Some(BYTES); 32], padded: &[], signature: None };
+        static MANY: Declaration = Declaration { memory: &[Some(BYTES); 32], ..Declaration::NONE };
         let most = Accesses::LONGEST - 1;
         for (first, second) in
             [(8, 8), (0, 0), (most, most), (8, 9), (0, 8), (8, 0), (most + 1, 8), (8, u64::MAX)]
@@ -228,8 +239,7 @@ mod tests {
         let mut tensor = Accesses::new(&MANY);
         tensor.note_part(0, 8, MemoryParameter { by_address: false, ..WORDS });
         assert!(tensor.are_apart());
-        static MIXED: Declaration =
-            Declaration { names: &[], memory: &[Some(WORDS), Some(BYTES)], padded: &[], signature: None };
+        static MIXED: Declaration = Declaration { memory: &[Some(WORDS), Some(BYTES)], ..Declaration::NONE };
         let mut mixed = Accesses::new(&MIXED);
         mixed.note_part(0, 40, WORDS);
         mixed.note_part(1, 10, BYTES);

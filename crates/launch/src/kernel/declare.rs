@@ -142,8 +142,9 @@
 ///   `Out` and `InOut` stand for an address, [`Struct`](crate::Struct) and
 ///   [`Fields`](crate::Fields) for a struct with the same fields at the same offsets.
 /// - For every launch configuration and all arguments that meet the conditions, and whatever the
-///   memory holds, the kernel ends without a fault. It accesses only the memory of its arguments,
-///   within their lengths, and variables of the image. It only reads `In` and only writes `Out`.
+///   memory holds, the kernel ends without a fault, and waits for no other kernel. It accesses only
+///   the memory of its arguments, within their lengths, and variables of the image. It only reads
+///   `In` and only writes `Out`.
 /// - This includes launches with
 ///   [`programmatic_serialization`](crate::StreamConfig::programmatic_serialization), which can
 ///   start before the previous kernel in the stream has ended. Unless the kernel waits for it, the

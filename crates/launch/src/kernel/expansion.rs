@@ -146,6 +146,10 @@ macro_rules! __kernel {
                 const NAME: &'static str = $crate::__kernel!(@name $kernel $name);
                 const PARAMETERS: &'static [&'static str] = &[$(stringify!($parameter)),*];
                 const MAY_OVERLAP: bool = $crate::__kernel!(@overlap $overlap);
+                const ENDS_ALONE: bool = {
+                    let words: &[&str] = &[$(stringify!($unsafe))?];
+                    words.is_empty()
+                };
 
                 fn image() -> $crate::__private::Image<'static> {
                     $($image)*

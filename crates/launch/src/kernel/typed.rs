@@ -40,12 +40,15 @@ pub unsafe trait TypedKernel: Sized + Send + Sync + 'static {
     const PARAMETERS: &'static [&'static str];
     /// Whether memory that the kernel writes may overlap other arguments.
     const MAY_OVERLAP: bool;
+    /// Whether each launch ends whatever other kernels do: the kernel was declared as `fn`.
+    const ENDS_ALONE: bool;
     /// How the kernel accesses the memory of its arguments.
     const DECLARATION: &'static Declaration = &Declaration {
         names: Self::PARAMETERS,
         memory: <Self::Signature as Signature>::MEMORY,
         padded: <Self::Signature as Signature>::PADDED,
         signature: Some(TypeId::of::<Self::Signature>()),
+        ends_alone: Self::ENDS_ALONE,
     };
 
     /// The image that contains the kernel.

@@ -8,19 +8,19 @@
 //! | File | Contents |
 //! | --- | --- |
 //! | `mod.rs` | `Graph::instantiate_with_fallback`, `HostLoopExec` |
-//! | [`flattened`] | a graph with child graphs expanded, cut into stages |
+//! | [`stages`] | a [flattened](crate::clone::flattened) graph, cut into stages |
 //! | [`plan`] | the program of steps |
 //! | [`segment`] | executables of [copied](crate::clone::node_copy) nodes |
 //! | [`run`](mod@run) | one run of a program |
 //! | [`rebuild`] | updates, and other executables in the place of one |
 //! | [`params`] | graph parameters: updates of segments, and memory that the host tests |
 
-mod flattened;
 mod params;
 mod plan;
 mod rebuild;
 mod run;
 mod segment;
+mod stages;
 
 use core::fmt;
 use std::sync::Arc;

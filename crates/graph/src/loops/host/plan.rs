@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use super::flattened::{Action, ConditionalNumber, FlatGraph, FoundConditionals, Stage};
 use super::segment::Segment;
+use super::stages::Stage;
+use crate::clone::flattened::{Action, ConditionalNumber, FlatGraph, FoundConditionals};
 use crate::error::Result;
 use crate::exec::options::InstantiateOptions;
 use crate::state::guard::GraphGuard;

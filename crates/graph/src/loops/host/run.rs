@@ -3,8 +3,8 @@
 use cuda_handles::Stream;
 
 use super::HostCounts;
-use super::flattened::ConditionalNumber;
 use super::plan::{HostStep, Program};
+use crate::clone::flattened::ConditionalNumber;
 use crate::error::{Error, HostLoopError, HostRound, Result};
 use crate::state::bindings::ParamValue;
 use crate::state::loop_control::DecisionPoint;

@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 
 use cuda_handles::{GraphExecHandle, GraphHandle, Stream};
-use cuda_sys::{CUgraph, CUgraphEdgeData, CUgraphNode, CUgraphNodeParams, Call};
+use cuda_sys::{CUgraph, CUgraphNode};
 
-use super::flattened::{Action, FlatGraph};
+use crate::clone::flattened::{Action, FlatGraph};
 use crate::clone::node_copy::NodeCopy;
 use crate::edge_kind::EdgeKind;
 use crate::error::{Error, LoopError, Result};
@@ -86,7 +86,7 @@ fn copy(
         let waits = waits.remove(&item).unwrap_or_default();
         let after = waits.iter().filter_map(|(from, kind)| Some((*clone_map.get(from)?, *kind)));
         let after: Vec<(CUgraphNode, EdgeKind)> = after.collect();
-        let mut copied = match flat.nodes[item].action {
+        let copied = match flat.nodes[item].action {
             Action::Run(raw) => {
                 let id = flat.nodes[item].id;
                 NodeCopy::of(guard, raw, id)?.ok_or_else(|| not_on_host(guard, id))?
@@ -94,8 +94,7 @@ fn copy(
             // Segments have no nodes that the host acts on.
             Action::Nothing | Action::Decide(..) | Action::Enter(_) => NodeCopy::empty(),
         };
-        let new = add(guard, graph, &after, copied.params())?;
-        copied.finish(guard, new)?;
+        let new = copied.add_to(guard, graph, &after)?;
         clone_map.insert(item, new);
         let id = flat.nodes[item].id;
         names.insert(new.addr(), id);
@@ -113,33 +112,4 @@ fn not_on_host(guard: &GraphGuard<'_>, id: NodeId) -> Error {
                events, batches, semaphores, empty nodes, and child graphs of these: no memory nodes, \
                and no conditional nodes of other code";
     Error::Loop(LoopError::NotOnHost { node: guard.name(id), why })
-}
-
-/// Adds a node to a graph that nobody else knows.
-fn add(
-    guard: &GraphGuard<'_>,
-    graph: CUgraph,
-    after: &[(CUgraphNode, EdgeKind)],
-    params: &mut CUgraphNodeParams,
-) -> Result<CUgraphNode> {
-    let nodes: Vec<CUgraphNode> = after.iter().map(|(node, _)| *node).collect();
-    let mut raw = core::ptr::null_mut();
-    if after.iter().all(|(_, kind)| *kind == EdgeKind::Full) {
-        // SAFETY: the graph is live and nobody else's, as are its nodes; the parameters are
-        // complete for their type, and what they point to is the original node's, whose graph is
-        // locked.
-        let result = unsafe {
-            guard.driver().cuGraphAddNode(&raw mut raw, graph, nodes.as_ptr(), nodes.len(), params)
-        };
-        guard.answer(Call::cuGraphAddNode, result)?;
-        return Ok(raw);
-    }
-    let kinds: Vec<CUgraphEdgeData> = after.iter().map(|(_, kind)| kind.data()).collect();
-    // SAFETY: as above; there are as many kinds as nodes.
-    let result = unsafe {
-        let (nodes, count) = (nodes.as_ptr(), nodes.len());
-        guard.driver().cuGraphAddNode_v12030(&raw mut raw, graph, nodes, kinds.as_ptr(), count, params)
-    };
-    guard.answer(Call::cuGraphAddNode_v12030, result.map_err(cuda_handles::Error::from)?)?;
-    Ok(raw)
 }

@@ -1,4 +1,4 @@
-//! A graph with its child graphs expanded in place, cut into stages for the host loop.
+//! A graph with its child graphs expanded in place.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -6,12 +6,11 @@ use std::sync::Arc;
 use cuda_sys::CUgraphNode;
 
 use crate::edge_kind::EdgeKind;
-use crate::error::{EdgeError, Error, InteropError, LoopError, Result};
+use crate::error::{Error, InteropError, LoopError, Result};
 use crate::state::guard::GraphGuard;
 use crate::state::ids::{NodeId, SubgraphId};
 use crate::state::loop_control::{DecisionPoint, LoopControl};
 use crate::state::params::{Conditional, ConditionalKind, NodeParams};
-use crate::toposort::{self, Successors};
 
 /// The number of a loop or branch, counted through the graph and all bodies.
 pub(crate) type ConditionalNumber = usize;
@@ -50,17 +49,6 @@ pub(crate) struct FlatNode {
 pub(crate) struct FlatGraph {
     pub(crate) nodes: Vec<FlatNode>,
     pub(crate) edges: Vec<(usize, usize, EdgeKind)>,
-}
-
-/// A part of a run: first the device runs its nodes, then the host acts.
-#[derive(Debug, Default)]
-pub(crate) struct Stage {
-    /// Nodes for the device, in topological order.
-    pub(crate) device: Vec<usize>,
-    /// The edges between these.
-    pub(crate) edges: Vec<(usize, usize, EdgeKind)>,
-    /// Nodes that the host decides about or enters.
-    pub(crate) host: Vec<usize>,
 }
 
 /// A loop or branch that was found.
@@ -232,43 +220,4 @@ fn action(
         | NodeParams::Child { .. }
         | NodeParams::Other { .. } => Action::Run(raw),
     })
-}
-
-impl FlatGraph {
-    /// The stages, one after the other.
-    ///
-    /// A node belongs to the stage of its latest predecessor, or to the one behind it if the host
-    /// acts on that predecessor.
-    pub(crate) fn stages(&self, guard: &GraphGuard<'_>) -> Result<Vec<Stage>> {
-        let edges = self.edges.iter().map(|&(from, to, _)| (from as u32, to as u32));
-        let successors = Successors::new(self.nodes.len(), edges);
-        let Some(order) = toposort::sort(&successors) else {
-            let cycle = toposort::cycle(&successors).unwrap_or_default();
-            let name = |node: u32| guard.name(self.nodes[node as usize].id).into_string();
-            return Err(Error::Edge(EdgeError::Cycle { path: cycle.into_iter().map(name).collect() }));
-        };
-        let is_of_device = |node: usize| self.nodes[node].action.is_of_device();
-        let mut stage_of = vec![0_usize; self.nodes.len()];
-        let mut stages: Vec<Stage> = Vec::new();
-        for node in order {
-            let stage = stage_of[node as usize];
-            let behind = stage + usize::from(!is_of_device(node as usize));
-            for &next in successors.of(node) {
-                stage_of[next as usize] = stage_of[next as usize].max(behind);
-            }
-            if stages.len() <= stage {
-                stages.resize_with(stage + 1, Stage::default);
-            }
-            match is_of_device(node as usize) {
-                true => stages[stage].device.push(node as usize),
-                false => stages[stage].host.push(node as usize),
-            }
-        }
-        for &(from, to, kind) in &self.edges {
-            if is_of_device(from) && is_of_device(to) && stage_of[from] == stage_of[to] {
-                stages[stage_of[from]].edges.push((from, to, kind));
-            }
-        }
-        Ok(stages)
-    }
 }

@@ -1,0 +1,80 @@
+//! Shaping: an executable of another graph than the one drawn, which does the same faster.
+//!
+//! | File | Contents |
+//! | --- | --- |
+//! | `mod.rs` | the steps: reading, planning, making |
+//! | [`options`] | [`Shape`], the shapes that can be asked for |
+//! | [`planning`] | the shape: which nodes and edges the other graph has |
+//! | [`read`] | the graph as shaping sees it, and why some graphs are left as drawn |
+//! | [`shaped`] | the graph that the executable is made of, with a map from the user's nodes |
+//! | [`report`] | [`ShapeReport`], what was done and left |
+
+pub(crate) mod options;
+mod planning;
+mod read;
+pub(crate) mod report;
+pub(crate) mod shaped;
+
+use crate::error::Result;
+use crate::exec::options::InstantiateOptions;
+use crate::shape::options::Shape;
+use crate::shape::planning::plan::plan;
+use crate::shape::planning::wish::{Wish, Wishes};
+use crate::shape::report::ShapeReport;
+use crate::shape::shaped::ShapedGraph;
+use crate::state::guard::GraphGuard;
+
+/// The graph that an executable is to be made of.
+pub(crate) struct Shaping {
+    /// `None` for the graph as drawn.
+    pub(crate) graph: Option<ShapedGraph>,
+    pub(crate) report: ShapeReport,
+}
+
+impl Shaping {
+    fn as_drawn(shape: Shape, why: impl Into<String>) -> Self {
+        Self { graph: None, report: ShapeReport::as_drawn(shape, why) }
+    }
+
+    /// The same without a shaped graph.
+    pub(crate) fn left(&self, why: impl Into<String>) -> Self {
+        Self::as_drawn(self.report.shape(), why)
+    }
+}
+
+impl GraphGuard<'_> {
+    /// Makes the graph of the shape that the options ask for; `None` if they ask for none. The
+    /// context is current. If the driver refuses a step, the graph is left as drawn.
+    ///
+    /// # Errors
+    /// The context cannot be used.
+    pub(crate) fn shape(&mut self, options: &InstantiateOptions) -> Result<Option<Shaping>> {
+        let shape = options.wanted_shape();
+        if shape == Shape::AsBuilt {
+            return Ok(None);
+        }
+        if let Some(why) = self.reason_to_leave(options) {
+            return Ok(Some(Shaping::as_drawn(shape, why)));
+        }
+        match self.make_shaped(shape, options.assumes_progress()) {
+            Ok(shaping) => Ok(Some(shaping)),
+            Err(error) => {
+                self.context().ensure_usable()?;
+                Ok(Some(Shaping::as_drawn(shape, format!("a step of shaping failed: {error}"))))
+            }
+        }
+    }
+
+    fn make_shaped(&mut self, shape: Shape, assume_progress: bool) -> Result<Shaping> {
+        let (flat, drawn) = self.read_for_shape()?;
+        let wish = match shape {
+            Shape::AsBuilt => Wish::AsBuilt,
+            Shape::Reduced => Wish::Reduced,
+            Shape::Lanes(lanes) => Wish::Lanes(lanes.get()),
+            Shape::Auto => Wish::Auto,
+        };
+        let plan = plan(&drawn, Wishes { shape: wish, assume_progress });
+        let graph = ShapedGraph::make(self, &flat, &plan, assume_progress)?;
+        Ok(Shaping { graph: Some(graph), report: ShapeReport::shaped(shape, &plan.report) })
+    }
+}

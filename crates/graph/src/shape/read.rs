@@ -1,0 +1,100 @@
+//! The graph as shaping sees it, and why some graphs are left as drawn.
+
+use std::collections::HashMap;
+
+use cuda_handles::Kernel;
+use cuda_launch::Dim;
+
+use crate::clone::flattened::{Action, FlatGraph, FoundConditionals};
+use crate::edge_kind::EdgeKind;
+use crate::error::Result;
+use crate::exec::options::InstantiateOptions;
+use crate::shape::planning::drawn::{Drawn, DrawnEdge, DrawnNode, Role};
+use crate::state::guard::GraphGuard;
+use crate::state::ids::SubgraphId;
+use crate::state::kernel_config::KernelConfig;
+use crate::state::params::NodeParams;
+
+impl GraphGuard<'_> {
+    /// Why an executable is made of the graph as drawn, if shaping leaves it.
+    pub(super) fn reason_to_leave(&self, options: &InstantiateOptions) -> Option<&'static str> {
+        if self.is_shared() {
+            return Some("other code knows the graph");
+        }
+        if self.has_conditionals() {
+            return Some("it has conditional nodes");
+        }
+        if !self.memory.is_empty() {
+            return Some("it has allocation or free nodes");
+        }
+        options.is_for_device_launch().then_some("kernels launch it")
+    }
+
+    /// The graph with its child graphs expanded, and the same in numbers.
+    pub(super) fn read_for_shape(&mut self) -> Result<(FlatGraph, Drawn)> {
+        let flat = FlatGraph::of(self, SubgraphId::ROOT, &mut FoundConditionals::default())?;
+        let mut kinds = Kinds::default();
+        let nodes = flat.nodes.iter().map(|node| {
+            let role = match node.action {
+                Action::Run(_) => match self.record(node.id).map(|record| &record.node_params) {
+                    Some(NodeParams::Kernel { kernel, config, accesses }) => Role::Kernel {
+                        like: kinds.number(kernel, config),
+                        promises_progress: accesses.ends_alone(),
+                    },
+                    // These may wait for what runs beside them.
+                    Some(
+                        NodeParams::Host(_)
+                        | NodeParams::EventWait(_)
+                        | NodeParams::Batch(_)
+                        | NodeParams::WaitSemaphores(_),
+                    )
+                    | None => Role::Kernel { like: kinds.unique(), promises_progress: false },
+                    Some(_) => Role::Other,
+                },
+                // There are no loops and branches here.
+                Action::Nothing | Action::Decide(..) | Action::Enter(_) => Role::Empty,
+            };
+            DrawnNode { role }
+        });
+        let nodes = nodes.collect();
+        let edges = flat.edges.iter().map(|&(from, to, kind)| DrawnEdge {
+            from: from as u32,
+            to: to as u32,
+            is_full: kind == EdgeKind::Full,
+        });
+        let drawn = Drawn { nodes, edges: edges.collect() };
+        Ok((flat, drawn))
+    }
+}
+
+/// A kernel with a configuration without attributes.
+type Launch = (usize, Dim, Dim, u32);
+
+/// The numbers of launches that are alike.
+#[derive(Default)]
+struct Kinds {
+    known: HashMap<Launch, u32>,
+    next: u32,
+}
+
+impl Kinds {
+    /// The number of a launch. One with attributes is like no other.
+    fn number(&mut self, kernel: &Kernel, config: &KernelConfig) -> u32 {
+        let KernelConfig::Plain { grid, block, shared } = config else { return self.unique() };
+        let launch = (kernel.as_raw().addr(), *grid, *block, *shared);
+        match self.known.get(&launch) {
+            Some(known) => *known,
+            None => {
+                let number = self.unique();
+                self.known.insert(launch, number);
+                number
+            }
+        }
+    }
+
+    /// The number of a node that is like no other.
+    fn unique(&mut self) -> u32 {
+        self.next += 1;
+        self.next
+    }
+}

@@ -1,0 +1,117 @@
+//! What shaping has done, and what it has left.
+
+use core::fmt;
+
+use crate::shape::options::Shape;
+use crate::shape::planning::figures::Figures;
+use crate::shape::planning::report::PlanReport;
+
+/// What shaping has done to the graph of an executable, and what it has left and why. Its `Display`
+/// is the whole report in words. Returned by
+/// [`GraphExec::shape_report`](crate::GraphExec::shape_report).
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ShapeReport {
+    shape: Shape,
+    outcome: Outcome,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+enum Outcome {
+    Shaped { before: ShapeFigures, after: ShapeFigures, notes: Vec<String> },
+    AsDrawn { why: String },
+}
+
+/// The size of a graph. Nodes in child graphs count as nodes of the graph.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct ShapeFigures {
+    /// The number of nodes.
+    pub nodes: usize,
+    /// The number of nodes that wait for no other, or for empty nodes alone: a launch starts each
+    /// of them by itself.
+    pub roots: usize,
+    /// The number of edges.
+    pub edges: usize,
+    /// The number of nodes in the widest level: those that are as far from the roots.
+    pub widest: usize,
+}
+
+impl From<Figures> for ShapeFigures {
+    fn from(figures: Figures) -> Self {
+        let Figures { nodes, roots, edges, widest_level } = figures;
+        Self { nodes, roots, edges, widest: widest_level }
+    }
+}
+
+impl ShapeReport {
+    pub(super) fn shaped(shape: Shape, report: &PlanReport) -> Self {
+        let notes = report.actions.iter().map(ToString::to_string).collect();
+        let outcome = Outcome::Shaped { before: report.before.into(), after: report.after.into(), notes };
+        Self { shape, outcome }
+    }
+
+    pub(super) fn as_drawn(shape: Shape, why: impl Into<String>) -> Self {
+        Self { shape, outcome: Outcome::AsDrawn { why: why.into() } }
+    }
+
+    /// The shape that was asked for.
+    #[must_use]
+    pub fn shape(&self) -> Shape {
+        self.shape
+    }
+
+    /// Why the executable is as the graph was drawn; `None` if it was shaped.
+    #[must_use]
+    pub fn reason_to_leave(&self) -> Option<&str> {
+        match &self.outcome {
+            Outcome::Shaped { .. } => None,
+            Outcome::AsDrawn { why } => Some(why),
+        }
+    }
+
+    /// The graph as drawn, with its child graphs expanded; `None` if it was not shaped.
+    #[must_use]
+    pub fn before(&self) -> Option<ShapeFigures> {
+        match self.outcome {
+            Outcome::Shaped { before, .. } => Some(before),
+            Outcome::AsDrawn { .. } => None,
+        }
+    }
+
+    /// The graph of the executable; `None` if the graph was not shaped.
+    #[must_use]
+    pub fn after(&self) -> Option<ShapeFigures> {
+        match self.outcome {
+            Outcome::Shaped { after, .. } => Some(after),
+            Outcome::AsDrawn { .. } => None,
+        }
+    }
+
+    /// What was done, and what was left and why, a sentence each.
+    #[must_use]
+    pub fn notes(&self) -> &[String] {
+        match &self.outcome {
+            Outcome::Shaped { notes, .. } => notes,
+            Outcome::AsDrawn { .. } => &[],
+        }
+    }
+}
+
+impl fmt::Display for ShapeReport {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.outcome {
+            Outcome::AsDrawn { why } => write!(formatter, "as drawn: {why}"),
+            Outcome::Shaped { before, after, notes } => {
+                write!(formatter, "{before} became {after}")?;
+                notes.iter().try_for_each(|note| write!(formatter, "; {note}"))
+            }
+        }
+    }
+}
+
+impl fmt::Display for ShapeFigures {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { nodes, roots, edges, widest } = self;
+        write!(formatter, "{nodes} nodes ({roots} roots, {edges} edges, {widest} in the widest level)")
+    }
+}

@@ -1,0 +1,229 @@
+//! The graph of its own that an executable is made of.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use cuda_handles::{GraphHandle, Kernel, Owner};
+use cuda_launch::LaunchConfig;
+use cuda_sys::{CUgraph, CUgraphNode};
+
+use crate::clone::flattened::{Action, FlatGraph};
+use crate::clone::node_copy::{NodeCopy, add_after};
+use crate::edge_kind::EdgeKind;
+use crate::error::{Error, NodeError, Result};
+use crate::own_kernels::{Own, OwnImage};
+use crate::shape::planning::plan::{PlannedNode, ShapePlan};
+use crate::state::guard::GraphGuard;
+use crate::state::ids::NodeId;
+use crate::state::params::NodeParams;
+use crate::state::raw_params::kernel_params;
+
+/// A graph that does the same as the one that the user has drawn, with a map from its nodes.
+///
+/// An executable that is made of it is updated by its nodes, so it lives as long.
+#[derive(Debug)]
+pub(crate) struct ShapedGraph {
+    graph: GraphHandle,
+    nodes: RawNodes,
+    made: Made,
+    /// The kernels whose promise to wait for no other the shape may rely on.
+    promising: HashSet<NodeId>,
+}
+
+/// How a shaped graph was made, so that another one can be made alike.
+#[derive(Debug)]
+struct Made {
+    nodes: Vec<MadeNode>,
+    /// The kernel that does nothing, if there is one.
+    nothing: Option<(Arc<Own>, Kernel)>,
+}
+
+#[derive(Clone, Debug)]
+struct MadeNode {
+    item: Item,
+    /// The nodes that it waits for, by their places.
+    after: Vec<(u32, EdgeKind)>,
+}
+
+/// A node of a shaped graph.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Item {
+    /// A copy of a node.
+    Copy(NodeId),
+    /// An empty node.
+    Empty,
+    /// A kernel that does nothing.
+    Nothing,
+}
+
+/// The nodes of the shaped graph, by the user's.
+#[derive(Debug)]
+struct RawNodes(HashMap<NodeId, CUgraphNode>);
+
+// SAFETY: the handles are only passed to the driver, with exclusive access to the executable.
+unsafe impl Send for RawNodes {}
+// SAFETY: as above.
+unsafe impl Sync for RawNodes {}
+
+impl ShapedGraph {
+    /// Makes the graph of a plan. The context is current.
+    ///
+    /// With `assume_progress` it relies on no promise of a kernel.
+    pub(super) fn make(
+        guard: &GraphGuard<'_>,
+        flat: &FlatGraph,
+        plan: &ShapePlan,
+        assume_progress: bool,
+    ) -> Result<Self> {
+        let made = Made::of(guard, flat, plan)?;
+        let (graph, nodes) = made.build(guard, Some)?;
+        let is_promising = |id: &NodeId| {
+            let record = guard.record(*id);
+            !assume_progress && record.is_some_and(|record| ends_alone(&record.node_params) == Some(true))
+        };
+        let promising = nodes.0.keys().copied().filter(is_promising).collect();
+        Ok(Self { graph, nodes, made, promising })
+    }
+
+    /// Whether the shape does not permit parameters for a node: the kernel may wait for another
+    /// one, and the one before does not.
+    pub(crate) fn forbids(&self, id: NodeId, params: &NodeParams) -> bool {
+        self.promising.contains(&id) && ends_alone(params) == Some(false)
+    }
+
+    /// A node whose parameters in its graph the shape does not permit.
+    pub(crate) fn forbidden(&self, guard: &GraphGuard<'_>) -> Option<NodeId> {
+        let forbids = |id: &NodeId| {
+            let record = guard.record(*id);
+            record.is_some_and(|record| ends_alone(&record.node_params) == Some(false))
+        };
+        self.promising.iter().copied().find(forbids)
+    }
+
+    /// Another graph of the same shape, with the parameters that the nodes have now. `counterpart`
+    /// gives the nodes of the locked graph. The context is current.
+    pub(crate) fn again(
+        &self,
+        guard: &GraphGuard<'_>,
+        counterpart: impl Fn(NodeId) -> Option<NodeId>,
+    ) -> Result<GraphHandle> {
+        self.made.build(guard, counterpart).map(|(graph, _)| graph)
+    }
+
+    pub(crate) fn as_raw(&self) -> CUgraph {
+        self.graph.as_raw()
+    }
+
+    /// The node that stands for one of the user's, if one alone does.
+    pub(crate) fn node(&self, id: NodeId) -> Option<CUgraphNode> {
+        self.nodes.0.get(&id).copied()
+    }
+
+    /// The user's node that a node stands for.
+    pub(crate) fn id_of(&self, raw: CUgraphNode) -> Option<NodeId> {
+        self.nodes.0.iter().find(|(_, node)| **node == raw).map(|(id, _)| *id)
+    }
+
+    /// The owner of the library's own kernels in it.
+    pub(crate) fn owner(&self) -> Option<Owner> {
+        self.made.nothing.as_ref().map(|(own, _)| own.owner())
+    }
+}
+
+impl Item {
+    fn of(node: &PlannedNode, flat: &FlatGraph) -> Self {
+        match node {
+            PlannedNode::NoOp => Self::Nothing,
+            PlannedNode::Drawn(number) => match flat.nodes.get(*number as usize) {
+                Some(node) if matches!(node.action, Action::Run(_)) => Self::Copy(node.id),
+                _ => Self::Empty,
+            },
+        }
+    }
+}
+
+impl Made {
+    fn of(guard: &GraphGuard<'_>, flat: &FlatGraph, plan: &ShapePlan) -> Result<Self> {
+        let mut kinds: HashMap<(u32, u32), EdgeKind> = HashMap::new();
+        for &(from, to, kind) in flat.edges.iter().filter(|edge| edge.2 != EdgeKind::Full) {
+            kinds.insert((from as u32, to as u32), kind);
+        }
+        let number = |item: u32| match plan.nodes.get(item as usize) {
+            Some(PlannedNode::Drawn(number)) => Some(*number),
+            _ => None,
+        };
+        let mut nodes: Vec<MadeNode> = plan
+            .nodes
+            .iter()
+            .map(|node| MadeNode { item: Item::of(node, flat), after: Vec::new() })
+            .collect();
+        for &(from, to, is_full) in &plan.edges {
+            let drawn = || kinds.get(&(number(from)?, number(to)?)).copied();
+            let kind = if is_full { EdgeKind::Full } else { drawn().unwrap_or_default() };
+            if let Some(node) = nodes.get_mut(to as usize) {
+                node.after.push((from, kind));
+            }
+        }
+        let mut nothing = None;
+        if nodes.iter().any(|node| node.item == Item::Nothing) {
+            let own = Own::of(guard.context(), OwnImage::Shaping)?;
+            let kernel = own.kernel("nothing")?;
+            nothing = Some((own, kernel));
+        }
+        Ok(Self { nodes, nothing })
+    }
+
+    fn build(
+        &self,
+        guard: &GraphGuard<'_>,
+        counterpart: impl Fn(NodeId) -> Option<NodeId>,
+    ) -> Result<(GraphHandle, RawNodes)> {
+        let graph = GraphHandle::create(guard.context())?;
+        let mut raws: Vec<CUgraphNode> = Vec::with_capacity(self.nodes.len());
+        let mut nodes = HashMap::with_capacity(self.nodes.len());
+        for MadeNode { item, after } in &self.nodes {
+            let after = after.iter().filter_map(|&(place, kind)| Some((*raws.get(place as usize)?, kind)));
+            let after: Vec<(CUgraphNode, EdgeKind)> = after.collect();
+            let raw = match *item {
+                Item::Copy(id) => {
+                    let own = counterpart(id).ok_or_else(|| guard.removed(id))?;
+                    let raw = copy_of(guard, own)?.add_to(guard, graph.as_raw(), &after)?;
+                    nodes.insert(id, raw);
+                    raw
+                }
+                Item::Empty => NodeCopy::empty().add_to(guard, graph.as_raw(), &after)?,
+                Item::Nothing => self.add_nothing(guard, graph.as_raw(), &after)?,
+            };
+            raws.push(raw);
+        }
+        Ok((graph, RawNodes(nodes)))
+    }
+
+    fn add_nothing(
+        &self,
+        guard: &GraphGuard<'_>,
+        graph: CUgraph,
+        after: &[(CUgraphNode, EdgeKind)],
+    ) -> Result<CUgraphNode> {
+        match &self.nothing {
+            Some((_, kernel)) => {
+                let mut params = kernel_params(kernel, LaunchConfig::new(1, 1), core::ptr::null_mut());
+                add_after(guard, graph, after, &mut params)
+            }
+            None => NodeCopy::empty().add_to(guard, graph, after),
+        }
+    }
+}
+
+/// Whether a kernel waits for no other; `None` if it is another node.
+fn ends_alone(params: &NodeParams) -> Option<bool> {
+    match params {
+        NodeParams::Kernel { accesses, .. } => Some(accesses.ends_alone()),
+        _ => None,
+    }
+}
+
+fn copy_of(guard: &GraphGuard<'_>, id: NodeId) -> Result<NodeCopy> {
+    let copy = NodeCopy::of(guard, guard.raw_of(id)?, id)?;
+    copy.ok_or_else(|| Error::Node(NodeError::NotCloned { node: guard.name(id) }))
+}

@@ -1,0 +1,83 @@
+//! Graphs that are left as drawn, with the reason.
+
+use cuda_graph::{ContextExt, Graph, InstantiateOptions, Shape};
+use cuda_sys::{CUresult, Call};
+use cuda_tests::{fail, needs, no_leaks, setup};
+
+use super::shaped;
+use crate::capture::N;
+
+/// Instantiates the graph and expects a reason.
+fn left(graph: &Graph, options: InstantiateOptions, reason: &str) {
+    let exec = graph.instantiate_with(options.shape(Shape::Reduced)).unwrap();
+    let report = exec.shape_report().unwrap();
+    let why = report.reason_to_leave().unwrap_or_else(|| panic!("{report}"));
+    assert!(why.contains(reason), "{why}");
+    assert_eq!(report.to_string(), format!("as drawn: {why}"));
+    assert!(report.before().is_none() && report.after().is_none() && report.notes().is_empty());
+}
+
+#[test]
+fn memory_of_graphs_and_graphs_that_other_code_knows() {
+    let context = setup();
+    no_leaks(|| {
+        let graph = context.graph().unwrap();
+        let (node, memory) = graph.root().alloc::<u32>(8).unwrap();
+        let fill = node.then().fill(&memory, 1).unwrap();
+        fill.then().free(&memory).unwrap();
+        left(&graph, InstantiateOptions::new(), "allocation or free nodes");
+        let lent = context.graph().unwrap();
+        lent.root().empty().unwrap();
+        lent.lend().unwrap();
+        left(&lent, InstantiateOptions::new(), "other code knows the graph");
+        let stream = context.stream().unwrap();
+        let numbers = stream.zeros::<u32>(N).unwrap();
+        let graph = context.graph().unwrap();
+        graph.root().fill(&numbers, 1).unwrap();
+        left(&graph, InstantiateOptions::new().device_launch(), "kernels launch it");
+    });
+    context.synchronize_blocking().unwrap();
+    context.trim_graph_memory().unwrap();
+}
+
+#[test]
+fn conditional_nodes() {
+    let context = setup();
+    needs!(Conditionals);
+    no_leaks(|| {
+        let stream = context.stream().unwrap();
+        let number = stream.zeros::<u32>(1).unwrap();
+        let graph = context.graph().unwrap();
+        let body = |body: &cuda_graph::LoopBody| body.root().fill(&number, 0).map(|_| ());
+        graph.root().while_loop(cuda_graph::Test::nonzero(&number), body).unwrap();
+        left(&graph, InstantiateOptions::new(), "conditional nodes");
+    });
+}
+
+#[test]
+fn a_driver_that_refuses_a_step_is_asked_for_the_graph_as_drawn() {
+    let context = setup();
+    no_leaks(|| {
+        let stream = context.stream().unwrap();
+        let numbers = stream.zeros::<u32>(N).unwrap();
+        let graph = context.graph().unwrap();
+        graph.root().fill(&numbers, 1).unwrap();
+        let steps = [
+            Call::cuGraphCreate,
+            Call::cuGraphAddNode,
+            Call::cuGraphMemsetNodeGetParams,
+            Call::cuGraphInstantiateWithParams,
+        ];
+        for step in steps {
+            let failure = fail(step, 1, CUresult::CUDA_ERROR_OUT_OF_MEMORY);
+            let mut exec = shaped(&graph, Shape::Reduced);
+            assert!(failure.hit(), "{step:?}");
+            drop(failure);
+            let why = exec.shape_report().unwrap().reason_to_leave().unwrap().to_owned();
+            assert!(why.contains("OUT_OF_MEMORY"), "{why}");
+            exec.launch(&stream).unwrap();
+            assert_eq!(numbers.read_blocking(&stream).unwrap(), [1; N]);
+            stream.clear(&numbers).unwrap();
+        }
+    });
+}

@@ -1,0 +1,20 @@
+//! Shapes: executables of other graphs than the ones drawn, which do the same.
+
+mod left;
+mod reports;
+mod results;
+mod updates;
+
+use core::num::NonZeroU16;
+
+use cuda_graph::{Graph, GraphExec, InstantiateOptions, Shape};
+
+/// All shapes but the drawn one.
+fn shapes() -> [Shape; 4] {
+    let lanes = |count| Shape::Lanes(NonZeroU16::new(count).unwrap());
+    [Shape::Reduced, lanes(1), lanes(3), Shape::Auto]
+}
+
+fn shaped(graph: &Graph, shape: Shape) -> GraphExec {
+    graph.instantiate_with(InstantiateOptions::new().shape(shape)).unwrap()
+}
