@@ -47,8 +47,9 @@ pub fn no_leaks<R>(section: impl FnOnce() -> R) -> R {
 /// A failure left something behind.
 #[track_caller]
 pub fn every_failure<T, E: core::fmt::Display>(mut operation: impl FnMut() -> Result<T, E>) -> u64 {
-    settle();
     for nth in 1.. {
+        // Each time: what one attempt leaves in a cache is freed with the objects of the next.
+        settle();
         let before = live();
         let injection = fail_any(nth, CUresult::CUDA_ERROR_OPERATING_SYSTEM);
         let outcome = operation();
@@ -68,7 +69,6 @@ pub fn every_failure<T, E: core::fmt::Display>(mut operation: impl FnMut() -> Re
             );
         }
         if ends_something(call) {
-            settle();
             continue;
         }
         let back = until(SOON, || {

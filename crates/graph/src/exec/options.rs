@@ -94,6 +94,8 @@ impl InstantiateOptions {
 
     /// Makes the executable of a graph of another shape that does the same. The default is
     /// [`Shape::AsBuilt`].
+    ///
+    /// Where the host decides ([`HostLoopExec`](crate::HostLoopExec)), the option does nothing.
     pub fn shape(mut self, shape: Shape) -> Self {
         self.shape = shape;
         self
