@@ -21,6 +21,7 @@ use crate::exec::resources::ExecResources;
 use crate::graph::Graph;
 use crate::memory::OutputMemory;
 use crate::node_kind::NodeKind;
+use crate::own_kernels::Own;
 use crate::shape::Shaping;
 use crate::state::guard::GraphGuard;
 use crate::state::last_runs::OwnRuns;
@@ -98,6 +99,7 @@ impl Graph {
             return Err(self.refuse_embedded("instantiated"));
         }
         let context = self.context();
+        let own = self.kernels_of_shape(options);
         let turn = options.upload_stream().map(|stream| self.upload_turn(stream)).transpose()?;
         let mut guard = self.enter_with_spare(&mut spare)?;
         guard.ensure_executable(self, options)?;
@@ -113,7 +115,7 @@ impl Graph {
         let mut owners = guard.owners();
         let (made, raw) = {
             let _relaxed = relaxed(context.driver());
-            context.with_current(|| guard.make_driver_executable(self, options))
+            context.with_current(|| guard.make_driver_executable(self, options, own))
         }??;
         owners.extend(made.iter().filter_map(|shaping| shaping.graph.as_ref()?.owner()));
         (base, shaping) = (owners, made);
@@ -150,8 +152,9 @@ impl GraphGuard<'_> {
         &mut self,
         graph: &Graph,
         options: &InstantiateOptions,
+        own: Option<Result<Arc<Own>>>,
     ) -> Result<(Option<Shaping>, CUgraphExec)> {
-        let mut shaping = self.shape(options)?;
+        let mut shaping = self.shape(options, own)?;
         if let Some(made) = &mut shaping
             && let Some(shaped) = &made.graph
         {

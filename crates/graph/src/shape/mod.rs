@@ -15,10 +15,15 @@ mod read;
 pub(crate) mod report;
 pub(crate) mod shaped;
 
+use std::sync::Arc;
+
 use crate::error::Result;
 use crate::exec::options::InstantiateOptions;
+use crate::graph::Graph;
+use crate::own_kernels::{Own, OwnImage};
 use crate::shape::options::Shape;
 use crate::shape::planning::plan::plan;
+use crate::shape::planning::report::Action;
 use crate::shape::planning::wish::{Wish, Wishes};
 use crate::shape::report::ShapeReport;
 use crate::shape::shaped::ShapedGraph;
@@ -29,6 +34,15 @@ pub(crate) struct Shaping {
     /// `None` for the graph as drawn.
     pub(crate) graph: Option<ShapedGraph>,
     pub(crate) report: ShapeReport,
+}
+
+impl Graph {
+    /// The library's own kernels for a shape, if the options ask for one. Loaded without the lock,
+    /// since compiling takes a while.
+    pub(crate) fn kernels_of_shape(&self, options: &InstantiateOptions) -> Option<Result<Arc<Own>>> {
+        let is_shaped = options.wanted_shape() != Shape::AsBuilt;
+        is_shaped.then(|| Own::of(self.context(), OwnImage::Shaping))
+    }
 }
 
 impl Shaping {
@@ -43,20 +57,23 @@ impl Shaping {
 }
 
 impl GraphGuard<'_> {
-    /// Makes the graph of the shape that the options ask for; `None` if they ask for none. The
-    /// context is current. If the driver refuses a step, the graph is left as drawn.
+    /// Makes the graph of the shape that the options ask for; `None` if they ask for none. `own` is
+    /// from [`kernels_of_shape`](Graph::kernels_of_shape). The context is current. If the driver
+    /// refuses a step, the graph is left as drawn.
     ///
     /// # Errors
     /// The context cannot be used.
-    pub(crate) fn shape(&mut self, options: &InstantiateOptions) -> Result<Option<Shaping>> {
+    pub(crate) fn shape(
+        &mut self,
+        options: &InstantiateOptions,
+        own: Option<Result<Arc<Own>>>,
+    ) -> Result<Option<Shaping>> {
         let shape = options.wanted_shape();
-        if shape == Shape::AsBuilt {
-            return Ok(None);
-        }
+        let Some(own) = own else { return Ok(None) };
         if let Some(why) = self.reason_to_leave(options) {
             return Ok(Some(Shaping::as_drawn(shape, why)));
         }
-        match self.make_shaped(shape, options.assumes_progress()) {
+        match own.and_then(|own| self.make_shaped(shape, own, options.assumes_progress())) {
             Ok(shaping) => Ok(Some(shaping)),
             Err(error) => {
                 self.context().ensure_usable()?;
@@ -65,7 +82,7 @@ impl GraphGuard<'_> {
         }
     }
 
-    fn make_shaped(&mut self, shape: Shape, assume_progress: bool) -> Result<Shaping> {
+    fn make_shaped(&mut self, shape: Shape, own: Arc<Own>, assume_progress: bool) -> Result<Shaping> {
         let (flat, drawn) = self.read_for_shape()?;
         let wish = match shape {
             Shape::AsBuilt => Wish::AsBuilt,
@@ -74,7 +91,11 @@ impl GraphGuard<'_> {
             Shape::Auto => Wish::Auto,
         };
         let plan = plan(&drawn, Wishes { shape: wish, assume_progress });
-        let graph = ShapedGraph::make(self, &flat, &plan, assume_progress)?;
+        if plan.report.actions.contains(&Action::CycleLeft) {
+            return Ok(Shaping::as_drawn(shape, "it has a cycle"));
+        }
+        let graph = ShapedGraph::make(self, &flat, &plan, &own, assume_progress)?;
+        self.own_kernels = Some(own);
         Ok(Shaping { graph: Some(graph), report: ShapeReport::shaped(shape, &plan.report) })
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use cuda_handles::Kernel;
+use cuda_handles::{Context, Kernel};
 use cuda_launch::Dim;
 
 use crate::clone::flattened::{Action, FlatGraph, FoundConditionals};
@@ -27,7 +27,24 @@ impl GraphGuard<'_> {
         if !self.memory.is_empty() {
             return Some("it has allocation or free nodes");
         }
-        options.is_for_device_launch().then_some("kernels launch it")
+        if options.is_for_device_launch() {
+            return Some("kernels launch it");
+        }
+        if self.records().any(|(_, record)| matches!(record.node_params, NodeParams::Other { .. })) {
+            return Some("other code added nodes to it of which too little is known");
+        }
+        self.has_others_contexts().then_some("its nodes or their memory are of several contexts")
+    }
+
+    /// Whether a kernel or memory is of another context than the graph.
+    fn has_others_contexts(&self) -> bool {
+        let is_other = |context: &Context| context != self.context();
+        let kernel_is = |params: &NodeParams| match params {
+            NodeParams::Kernel { kernel, .. } => is_other(kernel.context()),
+            _ => false,
+        };
+        self.records().any(|(_, record)| kernel_is(&record.node_params))
+            || self.allocations().any(|allocation| is_other(allocation.context()))
     }
 
     /// The graph with its child graphs expanded, and the same in numbers.
@@ -41,15 +58,14 @@ impl GraphGuard<'_> {
                         like: kinds.number(kernel, config),
                         promises_progress: accesses.ends_alone(),
                     },
-                    // These may wait for what runs beside them.
                     Some(
-                        NodeParams::Host(_)
-                        | NodeParams::EventWait(_)
-                        | NodeParams::Batch(_)
-                        | NodeParams::WaitSemaphores(_),
-                    )
-                    | None => Role::Kernel { like: kinds.unique(), promises_progress: false },
-                    Some(_) => Role::Other,
+                        NodeParams::Memcpy(_)
+                        | NodeParams::Memset(_)
+                        | NodeParams::EventRecord(_)
+                        | NodeParams::SignalSemaphores(_),
+                    ) => Role::Other,
+                    // The others may wait for what runs beside them.
+                    Some(_) | None => Role::Waits,
                 },
                 // There are no loops and branches here.
                 Action::Nothing | Action::Decide(..) | Action::Enter(_) => Role::Empty,

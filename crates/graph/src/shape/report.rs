@@ -21,7 +21,8 @@ enum Outcome {
     AsDrawn { why: String },
 }
 
-/// The size of a graph. Nodes in child graphs count as nodes of the graph.
+/// The size of a graph. Nodes in child graphs count as nodes of the graph, and each child graph as
+/// two empty nodes, before and behind them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct ShapeFigures {

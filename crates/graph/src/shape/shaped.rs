@@ -10,8 +10,8 @@ use cuda_sys::{CUgraph, CUgraphNode};
 use crate::clone::flattened::{Action, FlatGraph};
 use crate::clone::node_copy::{NodeCopy, add_after};
 use crate::edge_kind::EdgeKind;
-use crate::error::{Error, NodeError, Result};
-use crate::own_kernels::{Own, OwnImage};
+use crate::error::{Error, InteropError, NodeError, Result};
+use crate::own_kernels::Own;
 use crate::shape::planning::plan::{PlannedNode, ShapePlan};
 use crate::state::guard::GraphGuard;
 use crate::state::ids::NodeId;
@@ -73,9 +73,10 @@ impl ShapedGraph {
         guard: &GraphGuard<'_>,
         flat: &FlatGraph,
         plan: &ShapePlan,
+        own: &Arc<Own>,
         assume_progress: bool,
     ) -> Result<Self> {
-        let made = Made::of(guard, flat, plan)?;
+        let made = Made::of(flat, plan, own)?;
         let (graph, nodes) = made.build(guard, Some)?;
         let is_promising = |id: &NodeId| {
             let record = guard.record(*id);
@@ -143,7 +144,7 @@ impl Item {
 }
 
 impl Made {
-    fn of(guard: &GraphGuard<'_>, flat: &FlatGraph, plan: &ShapePlan) -> Result<Self> {
+    fn of(flat: &FlatGraph, plan: &ShapePlan, own: &Arc<Own>) -> Result<Self> {
         let mut kinds: HashMap<(u32, u32), EdgeKind> = HashMap::new();
         for &(from, to, kind) in flat.edges.iter().filter(|edge| edge.2 != EdgeKind::Full) {
             kinds.insert((from as u32, to as u32), kind);
@@ -166,9 +167,7 @@ impl Made {
         }
         let mut nothing = None;
         if nodes.iter().any(|node| node.item == Item::Nothing) {
-            let own = Own::of(guard.context(), OwnImage::Shaping)?;
-            let kernel = own.kernel("nothing")?;
-            nothing = Some((own, kernel));
+            nothing = Some((Arc::clone(own), own.kernel("nothing")?));
         }
         Ok(Self { nodes, nothing })
     }
@@ -182,8 +181,10 @@ impl Made {
         let mut raws: Vec<CUgraphNode> = Vec::with_capacity(self.nodes.len());
         let mut nodes = HashMap::with_capacity(self.nodes.len());
         for MadeNode { item, after } in &self.nodes {
-            let after = after.iter().filter_map(|&(place, kind)| Some((*raws.get(place as usize)?, kind)));
-            let after: Vec<(CUgraphNode, EdgeKind)> = after.collect();
+            let raw = |&(place, kind): &(u32, EdgeKind)| Some((*raws.get(place as usize)?, kind));
+            let after: Option<Vec<(CUgraphNode, EdgeKind)>> = after.iter().map(raw).collect();
+            // A plan is in a topological order.
+            let after = after.ok_or(Error::Interop(InteropError::UnknownNode { raw: 0 }))?;
             let raw = match *item {
                 Item::Copy(id) => {
                     let own = counterpart(id).ok_or_else(|| guard.removed(id))?;

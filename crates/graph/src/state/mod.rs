@@ -69,6 +69,7 @@ use std::sync::{Arc, Weak};
 use cuda_handles::Owner;
 use cuda_sys::CUgraphNode;
 
+use crate::own_kernels::Own;
 use crate::state::bindings::Bindings;
 use crate::state::changes::Changes;
 use crate::state::conditions::ConditionTable;
@@ -117,6 +118,9 @@ pub(crate) struct GraphState {
     /// The hierarchy that registered subgraphs are found in; see
     /// [`crate::interop::raw_handle_map`].
     pub(crate) current_hierarchy: Option<Arc<CurrentHierarchy>>,
+    /// The library's own kernels in the graph's shaped executables, loaded as long as the graph
+    /// lives.
+    pub(crate) own_kernels: Option<Arc<Own>>,
     sharing: Sharing,
     /// Dropped once the lock is released.
     pub(crate) leaving: Option<Box<DeferredDrops>>,

@@ -115,8 +115,11 @@ impl<N: CanBeDisabled> ExecNode<'_, N> {
 fn ensure_keeps_order(exec: &GraphExec, node: &Located<'_>) -> Result<()> {
     let keys = node.keys();
     let record = keys.record(node.key).ok_or_else(|| keys.removed(node.key))?;
-    match node.params(&exec.updates).unwrap_or(&record.node_params) {
-        NodeParams::Memset(layout) if layout.height == 1 => {
+    let params = node.params(&exec.updates);
+    // If they are not known, it may be a row in the executable.
+    let may_be_row = params.is_none();
+    match params.unwrap_or(&record.node_params) {
+        NodeParams::Memset(layout) if layout.height == 1 || may_be_row => {
             let why = "the driver runs what comes after a disabled fill of a row without waiting for what comes \
                        before it; let a graph parameter enable the fill (MemsetNode::enabled_by)";
             Err(not_possible(node.named(), why))

@@ -17,6 +17,7 @@ use crate::exec::source::Source;
 use crate::exec::{GraphExec, NotRebuilt};
 use crate::graph::Graph;
 use crate::node_name::NodeName;
+use crate::shape::shaped::ShapedGraph;
 use crate::state::changes::StructurePoint;
 use crate::state::guard::GraphGuard;
 use crate::state::ids::NodeId;
@@ -267,7 +268,7 @@ impl GraphExec {
     fn try_update(&mut self, graph: &Graph) -> Result<Result<(), Refusal>> {
         // Declared before the lock, so that nothing is dropped under it.
         let mut spare = None;
-        let (base, params, awaited, events, scratch, replaced);
+        let (base, params, awaited, events, scratch, replaced, shaped);
         let source = self.pair_with(graph)?;
         let mut guard = graph.enter_with_spare(&mut spare)?;
         let source = source.taken_now(&guard, &self.updates);
@@ -284,10 +285,12 @@ impl GraphExec {
         }
         awaited = self.awaited_after_update(&guard);
         (events, scratch) = (RecordedEvents::of(&guard), guard.scratch().into());
-        base = guard.owners();
-        let shaped = match self.shaped() {
-            Some(shaped) => Some(self.context().with_current(|| shaped.again(&guard, Some))??),
-            None => None,
+        let mut owners = guard.owners();
+        owners.extend(self.shaped().and_then(ShapedGraph::owner));
+        base = owners;
+        shaped = match self.copy_of_shape(&guard)? {
+            Ok(copy) => copy,
+            Err(refusal) => return Ok(Err(refusal)),
         };
         let raw = shaped.as_ref().map_or(guard.raw(), GraphHandle::as_raw);
         if let Err(failure) = self.call_update(&guard, raw) {
@@ -406,6 +409,20 @@ impl GraphExec {
             }
         }
         awaited
+    }
+
+    /// A copy of the locked graph in the shape of the executable, if that was shaped. If the driver
+    /// refuses a step, the update is refused, so that a rebuild goes on.
+    fn copy_of_shape(&self, guard: &GraphGuard<'_>) -> Result<Result<Option<GraphHandle>, Refusal>> {
+        let Some(shaped) = self.shaped() else { return Ok(Ok(None)) };
+        match self.context().with_current(|| shaped.again(guard, Some))? {
+            Ok(copy) => Ok(Ok(Some(copy))),
+            Err(error) => {
+                self.context().ensure_usable()?;
+                let why = format!("a step of shaping failed: {error}");
+                Ok(Err(Refusal::new(RefusalReason::Shaped, why)))
+            }
+        }
     }
 
     /// `graph` is the locked graph, or one of its own shape that nobody else knows.

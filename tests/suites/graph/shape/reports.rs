@@ -1,5 +1,7 @@
 //! What a report says.
 
+use core::num::NonZeroU16;
+
 use cuda_graph::{ContextExt, InstantiateOptions, Shape};
 use cuda_handles::Stream;
 use cuda_launch::{params, per};
@@ -64,6 +66,41 @@ fn kernels_that_may_wait_for_others_are_not_ordered_anew() {
         for numbers in &numbers {
             assert_eq!(numbers.read_blocking(&stream).unwrap(), [2; 8]);
         }
+    });
+}
+
+#[test]
+fn host_functions_are_not_ordered_anew_whatever_is_assumed() {
+    let context = setup();
+    no_leaks(|| {
+        let graph = context.graph().unwrap();
+        for _ in 0..2 {
+            graph.root().host(|| ()).unwrap();
+        }
+        let lanes = Shape::Lanes(NonZeroU16::new(1).unwrap());
+        let exec = graph.instantiate_with(InstantiateOptions::new().shape(lanes).assume_progress()).unwrap();
+        let after = exec.shape_report().unwrap().after().unwrap();
+        assert_eq!((after.nodes, after.roots, after.edges), (2, 2, 0));
+    });
+}
+
+#[test]
+fn the_kernels_of_shapes_are_loaded_once_for_a_graph() {
+    let context = setup();
+    no_leaks(|| {
+        let stream = context.stream().unwrap();
+        let add = add_to::load(&context).unwrap();
+        let numbers = stream.zeros::<u32>(N).unwrap();
+        let graph = context.graph().unwrap();
+        for _ in 0..2 {
+            graph.root().launch(&add, per(1, 1), (1, &numbers)).unwrap();
+        }
+        let loads = || {
+            let (exec, cost) = count(|| shaped(&graph, Shape::Reduced));
+            assert_eq!(exec.shape_report().unwrap().after().unwrap().roots, 1);
+            cost.calls("cuLibraryLoadData")
+        };
+        assert_eq!([loads(), loads()], [1, 0]);
     });
 }
 

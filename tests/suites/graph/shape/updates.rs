@@ -6,7 +6,8 @@ use cuda_graph::{
 };
 use cuda_handles::{Buffer, Stream};
 use cuda_launch::{params, per};
-use cuda_tests::{kernel, no_leaks, setup};
+use cuda_sys::{CUresult, Call};
+use cuda_tests::{fail, kernel, no_leaks, setup};
 
 use super::{shaped, shapes};
 use crate::capture::{N, add_to};
@@ -103,6 +104,15 @@ fn a_whole_update_takes_the_own_graph_and_a_rebuild_shapes_again() {
         assert!(exec.update(&graph).unwrap().is_updated());
         exec.launch(&stream).unwrap();
         assert_eq!(first(&numbers, &stream), 6);
+        let failure = fail(Call::cuGraphAddNode, 1, CUresult::CUDA_ERROR_OUT_OF_MEMORY);
+        let refused = exec.update(&graph).unwrap();
+        assert!(failure.hit());
+        drop(failure);
+        let refusal = refused.refusal().unwrap();
+        assert!(
+            refusal.reason == RefusalReason::Shaped && refusal.why.contains("OUT_OF_MEMORY"),
+            "{refusal}"
+        );
         let more: Graph = context.graph().unwrap();
         more.root().launch(&add, per(1, 1), (10, &numbers)).unwrap();
         let refused = exec.update(&more).unwrap();

@@ -39,6 +39,8 @@ pub(crate) enum Role {
         /// Whether it waits for no other kernel.
         promises_progress: bool,
     },
+    /// A node that may wait for what runs beside it, and is no kernel.
+    Waits,
     /// An empty node. It does nothing itself, so the plan need not have it.
     Empty,
     /// Any other node. It waits for no kernel beside it.

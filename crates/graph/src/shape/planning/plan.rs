@@ -41,10 +41,7 @@ pub(crate) fn plan(drawn: &Drawn, wishes: Wishes) -> ShapePlan {
         Wish::Auto => Some(Threading::Auto),
     };
     let mut steps = Steps::reduce(&mut sketch);
-    let concerned = match wishes.assume_progress {
-        true => Concerned::NONE,
-        false => Concerned::of(&sketch),
-    };
+    let concerned = Concerned::of(&sketch, wishes.assume_progress);
     steps.dissolve_empties(&mut sketch);
     steps.replace_empties(&mut sketch, &concerned);
     steps.put_in_front(&mut sketch, &concerned);

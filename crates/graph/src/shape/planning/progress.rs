@@ -34,14 +34,15 @@ impl Concerned {
     pub(super) const NONE: Self = Self { nodes: Nodes::None, kernels: 0 };
 
     /// Looks at a sketch in which every node is as drawn.
-    pub(super) fn of(sketch: &Sketch<'_>) -> Self {
-        Self::within(sketch, STEPS)
+    pub(super) fn of(sketch: &Sketch<'_>, assume_progress: bool) -> Self {
+        Self::within(sketch, assume_progress, STEPS)
     }
 
     /// Takes no more than so many steps.
-    pub(super) fn within(sketch: &Sketch<'_>, steps: usize) -> Self {
+    pub(super) fn within(sketch: &Sketch<'_>, assume_progress: bool, steps: usize) -> Self {
         let promises_none = |node: &u32| match sketch.role(*node) {
-            Some(Role::Kernel { promises_progress, .. }) => !promises_progress,
+            Some(Role::Kernel { promises_progress, .. }) => !promises_progress && !assume_progress,
+            Some(Role::Waits) => true,
             Some(Role::Empty | Role::Other) | None => false,
         };
         let waiting: Vec<u32> = sketch.numbers().filter(promises_none).collect();

@@ -95,7 +95,7 @@ impl<'a> Sketch<'a> {
     pub(super) fn is_kernel(&self, node: u32) -> bool {
         match self.role(node) {
             Some(Role::Kernel { .. }) => true,
-            Some(Role::Empty | Role::Other) => false,
+            Some(Role::Empty | Role::Other | Role::Waits) => false,
             None => self.nodes[node as usize] == SketchNode::NoOp,
         }
     }

@@ -26,8 +26,10 @@ pub(super) fn sets(sketch: &Sketch<'_>, sameness: Sameness, least: usize) -> Vec
     for node in sketch.numbers().filter(|node| !sketch.is_fixed[*node as usize]) {
         let kernel = match (sketch.role(node), sameness) {
             (Some(Role::Kernel { like, .. }), Sameness::SameKernel) => Some(like),
-            (Some(Role::Kernel { .. } | Role::Other), Sameness::Any) => None,
-            (Some(Role::Other), Sameness::SameKernel) | (Some(Role::Empty) | None, _) => continue,
+            (Some(Role::Kernel { .. } | Role::Other | Role::Waits), Sameness::Any) => None,
+            (Some(Role::Other | Role::Waits), Sameness::SameKernel) | (Some(Role::Empty) | None, _) => {
+                continue;
+            }
         };
         let key = (kernel, predecessors.of(node), successors.of(node));
         let number = *numbers.entry(key).or_insert_with(|| {

@@ -76,11 +76,11 @@ fn hubs_find_edges_that_rows_do_not() {
 fn too_many_waiting_kernels_concern_every_node() {
     let graph = drawn([kernel(0), waiting_kernel(), Role::Other], [(0, 1), (1, 2)]);
     let sketch = Sketch::new(&graph).unwrap();
-    let concerned = Concerned::within(&sketch, 5);
+    let concerned = Concerned::within(&sketch, false, 5);
     assert!(concerned.is_guess() && concerned.has(1));
-    let concerned = Concerned::within(&sketch, 6);
+    let concerned = Concerned::within(&sketch, false, 6);
     assert!(!concerned.is_guess() && !(1..4).any(|node| concerned.has(node)));
-    assert_eq!(Concerned::within(&Sketch::new(&drawn([kernel(0)], [])).unwrap(), 0), Concerned::NONE);
+    assert_eq!(Concerned::within(&Sketch::new(&drawn([kernel(0)], [])).unwrap(), false, 0), Concerned::NONE);
 }
 
 #[test]
@@ -90,7 +90,7 @@ fn waiting_kernels_are_followed_by_64s() {
     let chain = (1..COUNT).map(|node| (node - 1, node));
     let edges = chain.chain([(COUNT - 2, COUNT)]);
     let graph = drawn([waiting_kernel(); COUNT as usize].into_iter().chain([Role::Other]), edges);
-    let concerned = Concerned::of(&Sketch::new(&graph).unwrap());
+    let concerned = Concerned::of(&Sketch::new(&graph).unwrap(), false);
     let found: Vec<u32> = (1..=COUNT + 1).filter(|node| concerned.has(*node)).collect();
     assert_eq!(found, [COUNT + 1]);
     assert_eq!(concerned.kernels(), COUNT as usize);

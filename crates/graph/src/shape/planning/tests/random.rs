@@ -17,6 +17,7 @@ fn role(waiting: u32) -> impl Strategy<Value = Role> {
         waiting => Just(waiting_kernel()),
         5 => Just(Role::Empty),
         2 => Just(Role::Other),
+        u32::from(waiting > 0) => Just(Role::Waits),
     ]
 }
 
@@ -146,8 +147,12 @@ impl Case {
 
     /// The drawn kernels that may wait for others.
     fn waiting(&self) -> Vec<u32> {
-        let waits = |node: &u32| matches!(self.role(*node), Role::Kernel { promises_progress: false, .. });
-        self.user_nodes().into_iter().filter(|node| waits(node) && !self.wishes.assume_progress).collect()
+        let waits = |node: &u32| match self.role(*node) {
+            Role::Kernel { promises_progress, .. } => !promises_progress && !self.wishes.assume_progress,
+            Role::Waits => true,
+            Role::Empty | Role::Other => false,
+        };
+        self.user_nodes().into_iter().filter(waits).collect()
     }
 
     fn is_concerned(&self, node: u32) -> bool {
@@ -222,7 +227,7 @@ impl Case {
         };
         let likes = [one, two].map(|node| match self.role(node) {
             Role::Kernel { like, .. } => Some(like),
-            Role::Empty | Role::Other => None,
+            Role::Empty | Role::Other | Role::Waits => None,
         });
         let is_alike = self.wishes.shape != Wish::Auto || likes[0].is_some() && likes[0] == likes[1];
         let is_free = !self.is_fixed(one) && !self.is_fixed(two);
