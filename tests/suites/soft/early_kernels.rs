@@ -341,6 +341,7 @@ const ORDERS: [[u32; 16]; 2] = [
 fn before_compute_capability_9_such_edges_are_full() {
     alone!("CUDA_SOFT_CAPABILITY" = "8.0", "CUDA_TEST_DRIVER" = "soft");
     let context = setup();
+    cuda_tests::needs!(EdgeKinds);
     let stream = context.stream().unwrap();
     let stamp = cuda_tests::kernel(&context, "stamp");
     let (counter, places) = (stream.zeros::<u32>(1).unwrap(), stream.zeros::<u32>(2).unwrap());
