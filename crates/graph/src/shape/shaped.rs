@@ -77,7 +77,7 @@ impl ShapedGraph {
         assume_progress: bool,
     ) -> Result<Self> {
         let made = Made::of(flat, plan, own)?;
-        let (graph, nodes) = made.build(guard, Some)?;
+        let (graph, nodes) = made.build(guard)?;
         let is_promising = |id: &NodeId| {
             let record = guard.record(*id);
             !assume_progress && record.is_some_and(|record| ends_alone(&record.node_params) == Some(true))
@@ -94,21 +94,15 @@ impl ShapedGraph {
 
     /// A node whose parameters in its graph the shape does not permit.
     pub(crate) fn forbidden(&self, guard: &GraphGuard<'_>) -> Option<NodeId> {
-        let forbids = |id: &NodeId| {
-            let record = guard.record(*id);
-            record.is_some_and(|record| ends_alone(&record.node_params) == Some(false))
-        };
+        let forbids =
+            |id: &NodeId| guard.record(*id).is_some_and(|record| self.forbids(*id, &record.node_params));
         self.promising.iter().copied().find(forbids)
     }
 
-    /// Another graph of the same shape, with the parameters that the nodes have now. `counterpart`
-    /// gives the nodes of the locked graph. The context is current.
-    pub(crate) fn again(
-        &self,
-        guard: &GraphGuard<'_>,
-        counterpart: impl Fn(NodeId) -> Option<NodeId>,
-    ) -> Result<GraphHandle> {
-        self.made.build(guard, counterpart).map(|(graph, _)| graph)
+    /// Another graph of the same shape, with the parameters that the nodes have now. The context is
+    /// current.
+    pub(crate) fn again(&self, guard: &GraphGuard<'_>) -> Result<GraphHandle> {
+        self.made.build(guard).map(|(graph, _)| graph)
     }
 
     pub(crate) fn as_raw(&self) -> CUgraph {
@@ -172,11 +166,7 @@ impl Made {
         Ok(Self { nodes, nothing })
     }
 
-    fn build(
-        &self,
-        guard: &GraphGuard<'_>,
-        counterpart: impl Fn(NodeId) -> Option<NodeId>,
-    ) -> Result<(GraphHandle, RawNodes)> {
+    fn build(&self, guard: &GraphGuard<'_>) -> Result<(GraphHandle, RawNodes)> {
         let graph = GraphHandle::create(guard.context())?;
         let mut raws: Vec<CUgraphNode> = Vec::with_capacity(self.nodes.len());
         let mut nodes = HashMap::with_capacity(self.nodes.len());
@@ -187,8 +177,7 @@ impl Made {
             let after = after.ok_or(Error::Interop(InteropError::UnknownNode { raw: 0 }))?;
             let raw = match *item {
                 Item::Copy(id) => {
-                    let own = counterpart(id).ok_or_else(|| guard.removed(id))?;
-                    let raw = copy_of(guard, own)?.add_to(guard, graph.as_raw(), &after)?;
+                    let raw = copy_of(guard, id)?.add_to(guard, graph.as_raw(), &after)?;
                     nodes.insert(id, raw);
                     raw
                 }

@@ -415,7 +415,7 @@ impl GraphExec {
     /// refuses a step, the update is refused, so that a rebuild goes on.
     fn copy_of_shape(&self, guard: &GraphGuard<'_>) -> Result<Result<Option<GraphHandle>, Refusal>> {
         let Some(shaped) = self.shaped() else { return Ok(Ok(None)) };
-        match self.context().with_current(|| shaped.again(guard, Some))? {
+        match self.context().with_current(|| shaped.again(guard))? {
             Ok(copy) => Ok(Ok(Some(copy))),
             Err(error) => {
                 self.context().ensure_usable()?;
