@@ -70,10 +70,14 @@ impl GraphGuard<'_> {
     ) -> Result<Option<Shaping>> {
         let shape = options.wanted_shape();
         let Some(own) = own else { return Ok(None) };
+        if let Ok(own) = &own {
+            // Also for a graph that is left as drawn, which would load them each time.
+            self.own_kernels = Some(Arc::clone(own));
+        }
         if let Some(why) = self.reason_to_leave(options) {
             return Ok(Some(Shaping::as_drawn(shape, why)));
         }
-        match own.and_then(|own| self.make_shaped(shape, own, options.assumes_progress())) {
+        match own.and_then(|own| self.make_shaped(shape, &own, options.assumes_progress())) {
             Ok(shaping) => Ok(Some(shaping)),
             Err(error) => {
                 self.context().ensure_usable()?;
@@ -82,7 +86,7 @@ impl GraphGuard<'_> {
         }
     }
 
-    fn make_shaped(&mut self, shape: Shape, own: Arc<Own>, assume_progress: bool) -> Result<Shaping> {
+    fn make_shaped(&mut self, shape: Shape, own: &Arc<Own>, assume_progress: bool) -> Result<Shaping> {
         let (flat, drawn) = self.read_for_shape()?;
         let wish = match shape {
             Shape::AsBuilt => Wish::AsBuilt,
@@ -94,8 +98,7 @@ impl GraphGuard<'_> {
         if plan.report.actions.contains(&Action::CycleLeft) {
             return Ok(Shaping::as_drawn(shape, "it has a cycle"));
         }
-        let graph = ShapedGraph::make(self, &flat, &plan, &own, assume_progress)?;
-        self.own_kernels = Some(own);
+        let graph = ShapedGraph::make(self, &flat, &plan, own, assume_progress)?;
         Ok(Shaping { graph: Some(graph), report: ShapeReport::shaped(shape, &plan.report) })
     }
 }

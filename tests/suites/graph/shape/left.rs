@@ -2,7 +2,7 @@
 
 use cuda_graph::{ContextExt, Graph, InstantiateOptions, Shape};
 use cuda_sys::{CUresult, Call};
-use cuda_tests::{fail, needs, no_leaks, setup};
+use cuda_tests::{count, fail, needs, no_leaks, setup};
 
 use super::shaped;
 use crate::capture::N;
@@ -38,6 +38,23 @@ fn memory_of_graphs_and_graphs_that_other_code_knows() {
     });
     context.synchronize_blocking().unwrap();
     context.trim_graph_memory().unwrap();
+}
+
+#[test]
+fn the_kernels_of_shapes_are_loaded_once_for_a_graph_that_is_left() {
+    let context = setup();
+    no_leaks(|| {
+        let stream = context.stream().unwrap();
+        let numbers = stream.zeros::<u32>(N).unwrap();
+        let graph = context.graph().unwrap();
+        graph.root().fill(&numbers, 1).unwrap();
+        let loads = || {
+            let options = InstantiateOptions::new().device_launch();
+            let ((), cost) = count(|| left(&graph, options, "kernels launch it"));
+            cost.calls("cuLibraryLoadData")
+        };
+        assert_eq!([loads(), loads()], [1, 0]);
+    });
 }
 
 #[test]
