@@ -3,7 +3,7 @@
 use std::sync::{Arc, Weak};
 
 use cuda_handles::internal::{Lock, Rank};
-use cuda_handles::{Context, Image, Kernel, Library, Owner};
+use cuda_handles::{Context, EntryWait, Image, Kernel, Library, Owner};
 
 use crate::error::Result;
 
@@ -45,7 +45,10 @@ impl Own {
             return Ok(own);
         }
         // Outside of the lock, since compiling takes a while. Loading it twice does no harm.
-        let library = Library::load(context, image.ptx())?;
+        let library = match image {
+            OwnImage::Conditions => Library::load(context, image.ptx())?,
+            OwnImage::Shaping => Library::load_waiting(context, image.ptx())?.library,
+        };
         let own =
             Arc::new(Self { image, library, kernels: Lock::new(Rank::SetKernelsOfContext, Vec::new()) });
         let mut loaded = LOADED.lock();
@@ -61,6 +64,11 @@ impl Own {
             loaded.iter().filter_map(Weak::upgrade).collect()
         };
         loaded.into_iter().find(|own| own.image == image && own.library.context() == context)
+    }
+
+    /// Whether the kernels wait for programmatic predecessors at their entry.
+    pub(crate) fn waits_at_entry(&self) -> bool {
+        self.library.entry_wait().is_some_and(EntryWait::is_waiting)
     }
 
     /// A kernel of the image.

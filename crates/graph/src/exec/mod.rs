@@ -115,7 +115,7 @@ pub struct GraphExec {
 #[derive(Clone, Copy)]
 pub(crate) struct ExecNodes<'e> {
     pub(crate) handle: &'e GraphExecHandle,
-    shaped: Option<&'e ShapedGraph>,
+    pub(crate) shaped: Option<&'e ShapedGraph>,
 }
 
 /// Why there is no executable.

@@ -25,12 +25,14 @@ use crate::shape::options::Shape;
 /// | [`device_launch`] | kernels may launch the executable | `DEVICE_LAUNCH` |
 /// | [`upload_on`] | the executable is uploaded right away | `UPLOAD` |
 /// | [`shape`] | the executable is made of a graph of another shape | |
+/// | [`programmatic_edges`] | with programmatic edges, or without | |
 ///
 /// [`auto_free`]: Self::auto_free
 /// [`node_priorities`]: Self::node_priorities
 /// [`device_launch`]: Self::device_launch
 /// [`upload_on`]: Self::upload_on
 /// [`shape`]: Self::shape
+/// [`programmatic_edges`]: Self::programmatic_edges
 #[derive(Clone, Debug, Default)]
 #[must_use = "options do nothing by themselves"]
 #[doc(alias = "CUgraphInstantiate_flags")]
@@ -43,6 +45,8 @@ pub struct InstantiateOptions {
     upload: Option<Stream>,
     shape: Shape,
     assume_progress: bool,
+    /// `None` for the choice of the shape.
+    programmatic_edges: Option<bool>,
 }
 
 impl InstantiateOptions {
@@ -101,6 +105,31 @@ impl InstantiateOptions {
         self
     }
 
+    /// Lets [shaping](Self::shape) make edges between kernels
+    /// [programmatic](crate::EdgeKind::Programmatic). The default is yes for [`Shape::Auto`], and no
+    /// for the other shapes.
+    ///
+    /// The device sets up the blocks of the second kernel while the last ones of the first drain, so
+    /// chains of short kernels run faster. The second kernel still begins once the first has ended
+    /// and its writes are visible. For that both kernels wait at their entry: shaping does this for
+    /// kernels whose library was loaded by
+    /// [`Library::load_waiting`](cuda_handles::Library::load_waiting), declared as `fn` by
+    /// [`kernel!`](cuda_launch::kernel), without launch attributes, and where the first one uses
+    /// memory of its own device alone ([pooled or plain](cuda_handles::MemoryKind)). All other edges
+    /// stay full.
+    ///
+    /// A kernel at such an edge cannot be disabled, and cannot become one that does not wait, or one
+    /// that uses other memory ([`UpdateError::NotPossible`](crate::UpdateError::NotPossible)). A node
+    /// that a [graph parameter enables](crate::KernelNode::enabled_by) keeps full edges.
+    ///
+    /// Needs CUDA 12.3; with an older driver all edges stay full.
+    #[doc(alias = "CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC")]
+    #[doc(alias = "programmatic dependent launch")]
+    pub fn programmatic_edges(mut self, make: bool) -> Self {
+        self.programmatic_edges = Some(make);
+        self
+    }
+
     /// Lets shaping order nodes anew beside kernels that may wait for other kernels.
     ///
     /// Kernels that run side by side may wait for one another, as those of a collective do. Ordered
@@ -148,10 +177,21 @@ impl InstantiateOptions {
         self.assume_progress
     }
 
+    /// Whether shaping makes edges programmatic.
+    #[must_use]
+    pub fn makes_programmatic_edges(&self) -> bool {
+        self.programmatic_edges.unwrap_or(self.shape == Shape::Auto)
+    }
+
     /// The options that matter for runs: all without the upload.
     pub(crate) fn of_runs(&self) -> RunOptions {
         let flags = self.flags() & !u64::from(Flags::CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD.0);
-        RunOptions { flags, shape: self.shape, assume_progress: self.assume_progress }
+        RunOptions {
+            flags,
+            shape: self.shape,
+            assume_progress: self.assume_progress,
+            programmatic_edges: self.makes_programmatic_edges(),
+        }
     }
 
     /// The driver's flags.
@@ -171,4 +211,5 @@ pub(crate) struct RunOptions {
     flags: u64,
     shape: Shape,
     assume_progress: bool,
+    programmatic_edges: bool,
 }

@@ -4,12 +4,14 @@
 //! | --- | --- |
 //! | `mod.rs` | the steps: reading, planning, making |
 //! | [`options`] | [`Shape`], the shapes that can be asked for |
+//! | [`overlap`](mod@overlap) | which kernels can be at programmatic edges |
 //! | [`planning`] | the shape: which nodes and edges the other graph has |
 //! | [`read`] | the graph as shaping sees it, and why some graphs are left as drawn |
 //! | [`shaped`] | the graph that the executable is made of, with a map from the user's nodes |
 //! | [`report`] | [`ShapeReport`], what was done and left |
 
 pub(crate) mod options;
+mod overlap;
 mod planning;
 mod read;
 pub(crate) mod report;
@@ -22,6 +24,7 @@ use crate::exec::options::InstantiateOptions;
 use crate::graph::Graph;
 use crate::own_kernels::{Own, OwnImage};
 use crate::shape::options::Shape;
+use crate::shape::planning::drawn::Overlap;
 use crate::shape::planning::plan::plan;
 use crate::shape::planning::report::Action;
 use crate::shape::planning::wish::{Wish, Wishes};
@@ -77,7 +80,7 @@ impl GraphGuard<'_> {
         if let Some(why) = self.reason_to_leave(options) {
             return Ok(Some(Shaping::as_drawn(shape, why)));
         }
-        match own.and_then(|own| self.make_shaped(shape, &own, options.assumes_progress())) {
+        match own.and_then(|own| self.make_shaped(options, &own)) {
             Ok(shaping) => Ok(Some(shaping)),
             Err(error) => {
                 self.context().ensure_usable()?;
@@ -86,7 +89,12 @@ impl GraphGuard<'_> {
         }
     }
 
-    fn make_shaped(&mut self, shape: Shape, own: &Arc<Own>, assume_progress: bool) -> Result<Shaping> {
+    fn knows_edge_kinds(&self) -> bool {
+        self.driver().table().cuGraphAddNode_v12030.is_some()
+    }
+
+    fn make_shaped(&mut self, options: &InstantiateOptions, own: &Arc<Own>) -> Result<Shaping> {
+        let (shape, assume_progress) = (options.wanted_shape(), options.assumes_progress());
         let (flat, drawn) = self.read_for_shape()?;
         let wish = match shape {
             Shape::AsBuilt => Wish::AsBuilt,
@@ -94,7 +102,13 @@ impl GraphGuard<'_> {
             Shape::Lanes(lanes) => Wish::Lanes(lanes.get()),
             Shape::Auto => Wish::Auto,
         };
-        let plan = plan(&drawn, Wishes { shape: wish, assume_progress });
+        let wishes = Wishes {
+            shape: wish,
+            assume_progress,
+            programmatic: options.makes_programmatic_edges() && self.knows_edge_kinds(),
+            no_ops: if own.waits_at_entry() { Overlap::Both } else { Overlap::Never },
+        };
+        let plan = plan(&drawn, wishes);
         if plan.report.actions.contains(&Action::CycleLeft) {
             return Ok(Shaping::as_drawn(shape, "it has a cycle"));
         }

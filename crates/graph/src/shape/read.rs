@@ -57,6 +57,7 @@ impl GraphGuard<'_> {
                     Some(NodeParams::Kernel { kernel, config, accesses }) => Role::Kernel {
                         like: kinds.number(kernel, config),
                         promises_progress: accesses.ends_alone(),
+                        overlap: self.overlap_of(node.id),
                     },
                     Some(
                         NodeParams::Memcpy(_)

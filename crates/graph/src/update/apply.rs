@@ -2,7 +2,7 @@
 
 use cuda_handles::{Allocation, Event, Kernel, Owner};
 use cuda_launch::LaunchConfig;
-use cuda_launch::internal::StoredArguments;
+use cuda_launch::internal::{StoredArguments, StoredMemory};
 use cuda_sys::CUgraphNodeParams;
 
 use crate::error::{Error, NodeError, ParamError, Result};
@@ -13,12 +13,13 @@ use crate::exec::not_rebuilt;
 use crate::exec::{ExecNodes, GraphExec};
 use crate::graph::Graph;
 use crate::node::{event, memcpy, memset};
+use crate::shape::shaped::ShapedGraph;
 use crate::state::bindings::{BoundDecider, BoundNode};
 use crate::state::guard::GraphGuard;
 use crate::state::ids::NodeId;
 use crate::state::raw_params::kernel_params;
 use crate::update::enable::call_set_enabled;
-use crate::update::exec_node::call_set_params;
+use crate::update::exec_node::{call_set_params, not_possible};
 use crate::update::values::{copy_layout, fill_layout};
 
 /// An executable whose nodes follow parameters.
@@ -43,6 +44,11 @@ pub(crate) trait ParamTarget {
     /// # Errors
     /// The driver's error.
     fn set_enabled(&mut self, guard: &GraphGuard<'_>, id: NodeId, enabled: bool) -> Result<()>;
+
+    /// The graph of its own that it was made of, if it was shaped.
+    fn shaped(&self) -> Option<&ShapedGraph> {
+        None
+    }
 
     /// Notes the event that a node records. Returns the one before.
     fn set_event(&mut self, id: NodeId, event: Event) -> Option<Event>;
@@ -79,6 +85,10 @@ impl ParamTarget for ExecTarget<'_> {
         call_set_enabled(self.exec, guard, id, enabled)?;
         self.updates.set_enabled(id, enabled);
         Ok(())
+    }
+
+    fn shaped(&self) -> Option<&ShapedGraph> {
+        self.exec.shaped
     }
 
     fn set_event(&mut self, id: NodeId, event: Event) -> Option<Event> {
@@ -144,6 +154,7 @@ fn apply_pending(
     }
     let guard = graph.enter()?;
     ensure_may_be_off(target, &guard, params, pending)?;
+    ensure_memory_fits(target, &guard, params, pending)?;
     for &place in pending {
         let Some((bound, _)) = params.node_mut(place) else { continue };
         if !target.has(bound.id) {
@@ -244,6 +255,25 @@ fn ensure_may_be_off(
         }
         if !bound.is_on && target.decides(bound.id) {
             return Err(ParamError::NotDisabled { node: guard.name(bound.id) }.into());
+        }
+    }
+    Ok(())
+}
+
+/// Refuses memory on which the shape of the executable cannot rely.
+fn ensure_memory_fits(
+    target: &impl ParamTarget,
+    guard: &GraphGuard<'_>,
+    params: &mut ExecParams,
+    pending: &[u32],
+) -> Result<()> {
+    let Some(shaped) = target.shaped() else { return Ok(()) };
+    for &place in pending {
+        let Some((bound, _)) = params.node_mut(place) else { continue };
+        let refusal =
+            |memory: &StoredMemory| shaped.refusal_of_memory(guard.context(), bound.id, &memory.allocation);
+        if let Some(why) = bound.memory().find_map(refusal) {
+            return Err(not_possible((guard, bound.id), why));
         }
     }
     Ok(())

@@ -88,6 +88,9 @@ impl<N: CanBeDisabled> ExecNode<'_, N> {
         if !enabled {
             ensure_decides_nothing(self.exec, &found, "be disabled")?;
             ensure_keeps_order(self.exec, &found)?;
+            if let Some(why) = self.exec.shaped().and_then(|shaped| shaped.refusal_of_disabling(found.key)) {
+                return Err(not_possible(found.named(), why));
+            }
         }
         call_set_enabled(self.exec.nodes()?, found.keys(), found.key, enabled)?;
         self.exec.updates.set_enabled(found.key, enabled);

@@ -12,6 +12,7 @@ use crate::exec::since::Brought;
 use crate::exec::{ExecNodes, GraphExec};
 
 use crate::graph::node::Node;
+use crate::shape::shaped::ShapedGraph;
 use crate::state::guard::GraphGuard;
 use crate::state::ids::NodeId;
 use crate::state::owners::Owners;
@@ -102,9 +103,9 @@ impl GraphExec {
         if let Some(record) = guard.record(node.key) {
             guard.ensure_may_hold(record.within, &new.node_params)?;
         }
-        if self.shaped().is_some_and(|shaped| shaped.forbids(node.key, &new.node_params)) {
-            let why = "the kernel may wait for another one (it was not declared as `fn`), and the executable was \
-                       shaped for one that does not; instantiate again, or with `assume_progress`";
+        let of_shape =
+            |shaped: &ShapedGraph| shaped.refusal(self.context(), node.key, &new.node_params, &new.owners);
+        if let Some(why) = self.shaped().and_then(of_shape) {
             return Err(not_possible(node.named(), why));
         }
         self.call(guard, node.key, node.named(), &new.owners, new.raw)?;

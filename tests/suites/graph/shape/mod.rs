@@ -1,6 +1,7 @@
 //! Shapes: executables of other graphs than the ones drawn, which do the same.
 
 mod left;
+mod programmatic;
 mod reports;
 mod results;
 mod updates;

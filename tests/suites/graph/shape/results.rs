@@ -1,12 +1,12 @@
 //! Random programs: each shape computes what their operations do one after the other.
 
-use cuda_graph::{ContextExt, Graph, Node};
+use cuda_graph::{ContextExt, Graph, InstantiateOptions, Node};
 use cuda_handles::{Buffer, Context, Stream};
 use cuda_launch::per;
 use cuda_tests::{is_soft, no_leaks, setup};
 use proptest::prelude::*;
 
-use super::{shaped, shapes};
+use super::shapes;
 use crate::capture::add_to;
 
 const CELLS: usize = 4;
@@ -58,8 +58,8 @@ impl Operation {
 }
 
 /// An operation, the operations before that it waits for without need, and whether it waits for an
-/// empty node that waits for all of them.
-type Step = (Operation, Vec<prop::sample::Index>, bool);
+/// empty node that waits for all of them; and whether its kernels wait at their entry.
+type Step = (Operation, Vec<prop::sample::Index>, bool, bool);
 
 fn step() -> impl Strategy<Value = Step> {
     let (cell, number) = (0..CELLS, 1..9_u32);
@@ -70,31 +70,39 @@ fn step() -> impl Strategy<Value = Step> {
             .prop_map(|(from, apart)| Operation::Copy { from, to: (from + apart) % CELLS }),
         (cell, number).prop_map(|(cell, amount)| Operation::Child { cell, amount }),
     ];
-    (operation, prop::collection::vec(any::<prop::sample::Index>(), 0..3), any::<bool>())
+    (
+        operation,
+        prop::collection::vec(any::<prop::sample::Index>(), 0..3),
+        any::<bool>(),
+        prop::bool::weighted(0.8),
+    )
 }
 
 struct Bench {
     context: Context,
     stream: Stream,
     add: add_to,
+    /// The same kernel, waiting at its entry.
+    waiting: add_to,
     cells: Vec<Buffer<u32>>,
 }
 
 impl Bench {
-    fn add(&self, graph: &Graph, operation: Operation, after: &[&Node]) -> Node {
+    fn add(&self, graph: &Graph, (operation, waits): (Operation, bool), after: &[&Node]) -> Node {
+        let add = if waits { &self.waiting } else { &self.add };
         let frontier = graph.after_all(after.iter().copied()).unwrap();
         match operation {
             Operation::Fill { cell, value } => (*frontier.fill(&self.cells[cell], value).unwrap()).clone(),
             Operation::Add { cell, amount } => {
-                (*frontier.launch(&self.add, per(1, 1), (amount, &self.cells[cell])).unwrap()).clone()
+                (*frontier.launch(add, per(1, 1), (amount, &self.cells[cell])).unwrap()).clone()
             }
             Operation::Copy { from, to } => {
                 (*frontier.copy(&self.cells[from], &self.cells[to]).unwrap()).clone()
             }
             Operation::Child { cell, amount } => {
                 let child = self.context.graph().unwrap();
-                let first = child.root().launch(&self.add, per(1, 1), (amount, &self.cells[cell])).unwrap();
-                first.then().launch(&self.add, per(1, 1), (amount, &self.cells[cell])).unwrap();
+                let first = child.root().launch(add, per(1, 1), (amount, &self.cells[cell])).unwrap();
+                first.then().launch(add, per(1, 1), (amount, &self.cells[cell])).unwrap();
                 (*frontier.child(&child).unwrap()).clone()
             }
         }
@@ -103,7 +111,7 @@ impl Bench {
     fn graph(&self, steps: &[Step]) -> Graph {
         let graph = self.context.graph().unwrap();
         let mut nodes: Vec<Node> = Vec::new();
-        for (at, (operation, more, joined)) in steps.iter().enumerate() {
+        for (at, (operation, more, joined, waits)) in steps.iter().enumerate() {
             let mut before: Vec<usize> =
                 (0..at).filter(|other| steps[*other].0.conflicts(*operation)).collect();
             if at > 0 {
@@ -114,8 +122,8 @@ impl Bench {
             let after: Vec<&Node> = before.iter().map(|other| &nodes[*other]).collect();
             let join = joined.then(|| (*graph.after_all(after.clone()).unwrap().empty().unwrap()).clone());
             let node = match &join {
-                Some(join) => self.add(&graph, *operation, &[join]),
-                None => self.add(&graph, *operation, &after),
+                Some(join) => self.add(&graph, (*operation, *waits), &[join]),
+                None => self.add(&graph, (*operation, *waits), &after),
             };
             nodes.push(node);
         }
@@ -135,13 +143,15 @@ fn each_shape_computes_what_the_operations_do_in_turn() {
     no_leaks(|| {
         let stream = context.stream().unwrap();
         let cells = (0..CELLS).map(|_| stream.zeros(1).unwrap()).collect();
-        let bench = Bench { add: add_to::load(&context).unwrap(), context: context.clone(), stream, cells };
+        let (add, waiting) = (add_to::load(&context).unwrap(), add_to::load_waiting(&context).unwrap());
+        let bench = Bench { add, waiting, context: context.clone(), stream, cells };
         let mut runner = proptest::test_runner::TestRunner::new(config.clone());
         let checked = runner.run(&prop::collection::vec(step(), 1..14), |steps| {
             let graph = bench.graph(&steps);
             for shape in shapes() {
                 let mut expected = bench.read();
-                let mut exec = shaped(&graph, shape);
+                let options = InstantiateOptions::new().shape(shape).programmatic_edges(true);
+                let mut exec = graph.instantiate_with(options).unwrap();
                 let report = exec.shape_report().unwrap();
                 prop_assert_eq!(report.reason_to_leave(), None);
                 let (before, after) = (report.before().unwrap(), report.after().unwrap());

@@ -25,6 +25,17 @@ pub(crate) struct DrawnNode {
     pub(crate) role: Role,
 }
 
+/// Which full edges of a kernel the plan may make programmatic: those that both ends permit.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) enum Overlap {
+    #[default]
+    Never,
+    /// Edges to it: it waits at its entry.
+    Behind,
+    /// Edges to it and from it: it waits at its entry, and writes memory of its own device alone.
+    Both,
+}
+
 /// What the plan has to know of a node.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Role {
@@ -38,6 +49,7 @@ pub(crate) enum Role {
         like: u32,
         /// Whether it waits for no other kernel.
         promises_progress: bool,
+        overlap: Overlap,
     },
     /// A node that may wait for what runs beside it, and is no kernel.
     Waits,

@@ -14,15 +14,17 @@
 //! | empty nodes are dissolved, or become kernels that do nothing | the same | [`empties`] |
 //! | a kernel that does nothing is put in front of many roots | the same | [`front`] |
 //! | sets of twins are threaded through lanes | `Lanes` and `Auto` | [`lanes`], by [`twins`] and [`kernel_roots`] |
+//! | full edges become programmatic | the wish for it | [`overlap`](mod@overlap) |
 //!
 //! # What a plan promises
 //!
 //! **Order.** Two nodes are ordered if a path of full edges leads from one to the other. Nodes that
-//! the drawing orders are ordered in the plan. `Reduced` orders no other two nodes of the user;
-//! lanes order only [`twins`] anew.
+//! the drawing orders are ordered in the plan, where edges count as full that the plan has made
+//! programmatic: all kernels at those wait at their entry. `Reduced` orders no other two nodes of
+//! the user; lanes order only [`twins`] anew.
 //!
-//! **Other edges** (programmatic ones) are kept exactly as drawn and do not count as order. A node
-//! at such an edge is *fixed*: it keeps all of its edges.
+//! **Other edges** of the drawing (programmatic ones) are kept exactly as drawn and do not count as
+//! order. A node at such an edge is *fixed*: it keeps all of its edges.
 //!
 //! **Progress.** A kernel may wait for another that runs beside it, unless it promises not to. So
 //! an empty node becomes a kernel, a root gets a kernel in front, and a node is ordered anew only
@@ -40,6 +42,7 @@ mod horizon;
 mod hubs;
 mod kernel_roots;
 mod lanes;
+mod overlap;
 pub(crate) mod plan;
 mod progress;
 mod reduction;

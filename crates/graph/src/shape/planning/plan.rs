@@ -15,10 +15,20 @@ pub(crate) struct ShapePlan {
     /// In a topological order. Each drawn node is here once, but for empty ones, which may be
     /// absent.
     pub(crate) nodes: Vec<PlannedNode>,
-    /// From one node to another, by their places in `nodes`, and whether the edge is full. Edges
-    /// that are not are as drawn.
-    pub(crate) edges: Vec<(u32, u32, bool)>,
+    /// From one node to another, by their places in `nodes`.
+    pub(crate) edges: Vec<(u32, u32, PlannedEdge)>,
     pub(crate) report: PlanReport,
+}
+
+/// The kind of an edge of a plan.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub(crate) enum PlannedEdge {
+    Full,
+    /// The drawn edge between the two nodes, which is not full.
+    AsDrawn,
+    /// A programmatic edge in place of a full one. Both kernels wait at their entry, so it orders
+    /// them as a full one does.
+    Programmatic,
 }
 
 /// A node of a plan.
@@ -48,6 +58,9 @@ pub(crate) fn plan(drawn: &Drawn, wishes: Wishes) -> ShapePlan {
     if let Some(threading) = threading {
         steps.thread(&mut sketch, threading, &concerned);
     }
+    if wishes.programmatic {
+        steps.overlap(&mut sketch, wishes.no_ops);
+    }
     let actions = steps.into_actions();
     let report = PlanReport { before, after: Figures::of(&sketch), actions };
     finished(sketch, report)
@@ -62,12 +75,13 @@ fn finished(sketch: Sketch<'_>, report: PlanReport) -> ShapePlan {
         SketchNode::NoOp => Some(PlannedNode::NoOp),
         SketchNode::Absent => None,
     });
-    let of_kind = |edges: &[(u32, u32)], is_full| {
-        let places = |(from, to): &(u32, u32)| (places[*from as usize], places[*to as usize], is_full);
+    let of_kind = |edges: &[(u32, u32)], kind| {
+        let places = |(from, to): &(u32, u32)| (places[*from as usize], places[*to as usize], kind);
         edges.iter().map(places).collect::<Vec<_>>()
     };
-    let mut edges = of_kind(&sketch.edges, true);
-    edges.extend(of_kind(&sketch.other_edges, false));
+    let mut edges = of_kind(&sketch.edges, PlannedEdge::Full);
+    edges.extend(of_kind(&sketch.other_edges, PlannedEdge::AsDrawn));
+    edges.extend(of_kind(&sketch.programmatic, PlannedEdge::Programmatic));
     edges.sort_unstable();
     ShapePlan { nodes: nodes.collect(), edges, report }
 }
@@ -75,7 +89,8 @@ fn finished(sketch: Sketch<'_>, report: PlanReport) -> ShapePlan {
 /// A graph as drawn, of which no topological order exists.
 fn cyclic(drawn: &Drawn) -> ShapePlan {
     let nodes = (0..drawn.nodes.len() as u32).map(PlannedNode::Drawn).collect();
-    let edges: Vec<_> = drawn.edges.iter().map(|edge| (edge.from, edge.to, edge.is_full)).collect();
+    let kind = |is_full| if is_full { PlannedEdge::Full } else { PlannedEdge::AsDrawn };
+    let edges: Vec<_> = drawn.edges.iter().map(|edge| (edge.from, edge.to, kind(edge.is_full))).collect();
     let figures = Figures { nodes: drawn.nodes.len(), edges: edges.len(), ..Figures::default() };
     let report = PlanReport { before: figures, after: figures, actions: vec![Action::CycleLeft] };
     ShapePlan { nodes, edges, report }

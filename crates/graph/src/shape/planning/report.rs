@@ -67,6 +67,14 @@ pub(crate) enum Action {
     NoSets {
         lanes: usize,
     },
+    /// Full edges became programmatic.
+    EdgesOverlapped {
+        edges: usize,
+    },
+    /// Edges between kernels stay full.
+    EdgesLeftFull {
+        edges: usize,
+    },
     /// The drawing has a cycle.
     CycleLeft,
 }
@@ -126,6 +134,18 @@ impl fmt::Display for Action {
             Self::NoSets { lanes } => {
                 let more = Count(lanes, "node");
                 write!(formatter, "threaded nothing: no set of alike, unordered nodes has more than {more}")
+            }
+            Self::EdgesOverlapped { edges } => {
+                let edges = Count(edges, "edge");
+                write!(formatter, "made {edges} programmatic: the kernels there wait at their entry")
+            }
+            Self::EdgesLeftFull { edges } => {
+                let edges = Count(edges, "edge");
+                write!(
+                    formatter,
+                    "left {edges} between kernels full: one of the two does not wait at its entry, or may write \
+                     memory of the host"
+                )
             }
             Self::CycleLeft => formatter.write_str("left the graph as drawn: it has a cycle"),
         }

@@ -16,6 +16,8 @@ pub(super) struct Sketch<'a> {
     pub(super) edges: Vec<(u32, u32)>,
     /// All other edges, sorted.
     pub(super) other_edges: Vec<(u32, u32)>,
+    /// The edges that were full and became programmatic, sorted. Made last.
+    pub(super) programmatic: Vec<(u32, u32)>,
     /// For each node, whether it is at an edge that is not full, and so keeps all of its edges.
     pub(super) is_fixed: Vec<bool>,
     /// For each node, the last node that is not empty and has a full edge to it as drawn; [`FRONT`]
@@ -58,7 +60,8 @@ impl<'a> Sketch<'a> {
         let anchors = vec![FRONT; order.len() + 1];
         let nodes = order.into_iter().map(SketchNode::Drawn);
         let nodes = core::iter::once(SketchNode::Absent).chain(nodes).collect();
-        let mut sketch = Self { drawn, nodes, edges, other_edges, is_fixed, anchors };
+        let mut sketch =
+            Self { drawn, nodes, edges, other_edges, programmatic: Vec::new(), is_fixed, anchors };
         sketch.anchor();
         Some(sketch)
     }
@@ -110,14 +113,14 @@ impl<'a> Sketch<'a> {
     pub(super) fn roots(&self) -> Vec<bool> {
         let mut is_root = vec![false; self.nodes.len()];
         self.numbers().for_each(|node| is_root[node as usize] = !self.is_empty(node));
-        let edges = self.edges.iter().chain(&self.other_edges);
+        let edges = self.edges.iter().chain(&self.other_edges).chain(&self.programmatic);
         edges.for_each(|(from, to)| is_root[*to as usize] &= self.is_empty(*from));
         is_root
     }
 
     /// The edges of all kinds, by the node they leave.
     pub(super) fn all_edges(&self) -> Vec<(u32, u32)> {
-        let mut edges = [self.edges.as_slice(), &self.other_edges].concat();
+        let mut edges = [self.edges.as_slice(), &self.other_edges, &self.programmatic].concat();
         edges.sort_unstable();
         edges
     }

@@ -1,8 +1,10 @@
 //! The steps of a plan, each with the actions that it reports.
 
+use super::drawn::Overlap;
 use super::empties::{Dissolved, Replaced, anchor, dissolve, replace};
 use super::front::{Fronted, put_in_front};
 use super::lanes::{Threaded, Threading, thread};
+use super::overlap::{Overlapped, overlap};
 use super::progress::Concerned;
 use super::reduction::reduce;
 use super::report::{Action, Obstacle};
@@ -30,6 +32,13 @@ impl Steps {
         let nodes = sketch.is_fixed.iter().filter(|is_fixed| **is_fixed).count();
         steps.add(nodes, Action::FixedLeft { nodes });
         steps
+    }
+
+    /// Full edges become programmatic.
+    pub(super) fn overlap(&mut self, sketch: &mut Sketch<'_>, no_ops: Overlap) {
+        let Overlapped { edges, left } = overlap(sketch, no_ops);
+        self.add(edges, Action::EdgesOverlapped { edges });
+        self.add(left, Action::EdgesLeftFull { edges: left });
     }
 
     pub(super) fn into_actions(self) -> Vec<Action> {

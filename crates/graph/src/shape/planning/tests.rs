@@ -5,16 +5,16 @@ mod known;
 mod limits;
 mod random;
 
-use super::drawn::{Drawn, DrawnEdge, DrawnNode, Role};
-use super::plan::{PlannedNode, ShapePlan, plan};
+use super::drawn::{Drawn, DrawnEdge, DrawnNode, Overlap, Role};
+use super::plan::{PlannedEdge, PlannedNode, ShapePlan, plan};
 use super::wish::{Wish, Wishes};
 
 fn kernel(like: u32) -> Role {
-    Role::Kernel { like, promises_progress: true }
+    Role::Kernel { like, promises_progress: true, overlap: Overlap::Never }
 }
 
 fn waiting_kernel() -> Role {
-    Role::Kernel { like: 1000, promises_progress: false }
+    Role::Kernel { like: 1000, promises_progress: false, overlap: Overlap::Never }
 }
 
 /// A graph with full edges.
@@ -23,8 +23,12 @@ fn drawn(roles: impl IntoIterator<Item = Role>, edges: impl IntoIterator<Item = 
     Drawn { nodes: roles.into_iter().map(|role| DrawnNode { role }).collect(), edges: edges.collect() }
 }
 
+fn wishes(shape: Wish) -> Wishes {
+    Wishes { shape, assume_progress: false, programmatic: false, no_ops: Overlap::Never }
+}
+
 fn planned(drawn: &Drawn, shape: Wish) -> ShapePlan {
-    plan(drawn, Wishes { shape, assume_progress: false })
+    plan(drawn, wishes(shape))
 }
 
 impl ShapePlan {

@@ -1,5 +1,7 @@
 //! What the user wishes of the shape.
 
+use super::drawn::Overlap;
+
 /// How far the plan may go.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Wish {
@@ -19,4 +21,8 @@ pub(crate) struct Wishes {
     pub(crate) shape: Wish,
     /// Whether every kernel counts as one that waits for no other.
     pub(crate) assume_progress: bool,
+    /// Whether full edges become programmatic where both kernels permit it.
+    pub(crate) programmatic: bool,
+    /// The overlap of kernels that do nothing.
+    pub(crate) no_ops: Overlap,
 }

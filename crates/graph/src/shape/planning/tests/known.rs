@@ -13,8 +13,12 @@ fn edges(plan: &ShapePlan) -> String {
             PlannedNode::NoOp => letters.next().unwrap().to_string(),
         })
         .collect();
-    let edges = plan.edges.iter().map(|(from, to, is_full)| {
-        let arrow = if *is_full { ">" } else { "~" };
+    let edges = plan.edges.iter().map(|(from, to, kind)| {
+        let arrow = match kind {
+            PlannedEdge::Full => ">",
+            PlannedEdge::AsDrawn => "~",
+            PlannedEdge::Programmatic => "=",
+        };
         format!("{}{arrow}{}", names[*from as usize], names[*to as usize])
     });
     edges.collect::<Vec<_>>().join(" ")
@@ -154,7 +158,7 @@ fn waiting_kernels_keep_what_is_beside_them() {
     layers.edges.extend([2, 3].map(|to| DrawnEdge { from: count, to: count + to, is_full: true }));
     let plan = planned(&layers, Wish::Reduced);
     assert_eq!(plan.words(), [format!("left 2 empty nodes: {beside}"), format!("left 5 roots: {beside}")]);
-    let plan = super::plan(&layers, Wishes { shape: Wish::Reduced, assume_progress: true });
+    let plan = super::plan(&layers, Wishes { assume_progress: true, ..wishes(Wish::Reduced) });
     assert_eq!((plan.no_ops(), plan.report.after.roots), (3, 1));
     // Kernels that all wait are no obstacle between layers.
     let plan = planned(&joined_layers(40, 20, waiting_kernel()), Wish::Reduced);
@@ -226,4 +230,36 @@ fn a_graph_with_a_cycle_is_left() {
     let plan = planned(&drawn([kernel(0); 3], [(0, 1), (1, 2), (2, 1)]), Wish::Auto);
     assert_eq!(edges(&plan), "0>1 1>2 2>1");
     assert_eq!(plan.words(), ["left the graph as drawn: it has a cycle"]);
+}
+
+#[test]
+fn edges_between_kernels_that_wait_become_programmatic() {
+    let overlapping = |overlap| Role::Kernel { like: 0, promises_progress: true, overlap };
+    let roles = [Overlap::Both, Overlap::Both, Overlap::Behind, Overlap::Both, Overlap::Never, Overlap::Both];
+    let graph = drawn(
+        roles.map(overlapping).into_iter().chain([Role::Other]),
+        [(0, 1), (1, 2), (2, 3), (3, 4), (4, 5), (5, 6)],
+    );
+    let plan = super::plan(&graph, Wishes { programmatic: true, ..wishes(Wish::Reduced) });
+    assert_eq!(edges(&plan), "0=1 1=2 2>3 3>4 4>5 5>6");
+    assert_eq!(
+        plan.words(),
+        [
+            "made 2 edges programmatic: the kernels there wait at their entry",
+            "left 3 edges between kernels full: one of the two does not wait at its entry, or may write memory of \
+             the host",
+        ]
+    );
+    // Without the wish, all are full. A node at an edge that is drawn so keeps all of its edges.
+    assert_eq!(edges(&planned(&graph, Wish::Reduced)), "0>1 1>2 2>3 3>4 4>5 5>6");
+    let mut fixed = graph;
+    fixed.edges[0].is_full = false;
+    let plan = super::plan(&fixed, Wishes { programmatic: true, ..wishes(Wish::Reduced) });
+    assert_eq!(edges(&plan), "0~1 1>2 2>3 3>4 4>5 5>6");
+    // Kernels that do nothing are asked, too.
+    let layers = joined_layers(3, 2, overlapping(Overlap::Both));
+    let wishes = Wishes { programmatic: true, no_ops: Overlap::Both, ..wishes(Wish::Reduced) };
+    let plan = super::plan(&layers, wishes);
+    assert_eq!(edges(&plan), "a=0 a=1 a=2 0=b 1=b 2=b b=4 b=5 b=6");
+    assert_eq!((plan.report.after.roots, plan.report.after.edges), (1, 9));
 }

@@ -10,10 +10,16 @@ use crate::shape::planning::figures::Figures;
 use crate::shape::planning::lanes::AUTO_LANES;
 use crate::shape::planning::report::{Action, Obstacle};
 
+fn overlap() -> impl Strategy<Value = Overlap> {
+    prop_oneof![1 => Just(Overlap::Never), 1 => Just(Overlap::Behind), 3 => Just(Overlap::Both)]
+}
+
 /// Roles: mostly kernels, and so many of each 16 that do not promise progress.
 fn role(waiting: u32) -> impl Strategy<Value = Role> {
     prop_oneof![
-        16 - waiting => (0..2_u32).prop_map(kernel),
+        16 - waiting => (0..2_u32, overlap()).prop_map(|(like, overlap)| {
+            Role::Kernel { like, promises_progress: true, overlap }
+        }),
         waiting => Just(waiting_kernel()),
         5 => Just(Role::Empty),
         2 => Just(Role::Other),
@@ -83,7 +89,15 @@ fn layered_graph(widest: usize, layers: usize, waiting: u32, extra: usize) -> im
 fn any_wish() -> impl Strategy<Value = Wishes> {
     let lanes = (1..6_u16).prop_map(Wish::Lanes);
     let shape = prop_oneof![Just(Wish::AsBuilt), Just(Wish::Reduced), lanes, Just(Wish::Auto)];
-    (shape, any::<bool>()).prop_map(|(shape, assume_progress)| Wishes { shape, assume_progress })
+    let no_ops = prop_oneof![Just(Overlap::Never), Just(Overlap::Both)];
+    (shape, any::<bool>(), any::<bool>(), no_ops).prop_map(
+        |(shape, assume_progress, programmatic, no_ops)| Wishes {
+            shape,
+            assume_progress,
+            programmatic,
+            no_ops,
+        },
+    )
 }
 
 /// A drawing and its plan, with the drawn number of each node of the plan.
@@ -114,6 +128,7 @@ impl Case {
         self.nodes_are_there_once();
         self.edges_lead_forwards();
         self.other_edges_are_as_drawn();
+        self.programmatic_edges_are_permitted();
         self.order_is_kept();
         self.only_twins_are_ordered_anew();
         self.lanes_stay_wide();
@@ -181,8 +196,9 @@ impl Case {
     fn other_edges_are_as_drawn(&self) {
         let place = |node| self.places[&node];
         let others = self.drawn.edges.iter().filter(|edge| !edge.is_full);
-        let others: HashSet<_> = others.map(|edge| (place(edge.from), place(edge.to), false)).collect();
-        let planned = self.plan.edges.iter().copied().filter(|(.., is_full)| !is_full);
+        let others: HashSet<_> =
+            others.map(|edge| (place(edge.from), place(edge.to), PlannedEdge::AsDrawn)).collect();
+        let planned = self.plan.edges.iter().copied().filter(|(.., kind)| *kind == PlannedEdge::AsDrawn);
         assert_eq!(planned.collect::<HashSet<_>>(), others);
         // A fixed node keeps all edges, and gets none but one from the kernel in front.
         let planned: HashSet<_> = self.plan.edges.iter().copied().collect();
@@ -192,12 +208,17 @@ impl Case {
             let is_kept = |edge: &&&DrawnEdge| {
                 let ends = [edge.from, edge.to].map(|node| self.places.get(&node).copied());
                 let [Some(from), Some(to)] = ends else { return true };
-                planned.contains(&(from, to, edge.is_full))
+                planned.contains(&(
+                    from,
+                    to,
+                    if edge.is_full { PlannedEdge::Full } else { PlannedEdge::AsDrawn },
+                ))
             };
             assert!(drawn.iter().all(|edge| is_kept(&edge)));
             let place = place(node);
             let after = planned.iter().filter(|(from, to, _)| *from == place || *to == place).count();
-            let front = planned.contains(&(0, place, true)) && self.front().is_some_and(|_| place > 0);
+            let front =
+                planned.contains(&(0, place, PlannedEdge::Full)) && self.front().is_some_and(|_| place > 0);
             assert_eq!(after - usize::from(front), drawn.len());
         }
     }
@@ -206,6 +227,22 @@ impl Case {
     fn front(&self) -> Option<u32> {
         let is_fronted = |action: &Action| matches!(action, Action::RootsFronted { .. });
         self.plan.report.actions.iter().any(is_fronted).then_some(0)
+    }
+
+    fn programmatic_edges_are_permitted(&self) {
+        let overlap = |place: u32| match self.plan.nodes[place as usize] {
+            PlannedNode::Drawn(node) if self.is_fixed(node) => Overlap::Never,
+            PlannedNode::Drawn(node) => match self.role(node) {
+                Role::Kernel { overlap, .. } => overlap,
+                _ => Overlap::Never,
+            },
+            PlannedNode::NoOp => self.wishes.no_ops,
+        };
+        for &(from, to, kind) in &self.plan.edges {
+            let is_possible = overlap(from) == Overlap::Both && overlap(to) != Overlap::Never;
+            let is_expected = self.wishes.programmatic && self.wishes.shape != Wish::AsBuilt && is_possible;
+            assert_eq!(kind == PlannedEdge::Programmatic, is_expected, "{from} {to}");
+        }
     }
 
     fn order_is_kept(&self) {
@@ -330,7 +367,9 @@ fn full(drawn: &Drawn) -> Vec<(u32, u32)> {
 }
 
 fn planned_full(plan: &ShapePlan) -> Vec<(u32, u32)> {
-    plan.edges.iter().filter(|(.., is_full)| *is_full).map(|(from, to, _)| (*from, *to)).collect()
+    // Kernels at programmatic edges of the plan wait, so these order as full ones do.
+    let orders = plan.edges.iter().filter(|(.., kind)| *kind != PlannedEdge::AsDrawn);
+    orders.map(|(from, to, _)| (*from, *to)).collect()
 }
 
 /// The figures, by their definition.
@@ -401,6 +440,6 @@ proptest! {
         drawn in layered_graph(60, 3, 0, 2),
         assume_progress in any::<bool>(),
     ) {
-        Case::new(drawn, Wishes { shape: Wish::Auto, assume_progress }).check();
+        Case::new(drawn, Wishes { assume_progress, ..wishes(Wish::Auto) }).check();
     }
 }
