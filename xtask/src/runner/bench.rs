@@ -1,6 +1,6 @@
-//! The benchmark: overhead over the raw driver, launches beside drops, memory of replays.
+//! The benchmark: overhead over the raw driver, launches beside drops, memory of replays, shapes.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result};
@@ -9,7 +9,7 @@ use anyhow::{Context, Result};
 #[derive(Clone, Debug, clap::Args)]
 pub struct BenchOptions {
     /// The driver: null (does nothing, so that only the library's own time is left), soft, system
-    /// or the path of a library [default: null; with --latency or --replays soft]
+    /// or the path of a library [default: null; with --latency, --replays or --shapes soft]
     #[arg(long)]
     pub driver: Option<String>,
     /// One line of JSON for each figure: name, driver, ours_ns, raw_ns, over_ns, ratio, spread_ns
@@ -25,6 +25,12 @@ pub struct BenchOptions {
     /// Replay a graph so many times, with a new buffer each time; fails if memory grows
     #[arg(long, value_name = "COUNT", conflicts_with_all = ["json", "filter", "latency"])]
     pub replays: Option<u32>,
+    /// Measure graphs as drawn and in all shapes: launch call, run and instantiation, as a table
+    #[arg(long, conflicts_with_all = ["json", "latency", "replays"])]
+    pub shapes: bool,
+    /// Draw the figures of the shapes
+    #[arg(long, value_name = "FILE", requires = "shapes")]
+    pub svg: Option<PathBuf>,
 }
 
 /// Runs the benchmark and returns its exit code.
@@ -41,7 +47,12 @@ pub fn bench(program: &Path, options: &BenchOptions) -> Result<u8> {
     if let Some(count) = options.replays {
         command.args(["--replays", &count.to_string()]);
     }
-    for (name, given) in [("--json", options.json), ("--latency", options.latency)] {
+    if let Some(file) = &options.svg {
+        command.arg("--svg").arg(file);
+    }
+    for (name, given) in
+        [("--json", options.json), ("--latency", options.latency), ("--shapes", options.shapes)]
+    {
         if given {
             command.arg(name);
         }

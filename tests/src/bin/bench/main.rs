@@ -1,5 +1,5 @@
 //! The benchmark: overhead over the raw driver in the same run, launches beside drops on another
-//! thread, and the memory of many replays.
+//! thread, the memory of many replays, and graphs in all shapes.
 
 mod driver;
 mod figures;
@@ -8,6 +8,7 @@ mod measure;
 mod options;
 mod replays;
 mod report;
+mod shapes;
 
 use std::error::Error;
 use std::process::ExitCode;
@@ -33,6 +34,7 @@ fn run() -> Outcome<ExitCode> {
         Task::Figures { json, filter } => figures(&options.driver, json, filter.as_deref()),
         Task::Latency => latency::run(&options.driver),
         Task::Replays(count) => replays::run(count),
+        Task::Shapes { filter, svg } => shapes::run(&options.driver, filter.as_deref(), svg.as_deref()),
     }
 }
 

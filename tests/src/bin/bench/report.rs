@@ -8,11 +8,7 @@ use crate::measure::Measured;
 
 /// Prints the head of the table.
 pub(crate) fn header(driver: &Choice) -> Outcome<()> {
-    if *driver != Choice::Null {
-        let device = Device::new(0)?;
-        println!("driver  CUDA {} from {}", device.driver().version(), device.driver().origin());
-        println!("device  {}", device.name()?);
-    }
+    driver_and_device(driver)?;
     println!(
         "nanoseconds of the host for one operation, medians; over: what the library adds, and the spread of that\n"
     );
@@ -20,6 +16,16 @@ pub(crate) fn header(driver: &Choice) -> Outcome<()> {
         "{:40} {:>7} {:>9} {:>9} {:>9} {:>7} {:>7}",
         "operation", "driver", "ours", "raw", "over", "spread", "ratio"
     );
+    Ok(())
+}
+
+/// The driver and the device that are measured.
+pub(crate) fn driver_and_device(driver: &Choice) -> Outcome<()> {
+    if *driver != Choice::Null {
+        let device = Device::new(0)?;
+        println!("driver  CUDA {} from {}", device.driver().version(), device.driver().origin());
+        println!("device  {}", device.name()?);
+    }
     Ok(())
 }
 

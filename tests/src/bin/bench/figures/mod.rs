@@ -7,7 +7,6 @@ mod handles;
 mod launch;
 mod loops;
 mod replay;
-mod shapes;
 
 use core::ffi::c_void;
 
@@ -42,10 +41,7 @@ pub(crate) fn all(driver: &Choice) -> impl Iterator<Item = Figure> {
     let figures =
         [launch::FIGURES, capture::FIGURES, graph::FIGURES, replay::FIGURES, handles::FIGURES, loops];
     let figures = figures.into_iter().flatten().map(|&(name, pair)| Figure { name, batch: None, pair });
-    // The time of a device alone says how good a shape is.
-    let is_device = !matches!(driver, Choice::Null | Choice::Soft);
-    let shapes = if is_device { shapes::FIGURES } else { &[] };
-    let sized = [chains::FIGURES, lists, shapes].into_iter().flatten();
+    let sized = [chains::FIGURES, lists].into_iter().flatten();
     figures.chain(sized.map(|&(name, batch, pair)| Figure { name, batch: Some(batch), pair }))
 }
 

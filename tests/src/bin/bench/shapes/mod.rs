@@ -1,0 +1,47 @@
+//! Shapes: the same graph in all shapes, on a device.
+//!
+//! For each [drawing](drawings) and each [variant](variants): how long the launch call takes, how
+//! long a run, and how long an instantiation. The variants of a drawing take turns, so that a change
+//! of the clock's speed affects all.
+
+mod drawings;
+mod plot;
+mod table;
+mod timing;
+mod variants;
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use cuda_handles::Device;
+
+use crate::Outcome;
+use crate::driver::Choice;
+use crate::report;
+use drawings::{DRAWINGS, Kit};
+use timing::Times;
+
+/// The times of a drawing, in the order of the variants.
+pub(super) struct Row {
+    name: &'static str,
+    times: Vec<Times>,
+}
+
+pub(crate) fn run(driver: &Choice, filter: Option<&str>, svg: Option<&Path>) -> Outcome<ExitCode> {
+    report::driver_and_device(driver)?;
+    let kit = Kit::new(&Device::new(0)?.context()?)?;
+    let mut rows = Vec::new();
+    table::header();
+    for drawing in DRAWINGS.iter().filter(|drawing| filter.is_none_or(|text| drawing.name.contains(text))) {
+        let graph = (drawing.draw)(&kit)?;
+        let row = Row { name: drawing.name, times: timing::measure(&kit, &graph)? };
+        table::row(&row);
+        rows.push(row);
+    }
+    table::legend();
+    if let Some(path) = svg {
+        plot::write(path, &rows)?;
+        println!("wrote {}", path.display());
+    }
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,86 @@
+//! The times of the executables of a graph.
+
+use std::time::{Duration, Instant};
+
+use cuda_graph::{Graph, GraphExec};
+
+use super::drawings::Kit;
+use super::variants::VARIANTS;
+use crate::Outcome;
+
+/// Rounds until clocks and caches are as they stay.
+const WARM_UP: usize = 5;
+const ROUNDS: usize = 40;
+/// An instantiation takes long, and its time varies little.
+const INSTANTIATIONS: usize = 5;
+
+/// Medians, in microseconds.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Times {
+    pub(super) launch: Median,
+    pub(super) run: Median,
+    pub(super) instantiate: Median,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Median {
+    pub(super) value: f64,
+    /// The interquartile range.
+    pub(super) spread: f64,
+}
+
+/// What was measured of a variant.
+#[derive(Default)]
+struct Samples {
+    launch: Vec<Duration>,
+    run: Vec<Duration>,
+    instantiate: Vec<Duration>,
+}
+
+/// The times of a graph, by variant.
+pub(super) fn measure(kit: &Kit, graph: &Graph) -> Outcome<Vec<Times>> {
+    let mut samples: Vec<Samples> = VARIANTS.iter().map(|_| Samples::default()).collect();
+    let mut executables: Vec<GraphExec> = Vec::new();
+    for round in 0..=INSTANTIATIONS {
+        executables.clear();
+        for (variant, samples) in VARIANTS.iter().zip(&mut samples) {
+            let start = Instant::now();
+            executables.push(graph.instantiate_with((variant.options)())?);
+            // The first one loads kernels.
+            if round > 0 {
+                samples.instantiate.push(start.elapsed());
+            }
+        }
+    }
+    for round in 0..WARM_UP + ROUNDS {
+        for (exec, samples) in executables.iter_mut().zip(&mut samples) {
+            let start = Instant::now();
+            exec.launch(&kit.stream)?;
+            let launched = start.elapsed();
+            kit.stream.synchronize_blocking()?;
+            if round >= WARM_UP {
+                samples.launch.push(launched);
+                samples.run.push(start.elapsed());
+            }
+        }
+    }
+    Ok(samples.into_iter().map(Samples::times).collect())
+}
+
+impl Samples {
+    fn times(self) -> Times {
+        let Self { launch, run, instantiate } = self;
+        Times { launch: Median::of(launch), run: Median::of(run), instantiate: Median::of(instantiate) }
+    }
+}
+
+impl Median {
+    fn of(mut times: Vec<Duration>) -> Self {
+        times.sort_unstable();
+        let at = |part: usize| {
+            let place = times.len().saturating_sub(1) * part / 4;
+            times.get(place).map_or(f64::NAN, |time| time.as_secs_f64() * 1e6)
+        };
+        Self { value: at(2), spread: at(3) - at(1) }
+    }
+}
