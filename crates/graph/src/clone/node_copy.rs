@@ -10,6 +10,8 @@ use crate::edge_kind::EdgeKind;
 use crate::error::{Error, InteropError, Result};
 use crate::state::guard::GraphGuard;
 use crate::state::ids::NodeId;
+use crate::state::kernel_config::KernelConfig;
+use crate::state::params::NodeParams;
 use crate::state::raw_params::blank;
 
 /// The parameters of a copy.
@@ -37,7 +39,7 @@ impl NodeCopy {
             T::CU_GRAPH_NODE_TYPE_EMPTY => {}
             T::CU_GRAPH_NODE_TYPE_KERNEL => {
                 copied.read_kernel(guard, raw)?;
-                copied.kernel = Some(raw);
+                copied.kernel = may_have_attributes(guard, id).then_some(raw);
             }
             T::CU_GRAPH_NODE_TYPE_MEMCPY => copied.read_copy(guard, raw)?,
             T::CU_GRAPH_NODE_TYPE_MEMSET => copied.read_fill(guard, raw)?,
@@ -172,6 +174,12 @@ impl NodeCopy {
         to.extSemWait.numExtSems = from.numExtSems;
         Ok(())
     }
+}
+
+/// Whether a kernel node may have launch attributes: other code may have given it some.
+fn may_have_attributes(guard: &GraphGuard<'_>, id: NodeId) -> bool {
+    let params = guard.record(id).map(|record| &record.node_params);
+    guard.is_shared() || !matches!(params, Some(NodeParams::Kernel { config: KernelConfig::Plain { .. }, .. }))
 }
 
 /// Adds a node to a graph that nobody else knows, after nodes of that graph.

@@ -61,6 +61,13 @@ pub(crate) fn plan(drawn: &Drawn, wishes: Wishes) -> ShapePlan {
     if wishes.programmatic {
         steps.overlap(&mut sketch, wishes.no_ops);
     }
+    if wishes.shape == Wish::Auto
+        && let Some(edges) = steps.only_few_edges_went()
+        && let Some(sketch) = Sketch::new(drawn)
+    {
+        let report = PlanReport { before, after: before, actions: vec![Action::RedundantLeft { edges }] };
+        return finished(sketch, report);
+    }
     let actions = steps.into_actions();
     let report = PlanReport { before, after: Figures::of(&sketch), actions };
     finished(sketch, report)

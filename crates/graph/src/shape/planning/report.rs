@@ -74,6 +74,11 @@ pub(crate) enum Action {
     /// Edges between kernels stay full.
     EdgesLeftFull {
         edges: usize,
+        why: Obstacle,
+    },
+    /// Redundant edges stay, since they are few.
+    RedundantLeft {
+        edges: usize,
     },
     /// The drawing has a cycle.
     CycleLeft,
@@ -90,6 +95,10 @@ pub(crate) enum Obstacle {
     ProgrammaticEdges,
     /// The roots, or all but one, are no kernels.
     NoKernels,
+    /// A kernel does not wait at its entry, or the first may write memory of the host.
+    NoOverlap,
+    /// Several edges leave the first kernel, or many lead to the second.
+    WideFork,
     /// The set consists of roots, or is behind a root that is no kernel.
     NoKernelRoot,
 }
@@ -139,13 +148,11 @@ impl fmt::Display for Action {
                 let edges = Count(edges, "edge");
                 write!(formatter, "made {edges} programmatic: the kernels there wait at their entry")
             }
-            Self::EdgesLeftFull { edges } => {
-                let edges = Count(edges, "edge");
-                write!(
-                    formatter,
-                    "left {edges} between kernels full: one of the two does not wait at its entry, or may write \
-                     memory of the host"
-                )
+            Self::EdgesLeftFull { edges, why } => {
+                write!(formatter, "left {} between kernels full: {why}", Count(edges, "edge"))
+            }
+            Self::RedundantLeft { edges } => {
+                write!(formatter, "left {}: so few cost nothing", Count(edges, "redundant edge"))
             }
             Self::CycleLeft => formatter.write_str("left the graph as drawn: it has a cycle"),
         }
@@ -169,6 +176,12 @@ impl fmt::Display for Obstacle {
             }
             Self::ProgrammaticEdges => formatter.write_str("programmatic edges lead to their neighbours"),
             Self::NoKernels => formatter.write_str("a kernel in front saves time only for several kernels"),
+            Self::NoOverlap => formatter.write_str(
+                "one of the two does not wait at its entry, or the first may use memory of the host",
+            ),
+            Self::WideFork => {
+                formatter.write_str("programmatic edges save time only in chains and small joins")
+            }
             Self::NoKernelRoot => formatter.write_str("lanes save time only behind roots that are kernels"),
         }
     }
