@@ -179,7 +179,8 @@ impl NodeCopy {
 /// Whether a kernel node may have launch attributes: other code may have given it some.
 fn may_have_attributes(guard: &GraphGuard<'_>, id: NodeId) -> bool {
     let params = guard.record(id).map(|record| &record.node_params);
-    guard.is_shared() || !matches!(params, Some(NodeParams::Kernel { config: KernelConfig::Plain { .. }, .. }))
+    guard.is_shared()
+        || !matches!(params, Some(NodeParams::Kernel { config: KernelConfig::Plain { .. }, .. }))
 }
 
 /// Adds a node to a graph that nobody else knows, after nodes of that graph.

@@ -1,8 +1,8 @@
 //! The demo: heat on a plate, as one CUDA graph of kernel, memset and memcpy nodes, which is
 //! replayed.
 //!
-//! It checks the result against plain Rust, compares plain launches with replays, and draws the
-//! plate and the graph.
+//! It checks the results against plain Rust, compares plain launches with replays of the graph as
+//! drawn and shaped, and draws the plate and the graph.
 
 #[path = "../../../../crates/graph/examples/common/driver.rs"]
 mod driver;
@@ -16,6 +16,7 @@ mod timing;
 use std::error::Error;
 use std::process::ExitCode;
 
+use cuda_graph::{InstantiateOptions, Shape};
 use cuda_handles::{Context, Device};
 use indicatif::{ProgressBar, ProgressStyle};
 
@@ -68,38 +69,50 @@ fn run() -> Outcome<ExitCode> {
 
 fn heat(task: Task, context: &Context, options: &Options) -> Outcome<ExitCode> {
     let simulation = Simulation::new(task, context)?;
-    let (plain, replayed) = (simulation.plates()?, simulation.plates()?);
+    let (stream, plain) = (simulation.stream(), simulation.plates()?);
+    let (replayed, reshaped) = (simulation.plates()?, simulation.plates()?);
     let graph = simulation.graph(&replayed)?;
-    let mut executable = graph.instantiate()?;
+    let mut drawn = graph.instantiate()?;
+    let shape = InstantiateOptions::new().shape(Shape::Auto);
+    let mut shaped = simulation.graph(&reshaped)?.instantiate_with(shape)?;
     let Task { size, steps, rounds } = task;
     println!("plate   {size} x {size} cells, {rounds} rounds of {steps} steps");
     println!("graph   {} nodes, {} edges", graph.len()?, graph.edges()?.len());
+    if let Some(report) = shaped.shape_report() {
+        println!("shape   {report}");
+    }
 
-    let bar = progress(3 * rounds);
-    let stream = simulation.stream();
-    let wait = || Ok(stream.synchronize_blocking()?);
-    let (mut launches, mut replays) = (Times::default(), Times::default());
-    bar.set_message("plain launches");
-    for _ in 0..rounds {
-        launches.round::<Box<dyn Error>>(|| simulation.launch(&plain), wait)?;
-        bar.inc(1);
-    }
-    bar.set_message("graph replays");
-    for _ in 0..rounds {
-        replays.round::<Box<dyn Error>>(|| Ok(executable.launch(stream)?), wait)?;
-        bar.inc(1);
-    }
+    let bar = progress(4 * rounds);
+    let run = |name: &'static str, enqueue: &mut dyn FnMut() -> Outcome<()>| -> Outcome<Times> {
+        bar.set_message(name);
+        let mut times = Times::default();
+        for _ in 0..rounds {
+            times.round::<Box<dyn Error>>(&mut *enqueue, || Ok(stream.synchronize_blocking()?))?;
+            bar.inc(1);
+        }
+        Ok(times)
+    };
+    let times = [
+        (PLAIN, run(PLAIN, &mut || simulation.launch(&plain))?),
+        (DRAWN, run(DRAWN, &mut || Ok(drawn.launch(stream)?))?),
+        (SHAPED, run(SHAPED, &mut || Ok(shaped.launch(stream)?))?),
+    ];
     bar.set_message("reference");
     let expected = reference::run(task, || bar.inc(1));
     bar.finish_and_clear();
 
     let found = replayed.read(stream)?;
-    report(task, &launches, &replays);
-    let good = verify("plain launches", &plain.read(stream)?, &expected)
-        & verify("graph replays", &found, &expected);
+    report(task, &times);
+    let good = verify(PLAIN, &plain.read(stream)?, &expected)
+        & verify(DRAWN, &found, &expected)
+        & verify(SHAPED, &reshaped.read(stream)?, &expected);
     draw(task, options, &found, &graph.to_dot()?)?;
     Ok(if good { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
+
+const PLAIN: &str = "plain launches";
+const DRAWN: &str = "graph as drawn";
+const SHAPED: &str = "graph shaped";
 
 /// A progress bar, which is hidden unless on a terminal.
 fn progress(rounds: usize) -> ProgressBar {
@@ -110,9 +123,9 @@ fn progress(rounds: usize) -> ProgressBar {
     }
 }
 
-fn report(task: Task, launches: &Times, replays: &Times) {
+fn report(task: Task, times: &[(&str, Times)]) {
     println!("\nmicroseconds for a step, median    until enqueued   until complete");
-    for (name, times) in [("plain launches", launches), ("graph replays", replays)] {
+    for (name, times) in times {
         let (enqueued, complete) = times.per_step(task.steps);
         println!("{name:34} {enqueued:14.3} {complete:16.3}");
     }

@@ -1,15 +1,25 @@
 //! The task on the device, as plain launches and as a graph. Each has plates of its own.
 
 use cuda_graph::{ContextExt, Graph, MemcpyNode, Node};
-use cuda_handles::{Buffer, Context, Image, Kernel, Library, Stream};
-use cuda_launch::{Launch, LaunchConfig, params, per, per_2d};
+use cuda_handles::{Buffer, Context, Stream};
+use cuda_launch::{LaunchConfig, kernel, per, per_2d};
 
 use crate::plate::{COEFFICIENT, HOT, Task};
 use crate::reference;
 
 type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
 
-const IMAGE: &str = include_str!("../../../kernels/heat.ptx");
+kernel! {
+    // SAFETY: the kernels have these parameters. Each thread of a step writes its own cell, if that
+    // is on the plate, and the difference is one number.
+    unsafe in "../../../kernels/heat.ptx";
+
+    struct Kernels;
+    fn heat_step(width: u32, height: u32, coefficient: f32, from: In<f32>, to: Out<f32>)
+    where from.len() >= width * height, to.len() >= width * height;
+    fn heat_difference(count: u32, first: In<f32>, second: In<f32>, largest: InOut<u32>)
+    where first.len() >= count, second.len() >= count, largest.len() >= 1;
+}
 
 /// Two plates that take turns, and the records of them.
 pub(crate) struct Plates {
@@ -40,19 +50,17 @@ pub(crate) struct Simulation {
     task: Task,
     context: Context,
     stream: Stream,
-    step: Kernel,
-    difference: Kernel,
+    kernels: Kernels,
 }
 
 impl Simulation {
     pub(crate) fn new(task: Task, context: &Context) -> Outcome<Self> {
-        let library = Library::load(context, Image::Ptx(IMAGE))?;
         Ok(Self {
             task,
             context: context.clone(),
             stream: context.stream()?,
-            step: library.kernel("heat_step")?,
-            difference: library.kernel("heat_difference")?,
+            // Waiting at their entry, so that shaping can overlap them.
+            kernels: Kernels::load_waiting(context)?,
         })
     }
 
@@ -84,19 +92,15 @@ impl Simulation {
         for step in 0..self.task.steps {
             let (from, to) = plates.turn(step);
             self.stream.fill(from.slice(self.task.bar(step))?, HOT)?;
-            let arguments = params![size, size, COEFFICIENT, from, to];
-            // SAFETY: the arguments are those that the kernel declares, and both plates have the
-            // cells that it is told of.
-            unsafe { self.step.launch(&self.stream, self.step_config(), &arguments)? };
+            let arguments = (size, size, COEFFICIENT, from, to);
+            self.kernels.heat_step.launch(&self.stream, self.step_config(), arguments)?;
             if let Some(record) = self.task.record(step) {
                 self.stream.copy(to.slice(self.task.recorded_row())?, plates.records.slice(record)?)?;
             }
         }
         self.stream.fill(&plates.change, 0)?;
-        let arguments = params![self.task.cells() as u32, &plates.first, &plates.second, &plates.change];
-        // SAFETY: as above; the result is one word.
-        unsafe { self.difference.launch(&self.stream, self.difference_config(), &arguments)? };
-        Ok(())
+        let arguments = (self.task.cells() as u32, &plates.first, &plates.second, &plates.change);
+        Ok(self.kernels.heat_difference.launch(&self.stream, self.difference_config(), arguments)?)
     }
 
     /// One round as a graph. Records are copied beside the steps: only the step that would
@@ -115,10 +119,8 @@ impl Simulation {
                 Some(copy) => graph.after([&*bar, &**copy])?,
                 None => bar.then(),
             };
-            let arguments = params![size, size, COEFFICIENT, from, to];
-            // SAFETY: the arguments are those that the kernel declares, and both plates have the
-            // cells that it is told of.
-            let node = unsafe { at.launch_untyped(&self.step, self.step_config(), &arguments)? };
+            let arguments = (size, size, COEFFICIENT, from, to);
+            let node = at.launch(&self.kernels.heat_step, self.step_config(), arguments)?;
             let node = node.named(format!("step {step}"));
             if let Some(record) = self.task.record(step) {
                 let row = to.slice(self.task.recorded_row())?;
@@ -128,15 +130,9 @@ impl Simulation {
         }
         let clear = graph.root().fill(&plates.change, 0)?;
         if let Some(last) = &last {
-            let arguments = params![self.task.cells() as u32, &plates.first, &plates.second, &plates.change];
-            // SAFETY: as above; the result is one word.
-            unsafe {
-                graph.after([last, &*clear])?.launch_untyped(
-                    &self.difference,
-                    self.difference_config(),
-                    &arguments,
-                )?
-            };
+            let arguments = (self.task.cells() as u32, &plates.first, &plates.second, &plates.change);
+            let at = graph.after([last, &*clear])?;
+            at.launch(&self.kernels.heat_difference, self.difference_config(), arguments)?;
         }
         Ok(graph)
     }
