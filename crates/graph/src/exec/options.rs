@@ -25,12 +25,15 @@ use crate::shape::options::Shape;
 /// | [`device_launch`] | kernels may launch the executable | `DEVICE_LAUNCH` |
 /// | [`upload_on`] | the executable is uploaded right away | `UPLOAD` |
 /// | [`shape`] | the executable is made of a graph of another shape | |
+/// | [`fills_by_kernels`], [`copies_by_kernels`] | kernels take the place of nodes that the host submits | |
 ///
 /// [`auto_free`]: Self::auto_free
 /// [`node_priorities`]: Self::node_priorities
 /// [`device_launch`]: Self::device_launch
 /// [`upload_on`]: Self::upload_on
 /// [`shape`]: Self::shape
+/// [`fills_by_kernels`]: Self::fills_by_kernels
+/// [`copies_by_kernels`]: Self::copies_by_kernels
 #[derive(Clone, Debug, Default)]
 #[must_use = "options do nothing by themselves"]
 #[doc(alias = "CUgraphInstantiate_flags")]
@@ -43,6 +46,8 @@ pub struct InstantiateOptions {
     upload: Option<Stream>,
     shape: Shape,
     assume_progress: bool,
+    fills_by_kernels: Option<bool>,
+    copies_by_kernels: Option<bool>,
 }
 
 impl InstantiateOptions {
@@ -112,6 +117,39 @@ impl InstantiateOptions {
         self
     }
 
+    /// Whether [shaping](Self::shape) puts kernels of this library in place of small fills. It does
+    /// by default with [`Shape::Auto`], and not with other shapes. With [`Shape::AsBuilt`] the
+    /// option does nothing.
+    ///
+    /// The host submits a fill of less than 8 KiB at every launch, which takes 0.65 µs of the call.
+    /// The device starts a kernel by itself; but a kernel takes room on a multiprocessor, which a
+    /// fill does not.
+    ///
+    /// A kernel runs in place of a fill of pooled, plain or pinned memory that this library has
+    /// allocated, unless another kernel runs beside it that may wait for kernels
+    /// ([`assume_progress`](Self::assume_progress)). Whatever goes by the node, such as updates and
+    /// graph parameters, goes on as with the fill, for memory of these kinds. An update to other
+    /// memory, such as managed memory, is refused
+    /// ([`UpdateError::NotPossible`](crate::UpdateError::NotPossible)).
+    #[doc(alias = "memset")]
+    pub fn fills_by_kernels(mut self, by_kernels: bool) -> Self {
+        self.fills_by_kernels = Some(by_kernels);
+        self
+    }
+
+    /// As [`fills_by_kernels`](Self::fills_by_kernels), for copies between device and pinned
+    /// memory, in either direction and in one to three dimensions.
+    ///
+    /// The host submits each of these at every launch, which takes 1.3 to 3 µs of the call. Copies
+    /// of more than 4 MiB stay as they are: there the kernel is no faster. The limit is lower where
+    /// rows of source and destination begin at different places in 16 aligned bytes. A kernel takes
+    /// room on multiprocessors while it copies, which a copy engine does not.
+    #[doc(alias = "memcpy")]
+    pub fn copies_by_kernels(mut self, by_kernels: bool) -> Self {
+        self.copies_by_kernels = Some(by_kernels);
+        self
+    }
+
     /// Whether a launch first frees graph memory that the launch before left.
     #[must_use]
     pub fn is_auto_free(&self) -> bool {
@@ -148,10 +186,36 @@ impl InstantiateOptions {
         self.assume_progress
     }
 
+    /// Whether shaping puts kernels in place of small fills.
+    #[must_use]
+    pub fn runs_fills_by_kernels(&self) -> bool {
+        self.by_kernels(self.fills_by_kernels)
+    }
+
+    /// Whether shaping puts kernels in place of copies between device and pinned memory.
+    #[must_use]
+    pub fn runs_copies_by_kernels(&self) -> bool {
+        self.by_kernels(self.copies_by_kernels)
+    }
+
+    fn by_kernels(&self, option: Option<bool>) -> bool {
+        match self.shape {
+            Shape::AsBuilt => false,
+            Shape::Reduced | Shape::Lanes(_) => option.unwrap_or(false),
+            Shape::Auto => option.unwrap_or(true),
+        }
+    }
+
     /// The options that matter for runs: all without the upload.
     pub(crate) fn of_runs(&self) -> RunOptions {
         let flags = self.flags() & !u64::from(Flags::CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD.0);
-        RunOptions { flags, shape: self.shape, assume_progress: self.assume_progress }
+        RunOptions {
+            flags,
+            shape: self.shape,
+            assume_progress: self.assume_progress,
+            fills_by_kernels: self.runs_fills_by_kernels(),
+            copies_by_kernels: self.runs_copies_by_kernels(),
+        }
     }
 
     /// The driver's flags.
@@ -171,4 +235,6 @@ pub(crate) struct RunOptions {
     flags: u64,
     shape: Shape,
     assume_progress: bool,
+    fills_by_kernels: bool,
+    copies_by_kernels: bool,
 }

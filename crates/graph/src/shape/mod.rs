@@ -6,6 +6,7 @@
 //! | [`options`] | [`Shape`], the shapes that can be asked for |
 //! | [`planning`] | the shape: which nodes and edges the other graph has |
 //! | [`read`] | the graph as shaping sees it, and why some graphs are left as drawn |
+//! | [`substitute`] | kernels in place of fills and copies that the host submits |
 //! | [`shaped`] | the graph that the executable is made of, with a map from the user's nodes |
 //! | [`report`] | [`ShapeReport`], what was done and left |
 
@@ -14,6 +15,7 @@ mod planning;
 mod read;
 pub(crate) mod report;
 pub(crate) mod shaped;
+pub(crate) mod substitute;
 
 use std::sync::Arc;
 
@@ -27,6 +29,7 @@ use crate::shape::planning::report::Action;
 use crate::shape::planning::wish::{Wish, Wishes};
 use crate::shape::report::ShapeReport;
 use crate::shape::shaped::ShapedGraph;
+use crate::shape::substitute::launch::SubstituteKernels;
 use crate::state::guard::GraphGuard;
 
 /// The graph that an executable is to be made of.
@@ -77,7 +80,7 @@ impl GraphGuard<'_> {
         if let Some(why) = self.reason_to_leave(options) {
             return Ok(Some(Shaping::as_drawn(shape, why)));
         }
-        match own.and_then(|own| self.make_shaped(shape, &own, options.assumes_progress())) {
+        match own.and_then(|own| self.make_shaped(&own, options)) {
             Ok(shaping) => Ok(Some(shaping)),
             Err(error) => {
                 self.context().ensure_usable()?;
@@ -86,8 +89,10 @@ impl GraphGuard<'_> {
         }
     }
 
-    fn make_shaped(&mut self, shape: Shape, own: &Arc<Own>, assume_progress: bool) -> Result<Shaping> {
-        let (flat, drawn) = self.read_for_shape()?;
+    fn make_shaped(&mut self, own: &Arc<Own>, options: &InstantiateOptions) -> Result<Shaping> {
+        let (shape, assume_progress) = (options.wanted_shape(), options.assumes_progress());
+        let substitutes = SubstituteKernels::wanted(options, own, self.context())?;
+        let (flat, drawn) = self.read_for_shape(&substitutes)?;
         let wish = match shape {
             Shape::AsBuilt => Wish::AsBuilt,
             Shape::Reduced => Wish::Reduced,
@@ -98,7 +103,7 @@ impl GraphGuard<'_> {
         if plan.report.actions.contains(&Action::CycleLeft) {
             return Ok(Shaping::as_drawn(shape, "it has a cycle"));
         }
-        let graph = ShapedGraph::make(self, &flat, &plan, own, assume_progress)?;
+        let graph = ShapedGraph::make(self, &flat, &plan, (own, substitutes), assume_progress)?;
         Ok(Shaping { graph: Some(graph), report: ShapeReport::shaped(shape, &plan.report) })
     }
 }

@@ -13,6 +13,9 @@ use crate::edge_kind::EdgeKind;
 use crate::error::{Error, InteropError, NodeError, Result};
 use crate::own_kernels::Own;
 use crate::shape::planning::plan::{PlannedNode, ShapePlan};
+use crate::shape::substitute::Substitutes;
+use crate::shape::substitute::launch::SubstituteKernels;
+use crate::shape::substitute::work::MemoryWork;
 use crate::state::guard::GraphGuard;
 use crate::state::ids::NodeId;
 use crate::state::params::NodeParams;
@@ -35,7 +38,9 @@ pub(crate) struct ShapedGraph {
 struct Made {
     nodes: Vec<MadeNode>,
     /// The kernel that does nothing, if there is one.
-    nothing: Option<(Arc<Own>, Kernel)>,
+    nothing: Option<Kernel>,
+    substitutes: Substitutes,
+    own: Arc<Own>,
 }
 
 #[derive(Clone, Debug)]
@@ -50,6 +55,8 @@ struct MadeNode {
 enum Item {
     /// A copy of a node.
     Copy(NodeId),
+    /// A kernel of the library in place of a node.
+    Substitute(NodeId),
     /// An empty node.
     Empty,
     /// A kernel that does nothing.
@@ -73,10 +80,10 @@ impl ShapedGraph {
         guard: &GraphGuard<'_>,
         flat: &FlatGraph,
         plan: &ShapePlan,
-        own: &Arc<Own>,
+        (own, substitutes): (&Arc<Own>, SubstituteKernels),
         assume_progress: bool,
     ) -> Result<Self> {
-        let made = Made::of(flat, plan, own)?;
+        let made = Made::of(guard, flat, plan, (own, substitutes))?;
         let (graph, nodes) = made.build(guard)?;
         let is_promising = |id: &NodeId| {
             let record = guard.record(*id);
@@ -92,11 +99,18 @@ impl ShapedGraph {
         self.promising.contains(&id) && ends_alone(params) == Some(false)
     }
 
-    /// A node whose parameters in its graph the shape does not permit.
-    pub(crate) fn forbidden(&self, guard: &GraphGuard<'_>) -> Option<NodeId> {
+    /// A node whose parameters in its graph the shape does not permit, and why.
+    pub(crate) fn forbidden(&self, guard: &GraphGuard<'_>) -> Option<(NodeId, &'static str)> {
         let forbids =
             |id: &NodeId| guard.record(*id).is_some_and(|record| self.forbids(*id, &record.node_params));
-        self.promising.iter().copied().find(forbids)
+        let why = "its kernel may wait for another one, and the executable was shaped for one that does not";
+        let waiting = self.promising.iter().copied().find(forbids).map(|id| (id, why));
+        waiting.or_else(|| self.made.substitutes.refused(guard))
+    }
+
+    /// The nodes in whose place a kernel of the library runs.
+    pub(crate) fn substitutes(&self) -> &Substitutes {
+        &self.made.substitutes
     }
 
     /// Another graph of the same shape, with the parameters that the nodes have now. The context is
@@ -121,7 +135,8 @@ impl ShapedGraph {
 
     /// The owner of the library's own kernels in it.
     pub(crate) fn owner(&self) -> Option<Owner> {
-        self.made.nothing.as_ref().map(|(own, _)| own.owner())
+        let Made { nothing, substitutes, own, .. } = &self.made;
+        (nothing.is_some() || !substitutes.is_empty()).then(|| own.owner())
     }
 }
 
@@ -129,6 +144,9 @@ impl Item {
     fn of(node: &PlannedNode, flat: &FlatGraph) -> Self {
         match node {
             PlannedNode::NoOp => Self::Nothing,
+            PlannedNode::Substitute(number) => {
+                flat.nodes.get(*number as usize).map_or(Self::Empty, |node| Self::Substitute(node.id))
+            }
             PlannedNode::Drawn(number) => match flat.nodes.get(*number as usize) {
                 Some(node) if matches!(node.action, Action::Run(_)) => Self::Copy(node.id),
                 _ => Self::Empty,
@@ -138,7 +156,12 @@ impl Item {
 }
 
 impl Made {
-    fn of(flat: &FlatGraph, plan: &ShapePlan, own: &Arc<Own>) -> Result<Self> {
+    fn of(
+        guard: &GraphGuard<'_>,
+        flat: &FlatGraph,
+        plan: &ShapePlan,
+        (own, substitutes): (&Arc<Own>, SubstituteKernels),
+    ) -> Result<Self> {
         let mut kinds: HashMap<(u32, u32), EdgeKind> = HashMap::new();
         for &(from, to, kind) in flat.edges.iter().filter(|edge| edge.2 != EdgeKind::Full) {
             kinds.insert((from as u32, to as u32), kind);
@@ -159,11 +182,15 @@ impl Made {
                 node.after.push((from, kind));
             }
         }
-        let mut nothing = None;
-        if nodes.iter().any(|node| node.item == Item::Nothing) {
-            nothing = Some((Arc::clone(own), own.kernel("nothing")?));
+        let has_nothing = nodes.iter().any(|node| node.item == Item::Nothing);
+        let nothing = has_nothing.then(|| own.kernel("nothing")).transpose()?;
+        let mut substitutes = Substitutes::new(substitutes);
+        for node in &nodes {
+            if let Item::Substitute(id) = node.item {
+                substitutes.add(guard, id);
+            }
         }
-        Ok(Self { nodes, nothing })
+        Ok(Self { nodes, nothing, substitutes, own: Arc::clone(own) })
     }
 
     fn build(&self, guard: &GraphGuard<'_>) -> Result<(GraphHandle, RawNodes)> {
@@ -181,12 +208,31 @@ impl Made {
                     nodes.insert(id, raw);
                     raw
                 }
+                Item::Substitute(id) => {
+                    let raw = self.add_substitute(guard, id, graph.as_raw(), &after)?;
+                    nodes.insert(id, raw);
+                    raw
+                }
                 Item::Empty => NodeCopy::empty().add_to(guard, graph.as_raw(), &after)?,
                 Item::Nothing => self.add_nothing(guard, graph.as_raw(), &after)?,
             };
             raws.push(raw);
         }
         Ok((graph, RawNodes(nodes)))
+    }
+
+    fn add_substitute(
+        &self,
+        guard: &GraphGuard<'_>,
+        id: NodeId,
+        graph: CUgraph,
+        after: &[(CUgraphNode, EdgeKind)],
+    ) -> Result<CUgraphNode> {
+        let work = guard.record(id).and_then(|record| MemoryWork::of(&record.node_params));
+        match work.and_then(|work| self.substitutes.launch(id, &work)) {
+            Some(launch) => launch.with_params(|params| add_after(guard, graph, after, params)),
+            None => copy_of(guard, id)?.add_to(guard, graph, after),
+        }
     }
 
     fn add_nothing(
@@ -196,7 +242,7 @@ impl Made {
         after: &[(CUgraphNode, EdgeKind)],
     ) -> Result<CUgraphNode> {
         match &self.nothing {
-            Some((_, kernel)) => {
+            Some(kernel) => {
                 let mut params = kernel_params(kernel, LaunchConfig::new(1, 1), core::ptr::null_mut());
                 add_after(guard, graph, after, &mut params)
             }

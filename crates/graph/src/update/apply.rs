@@ -1,5 +1,7 @@
 //! The updates before a launch: nodes whose graph parameters have changed.
 
+use std::sync::Arc;
+
 use cuda_handles::{Allocation, Event, Kernel, Owner};
 use cuda_launch::LaunchConfig;
 use cuda_launch::internal::StoredArguments;
@@ -13,13 +15,13 @@ use crate::exec::not_rebuilt;
 use crate::exec::{ExecNodes, GraphExec};
 use crate::graph::Graph;
 use crate::node::{event, memcpy, memset};
+use crate::shape::substitute::work::MemoryWork;
 use crate::state::bindings::{BoundDecider, BoundNode};
 use crate::state::guard::GraphGuard;
 use crate::state::ids::NodeId;
 use crate::state::raw_params::kernel_params;
 use crate::update::enable::call_set_enabled;
-use crate::update::exec_node::call_set_params;
-use crate::update::values::{copy_layout, fill_layout};
+use crate::update::exec_node::{call_set_params, not_possible};
 
 /// An executable whose nodes follow parameters.
 pub(crate) trait ParamTarget {
@@ -37,6 +39,25 @@ pub(crate) trait ParamTarget {
     /// # Errors
     /// The driver's error.
     fn set_params(&mut self, guard: &GraphGuard<'_>, id: NodeId, raw: &mut CUgraphNodeParams) -> Result<()>;
+
+    /// Gives a node another fill or copy.
+    ///
+    /// # Errors
+    /// The driver's error.
+    fn set_work(&mut self, guard: &GraphGuard<'_>, id: NodeId, work: &MemoryWork) -> Result<()> {
+        self.set_params(guard, id, &mut raw_work(guard, work))
+    }
+
+    /// Why a node cannot get another fill or copy, of this memory.
+    fn refusal(
+        &self,
+        _: &GraphGuard<'_>,
+        _: NodeId,
+        _: &MemoryWork,
+        _: &[&Arc<Allocation>],
+    ) -> Option<&'static str> {
+        None
+    }
 
     /// Enables or disables a node.
     ///
@@ -73,6 +94,23 @@ impl ParamTarget for ExecTarget<'_> {
 
     fn set_params(&mut self, guard: &GraphGuard<'_>, id: NodeId, raw: &mut CUgraphNodeParams) -> Result<()> {
         call_set_params(self.exec, guard, id, (guard, id), raw)
+    }
+
+    fn set_work(&mut self, guard: &GraphGuard<'_>, id: NodeId, work: &MemoryWork) -> Result<()> {
+        match self.exec.substitutes().and_then(|substitutes| substitutes.launch(id, work)) {
+            Some(launch) => launch.with_params(|raw| self.set_params(guard, id, raw)),
+            None => self.set_params(guard, id, &mut raw_work(guard, work)),
+        }
+    }
+
+    fn refusal(
+        &self,
+        guard: &GraphGuard<'_>,
+        id: NodeId,
+        work: &MemoryWork,
+        memory: &[&Arc<Allocation>],
+    ) -> Option<&'static str> {
+        self.exec.substitutes()?.refusal(guard.context(), id, work, memory)
     }
 
     fn set_enabled(&mut self, guard: &GraphGuard<'_>, id: NodeId, enabled: bool) -> Result<()> {
@@ -144,6 +182,7 @@ fn apply_pending(
     }
     let guard = graph.enter()?;
     ensure_may_be_off(target, &guard, params, pending)?;
+    ensure_not_refused(target, &guard, params, pending)?;
     for &place in pending {
         let Some((bound, _)) = params.node_mut(place) else { continue };
         if !target.has(bound.id) {
@@ -172,7 +211,7 @@ fn enable(
 ) -> Result<()> {
     match bound.spare_fill {
         Some(fill) if !enabled => {
-            target.set_params(guard, bound.id, &mut memset::params(guard.context(), &fill))?;
+            target.set_work(guard, bound.id, &MemoryWork::Fill(fill))?;
             bound.is_stale = true;
             Ok(())
         }
@@ -183,7 +222,7 @@ fn enable(
 
 /// Gives a node its new parameters.
 fn update(target: &mut impl ParamTarget, guard: &GraphGuard<'_>, bound: &ExecBound) -> Result<()> {
-    let (context, id) = (guard.context(), bound.id);
+    let id = bound.id;
     match &bound.binding.node {
         BoundNode::Kernel { kernel, arguments, config } => {
             set_launch(target, guard, id, (kernel, *config, arguments))?;
@@ -191,14 +230,9 @@ fn update(target: &mut impl ParamTarget, guard: &GraphGuard<'_>, bound: &ExecBou
         BoundNode::Decider(BoundDecider { launch: Some(launch), .. }) => {
             set_launch(target, guard, id, (&launch.kernel, launch.config, &launch.arguments))?;
         }
-        BoundNode::Fill(fill) => {
-            if let Some(layout) = fill_layout(fill)? {
-                target.set_params(guard, id, &mut memset::params(context, &layout))?;
-            }
-        }
-        BoundNode::Copy(copy) => {
-            if let Some(layout) = copy_layout(copy)? {
-                target.set_params(guard, id, &mut memcpy::params(context, &layout))?;
+        BoundNode::Fill(_) | BoundNode::Copy(_) => {
+            if let Some(work) = bound.work()? {
+                target.set_work(guard, id, &work)?;
             }
         }
         BoundNode::Record(event) => {
@@ -208,8 +242,8 @@ fn update(target: &mut impl ParamTarget, guard: &GraphGuard<'_>, bound: &ExecBou
         }
         BoundNode::Wait(event) => target.set_params(guard, id, &mut event::wait(event.as_raw()))?,
         BoundNode::Plain => {
-            if let Some(row) = &bound.row {
-                target.set_params(guard, id, &mut memset::params(context, row))?;
+            if let Some(row) = bound.row {
+                target.set_work(guard, id, &MemoryWork::Fill(row))?;
             }
         }
         BoundNode::Decider(BoundDecider { launch: None, .. }) => {}
@@ -247,4 +281,32 @@ fn ensure_may_be_off(
         }
     }
     Ok(())
+}
+
+/// Refuses memory that the kernels in place of fills and copies are not certain to reach.
+fn ensure_not_refused(
+    target: &impl ParamTarget,
+    guard: &GraphGuard<'_>,
+    params: &mut ExecParams,
+    pending: &[u32],
+) -> Result<()> {
+    for &place in pending {
+        let Some((bound, _)) = params.node_mut(place) else { continue };
+        if !bound.is_on || !bound.is_stale {
+            continue;
+        }
+        let Some(work) = bound.work()? else { continue };
+        if let Some(why) = target.refusal(guard, bound.id, &work, &bound.memory_of_work()) {
+            return Err(not_possible((guard, bound.id), why));
+        }
+    }
+    Ok(())
+}
+
+/// The driver's form of a fill or copy.
+fn raw_work(guard: &GraphGuard<'_>, work: &MemoryWork) -> CUgraphNodeParams {
+    match work {
+        MemoryWork::Fill(layout) => memset::params(guard.context(), layout),
+        MemoryWork::Copy(layout) => memcpy::params(guard.context(), layout),
+    }
 }

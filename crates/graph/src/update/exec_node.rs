@@ -2,9 +2,11 @@
 
 use core::fmt;
 use core::ops::Deref;
-use cuda_handles::{Error as HandleError, MemoryKind, Owner};
+use cuda_handles::{Allocation, Error as HandleError, MemoryKind, Owner};
 use cuda_sys::{CUgraphNodeParams, CUresult, Call};
+use smallvec::SmallVec;
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use crate::error::{Error, ParamError, Result, UpdateError};
 use crate::exec::resources::Replaced;
@@ -12,6 +14,7 @@ use crate::exec::since::Brought;
 use crate::exec::{ExecNodes, GraphExec};
 
 use crate::graph::node::Node;
+use crate::shape::substitute::work::MemoryWork;
 use crate::state::guard::GraphGuard;
 use crate::state::ids::NodeId;
 use crate::state::owners::Owners;
@@ -107,23 +110,32 @@ impl GraphExec {
                        shaped for one that does not; instantiate again, or with `assume_progress`";
             return Err(not_possible(node.named(), why));
         }
-        self.call(guard, node.key, node.named(), &new.owners, new.raw)?;
+        self.call(guard, node.key, node.named(), new)?;
         self.commit(node.key, new, &[]);
         Ok(())
     }
 
-    /// Makes the driver's call for a node, by its key, with parameters that use these owners.
-    /// Errors name it as the node of a graph.
+    /// Makes the driver's call for a node, by its key. Errors name it as the node of a graph.
     pub(super) fn call(
         &self,
         keys: &GraphGuard<'_>,
         key: NodeId,
-        (guard, id): (&GraphGuard<'_>, NodeId),
-        owners: &[Owner],
-        raw: &mut CUgraphNodeParams,
+        named: (&GraphGuard<'_>, NodeId),
+        new: &mut NewParams<'_>,
     ) -> Result<()> {
-        ensure_no_graph_memory(guard, id, owners)?;
-        call_set_params(self.nodes()?, keys, key, (guard, id), raw)
+        ensure_no_graph_memory(named.0, named.1, &new.owners)?;
+        let exec = self.nodes()?;
+        let Some((substitutes, work)) = exec.substitutes().zip(MemoryWork::of(&new.node_params)) else {
+            return call_set_params(exec, keys, key, named, new.raw);
+        };
+        let memory: SmallVec<[&Arc<Allocation>; 4]> = new.owners.iter().filter_map(Owner::memory).collect();
+        if let Some(why) = substitutes.refusal(self.context(), key, &work, &memory) {
+            return Err(not_possible(named, why));
+        }
+        match substitutes.launch(key, &work) {
+            Some(launch) => launch.with_params(|raw| call_set_params(exec, keys, key, named, raw)),
+            None => call_set_params(exec, keys, key, named, new.raw),
+        }
     }
 
     /// Notes the parameters that the driver has taken, in place of those of the node and of the

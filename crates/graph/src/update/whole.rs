@@ -376,9 +376,7 @@ impl GraphExec {
                        graph as they were then";
             return Some(Refusal::new(RefusalReason::Shaped, why));
         }
-        if let Some(node) = self.shaped().and_then(|shaped| shaped.forbidden(guard)) {
-            let why =
-                "its kernel may wait for another one, and the executable was shaped for one that does not";
+        if let Some((node, why)) = self.shaped().and_then(|shaped| shaped.forbidden(guard)) {
             return Some(Refusal::new(RefusalReason::Shaped, why).at(guard.name(node)));
         }
         self.refusal_of_disabled(guard, source)

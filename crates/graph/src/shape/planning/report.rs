@@ -2,6 +2,7 @@
 
 use core::fmt;
 
+use super::drawn::HostSubmittedKind;
 use super::figures::Figures;
 
 /// What a plan did.
@@ -26,6 +27,16 @@ pub(crate) enum Action {
     /// Nodes at programmatic edges kept all of their edges.
     FixedLeft {
         nodes: usize,
+    },
+    /// Kernels took the place of nodes that the host submits.
+    HostSubmittedReplaced {
+        kind: HostSubmittedKind,
+        nodes: usize,
+    },
+    HostSubmittedLeft {
+        kind: HostSubmittedKind,
+        nodes: usize,
+        why: Obstacle,
     },
     /// Empty nodes went; edges lead past them.
     EmptiesDissolved {
@@ -80,6 +91,10 @@ pub(crate) enum Obstacle {
     ProgressUnknown { kernels: usize },
     /// It is beside nodes at programmatic edges.
     ProgrammaticEdges,
+    /// It is not certain that a kernel reaches the memory.
+    OtherMemory,
+    /// A copy engine is as fast as a kernel.
+    Large,
     /// The roots, or all but one, are no kernels.
     NoKernels,
     /// The set consists of roots, or is behind a root that is no kernel.
@@ -99,6 +114,12 @@ impl fmt::Display for Action {
             }
             Self::FixedLeft { nodes: count } => {
                 write!(formatter, "left all edges of {}: programmatic edges lead there", nodes(count))
+            }
+            Self::HostSubmittedReplaced { kind, nodes } => {
+                write!(formatter, "put kernels in place of {}", kind.count(nodes))
+            }
+            Self::HostSubmittedLeft { kind, nodes, why } => {
+                write!(formatter, "left {}: {why}", kind.count(nodes))
             }
             Self::EmptiesDissolved { empties: count, edges_before, edges_after } => {
                 let edges = Count(edges_before, "edge");
@@ -148,8 +169,22 @@ impl fmt::Display for Obstacle {
                 )
             }
             Self::ProgrammaticEdges => formatter.write_str("programmatic edges lead to their neighbours"),
+            Self::OtherMemory => formatter.write_str(
+                "kernels take device memory and pinned memory of this library alone, and only between the two for \
+                 a copy",
+            ),
+            Self::Large => formatter.write_str("a kernel copies so much no faster"),
             Self::NoKernels => formatter.write_str("a kernel in front saves time only for several kernels"),
             Self::NoKernelRoot => formatter.write_str("lanes save time only behind roots that are kernels"),
+        }
+    }
+}
+
+impl HostSubmittedKind {
+    fn count(self, nodes: usize) -> impl fmt::Display {
+        match self {
+            Self::Fill => Count(nodes, "fill"),
+            Self::Copy => Count(nodes, "copy"),
         }
     }
 }
@@ -160,7 +195,10 @@ struct Count(usize, &'static str);
 impl fmt::Display for Count {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self(count, thing) = self;
-        let ending = if *count == 1 { "" } else { "s" };
-        write!(formatter, "{count} {thing}{ending}")
+        match (count, thing.strip_suffix('y')) {
+            (1, _) => write!(formatter, "{count} {thing}"),
+            (_, Some(stem)) => write!(formatter, "{count} {stem}ies"),
+            (_, None) => write!(formatter, "{count} {thing}s"),
+        }
     }
 }
