@@ -106,7 +106,8 @@ impl InstantiateOptions {
         self
     }
 
-    /// Lets shaping order nodes anew beside kernels that may wait for other kernels.
+    /// Lets shaping order nodes anew, and put kernels in place of other nodes, beside kernels that
+    /// may wait for other kernels.
     ///
     /// Kernels that run side by side may wait for one another, as those of a collective do. Ordered
     /// one after the other, they would wait for ever. So [shaping](Self::shape) orders nodes anew

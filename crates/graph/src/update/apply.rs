@@ -1,7 +1,5 @@
 //! The updates before a launch: nodes whose graph parameters have changed.
 
-use std::sync::Arc;
-
 use cuda_handles::{Allocation, Event, Kernel, Owner};
 use cuda_launch::LaunchConfig;
 use cuda_launch::internal::StoredArguments;
@@ -48,15 +46,12 @@ pub(crate) trait ParamTarget {
         self.set_params(guard, id, &mut raw_work(guard, work))
     }
 
-    /// Why a node cannot get another fill or copy, of this memory.
-    fn refusal(
-        &self,
-        _: &GraphGuard<'_>,
-        _: NodeId,
-        _: &MemoryWork,
-        _: &[&Arc<Allocation>],
-    ) -> Option<&'static str> {
-        None
+    /// Why a node cannot get its fill or copy with the values of parameters, if so.
+    ///
+    /// # Errors
+    /// The values do not fit.
+    fn refusal(&self, _: &GraphGuard<'_>, _: &ExecBound) -> Result<Option<&'static str>> {
+        Ok(None)
     }
 
     /// Enables or disables a node.
@@ -103,14 +98,13 @@ impl ParamTarget for ExecTarget<'_> {
         }
     }
 
-    fn refusal(
-        &self,
-        guard: &GraphGuard<'_>,
-        id: NodeId,
-        work: &MemoryWork,
-        memory: &[&Arc<Allocation>],
-    ) -> Option<&'static str> {
-        self.exec.substitutes()?.refusal(guard.context(), id, work, memory)
+    fn refusal(&self, guard: &GraphGuard<'_>, bound: &ExecBound) -> Result<Option<&'static str>> {
+        let Some(substitutes) = self.exec.substitutes().filter(|all| all.has(bound.id)) else {
+            return Ok(None);
+        };
+        let work = bound.work()?;
+        let memory = bound.memory_of_work();
+        Ok(work.and_then(|work| substitutes.refusal(guard.context(), bound.id, &work, &memory)))
     }
 
     fn set_enabled(&mut self, guard: &GraphGuard<'_>, id: NodeId, enabled: bool) -> Result<()> {
@@ -292,11 +286,10 @@ fn ensure_not_refused(
 ) -> Result<()> {
     for &place in pending {
         let Some((bound, _)) = params.node_mut(place) else { continue };
-        if !bound.is_on || !bound.is_stale {
-            continue;
-        }
-        let Some(work) = bound.work()? else { continue };
-        if let Some(why) = target.refusal(guard, bound.id, &work, &bound.memory_of_work()) {
+        if bound.is_on
+            && bound.is_stale
+            && let Some(why) = target.refusal(guard, bound)?
+        {
             return Err(not_possible((guard, bound.id), why));
         }
     }

@@ -125,7 +125,8 @@ impl GraphExec {
     ) -> Result<()> {
         ensure_no_graph_memory(named.0, named.1, &new.owners)?;
         let exec = self.nodes()?;
-        let Some((substitutes, work)) = exec.substitutes().zip(MemoryWork::of(&new.node_params)) else {
+        let substitutes = exec.substitutes().filter(|substitutes| substitutes.has(key));
+        let Some((substitutes, work)) = substitutes.zip(MemoryWork::of(&new.node_params)) else {
             return call_set_params(exec, keys, key, named, new.raw);
         };
         let memory: SmallVec<[&Arc<Allocation>; 4]> = new.owners.iter().filter_map(Owner::memory).collect();

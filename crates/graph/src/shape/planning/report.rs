@@ -91,8 +91,8 @@ pub(crate) enum Obstacle {
     ProgressUnknown { kernels: usize },
     /// It is beside nodes at programmatic edges.
     ProgrammaticEdges,
-    /// It is not certain that a kernel reaches the memory.
-    OtherMemory,
+    /// It is not certain that a kernel of the library reaches the memory.
+    OtherMemory(HostSubmittedKind),
     /// A copy engine is as fast as a kernel.
     Large,
     /// The roots, or all but one, are no kernels.
@@ -169,10 +169,11 @@ impl fmt::Display for Obstacle {
                 )
             }
             Self::ProgrammaticEdges => formatter.write_str("programmatic edges lead to their neighbours"),
-            Self::OtherMemory => formatter.write_str(
-                "kernels take device memory and pinned memory of this library alone, and only between the two for \
-                 a copy",
-            ),
+            Self::OtherMemory(HostSubmittedKind::Fill) => {
+                formatter.write_str("kernels fill device memory and pinned memory of this library alone")
+            }
+            Self::OtherMemory(HostSubmittedKind::Copy) => formatter
+                .write_str("kernels copy between device memory and pinned memory of this library alone"),
             Self::Large => formatter.write_str("a kernel copies so much no faster"),
             Self::NoKernels => formatter.write_str("a kernel in front saves time only for several kernels"),
             Self::NoKernelRoot => formatter.write_str("lanes save time only behind roots that are kernels"),

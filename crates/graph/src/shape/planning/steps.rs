@@ -60,7 +60,7 @@ impl Steps {
                 substitute(sketch, kind, concerned);
             let left = |nodes, why| Action::HostSubmittedLeft { kind, nodes, why };
             self.add(substituted, Action::HostSubmittedReplaced { kind, nodes: substituted });
-            self.add(left_for_memory, left(left_for_memory, Obstacle::OtherMemory));
+            self.add(left_for_memory, left(left_for_memory, Obstacle::OtherMemory(kind)));
             self.add(left_as_large, left(left_as_large, Obstacle::Large));
             self.add(left_for_progress, left(left_for_progress, progress(concerned)));
         }

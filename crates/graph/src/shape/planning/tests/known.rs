@@ -255,8 +255,7 @@ fn fills_and_copies_are_left_with_a_reason() {
         submitted(Fill, Substitute::Unwanted),
     ];
     let plan = planned(&drawn(roles, [(0, 1), (1, 2), (2, 3)]), Wish::Reduced);
-    let memory = "left 1 fill: kernels take device memory and pinned memory of this library alone, and only \
-                  between the two for a copy";
+    let memory = "left 1 fill: kernels fill device memory and pinned memory of this library alone";
     assert_eq!(plan.words(), [memory, "left 2 copies: a kernel copies so much no faster"]);
     assert_eq!((plan.report.before.host_submitted, plan.report.after.host_submitted), (4, 4));
     // Node 3 runs beside the fills 0 and 1, and node 2 does not.

@@ -1,9 +1,11 @@
-//! Kernels in place of fills and copies write the same bytes, and no others.
+//! The kernels write the same bytes, and no others.
 
-use cuda_graph::{ContextExt, Frontier, Graph, InstantiateOptions, Node, Shape};
+use cuda_graph::{ContextExt, Frontier, Graph, Node};
 use cuda_handles::{Buffer, Copy3d, SharedHostBuffer, Slice, Stream};
 use cuda_tests::{is_soft, no_leaks, setup};
 use proptest::prelude::*;
+
+use super::by_kernels;
 
 /// Bytes of each of the memories.
 const BYTES: usize = 12_000;
@@ -154,12 +156,6 @@ impl Memories {
     fn read(&self, stream: &Stream) -> Model {
         [self.device.read_blocking(stream).unwrap(), self.host.read_blocking(stream).unwrap()]
     }
-}
-
-/// The options of executables without nodes that the host submits.
-fn by_kernels() -> [InstantiateOptions; 2] {
-    let reduced = InstantiateOptions::new().shape(Shape::Reduced);
-    [reduced.fills_by_kernels(true).copies_by_kernels(true), InstantiateOptions::new().shape(Shape::Auto)]
 }
 
 #[test]
