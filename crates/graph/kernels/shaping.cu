@@ -22,9 +22,9 @@ __device__ void fill_part(char* to, u64 bytes, unsigned pattern)
     }
 }
 
-// Takes the place of a fill of `height` rows of `width` bytes. The byte at each address is the one of
-// `pattern` that has this place in an aligned word of four bytes: a value of one or two bytes is in
-// `pattern` four times or twice. Any grid and block.
+// Takes the place of a fill of `height` rows of `width` bytes. The byte at each address is the one
+// of `pattern` that has this place in an aligned word of four bytes: a value of one or two bytes is
+// in `pattern` four times or twice. Any grid and block.
 extern "C" __global__ void fill(char* target, u64 pitch, u64 width, u64 height, u64 pattern)
 {
     unsigned word = pattern;
@@ -98,9 +98,9 @@ __device__ void copy_box(char* to, const char* from, const Box& box)
     }
 }
 
-// Takes the place of a copy of `depth` layers of `height` rows of `width` bytes. Rows that stand for
-// each other begin at the same place in an aligned unit of so many bytes: 1, 2, 4, 8 or 16. Any grid
-// and block.
+// Takes the place of a copy of `depth` layers of `height` rows of `width` bytes. Rows that stand
+// for each other begin at the same place in an aligned unit of so many bytes: 1, 2, 4, 8 or 16. Any
+// grid and block.
 extern "C" __global__ void copy(char* to, u64 to_pitch, u64 to_layer, const char* from, u64 from_pitch,
                                 u64 from_layer, u64 width, u64 height, u64 depth, u64 unit)
 {

@@ -53,6 +53,24 @@ pub(super) const FIGURES: &[(&str, u32, RowOf)] = &[
     ("shape of a chain with shortcuts, Auto, run", BATCH, |bench| {
         beside(bench, shortcuts, Shape::Auto, Timed::Run)
     }),
+    ("shape of a chain of 1000 fills, Auto, launch", BATCH, |bench| {
+        beside(bench, fills, Shape::Auto, Timed::Launch)
+    }),
+    ("shape of a chain of 1000 fills, Auto, run", BATCH, |bench| {
+        beside(bench, fills, Shape::Auto, Timed::Run)
+    }),
+    ("shape of 500 fills and copies in, Auto, launch", BATCH, |bench| {
+        beside(bench, copies_in, Shape::Auto, Timed::Launch)
+    }),
+    ("shape of 500 fills and copies in, Auto, run", BATCH, |bench| {
+        beside(bench, copies_in, Shape::Auto, Timed::Run)
+    }),
+    ("shape of 500 fills and copies out, Auto, launch", BATCH, |bench| {
+        beside(bench, copies_out, Shape::Auto, Timed::Launch)
+    }),
+    ("shape of 500 fills and copies out, Auto, run", BATCH, |bench| {
+        beside(bench, copies_out, Shape::Auto, Timed::Run)
+    }),
 ];
 
 type Draw = fn(&Bench, &Graph, &saxpy) -> Outcome<()>;
@@ -128,6 +146,42 @@ fn shortcuts(bench: &Bench, graph: &Graph, kernel: &saxpy) -> Outcome<()> {
     for at in 0..1_000_usize {
         let after: Vec<&Node> = nodes[at.saturating_sub(8)..].iter().collect();
         nodes.push(add(bench, graph, kernel, &after)?);
+    }
+    Ok(())
+}
+
+/// A chain of fills of 64 bytes.
+fn fills(bench: &Bench, graph: &Graph, _: &saxpy) -> Outcome<()> {
+    let target = bench.x.slice(..16)?;
+    let mut last = graph.root().fill(target, 0.0)?;
+    for _ in 1..1_000 {
+        last = last.then().fill(target, 0.0)?;
+    }
+    Ok(())
+}
+
+/// A chain of fills of 64 bytes, with a copy of 2 KiB from pinned memory behind each.
+fn copies_in(bench: &Bench, graph: &Graph, _: &saxpy) -> Outcome<()> {
+    fills_and_copies(bench, graph, true)
+}
+
+/// The same, to pinned memory.
+fn copies_out(bench: &Bench, graph: &Graph, _: &saxpy) -> Outcome<()> {
+    fills_and_copies(bench, graph, false)
+}
+
+fn fills_and_copies(bench: &Bench, graph: &Graph, is_in: bool) -> Outcome<()> {
+    let device = bench.stream.zeros::<u8>(2 << 10)?;
+    let host = bench.context.pinned_zeros::<u8>(2 << 10)?.share();
+    let mut last: Option<Node> = None;
+    for _ in 0..500 {
+        let frontier = graph.after_all(last.iter())?;
+        let fill = frontier.fill(bench.x.slice(..16)?, 0.0)?;
+        let copy = match is_in {
+            true => fill.then().copy(&host, &device)?,
+            false => fill.then().copy(&device, &host)?,
+        };
+        last = Some((*copy).clone());
     }
     Ok(())
 }

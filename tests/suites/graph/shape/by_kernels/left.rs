@@ -74,7 +74,7 @@ fn what_the_host_does_not_submit_and_what_is_large() {
         let pinned = context.pinned_zeros::<u8>(bytes).unwrap().share();
         let graph = context.graph().unwrap();
         // The driver makes kernels of these.
-        let fill = graph.root().fill(&large.slice(..8 << 10).unwrap(), 1).unwrap();
+        let fill = graph.root().fill(large.slice(..8 << 10).unwrap(), 1).unwrap();
         let copy = fill.then().copy(&large, &other).unwrap();
         let copy = copy.then().copy(&pinned, &large).unwrap();
         // A byte at a time, a kernel is slower.
