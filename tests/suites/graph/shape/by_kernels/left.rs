@@ -4,7 +4,8 @@ use cuda_graph::{ContextExt, Graph, InstantiateOptions, RawFill, RawMemory, Shap
 use cuda_handles::capture::CaptureMode;
 use cuda_handles::{Buffer, Stream};
 use cuda_launch::{params, per};
-use cuda_tests::{count, kernel, no_leaks, setup};
+use cuda_sys::{CUresult, Call};
+use cuda_tests::{count, fail, kernel, no_leaks, setup};
 
 use super::by_kernels;
 
@@ -185,6 +186,28 @@ fn a_launch_of_kernels_in_place_of_fills_is_one_call() {
             cost.assert_calls(&[("cuGraphExecNodeSetParams", 1), ("cuGraphLaunch", 1)]);
             assert_eq!(cost.heap_allocations(), 0);
             assert_eq!(numbers.read_blocking(&stream).unwrap(), [5; N]);
+        }
+    });
+}
+
+#[test]
+fn a_driver_that_refuses_a_step_is_asked_for_the_graph_as_drawn() {
+    let context = setup();
+    no_leaks(|| {
+        let stream = context.stream().unwrap();
+        let numbers = stream.zeros::<u32>(N).unwrap();
+        for step in [Call::cuLibraryGetKernel, Call::cuDeviceGetAttribute, Call::cuGraphAddNode] {
+            let graph = context.graph().unwrap();
+            graph.root().fill(&numbers, 1).unwrap();
+            let failure = fail(step, 1, CUresult::CUDA_ERROR_OUT_OF_MEMORY);
+            let mut exec = graph.instantiate_with(by_kernels()[0].clone()).unwrap();
+            assert!(failure.hit(), "{step:?}");
+            drop(failure);
+            let why = exec.shape_report().unwrap().reason_to_leave().unwrap().to_owned();
+            assert!(why.contains("OUT_OF_MEMORY"), "{why}");
+            exec.launch(&stream).unwrap();
+            assert_eq!(numbers.read_blocking(&stream).unwrap(), [1; N]);
+            stream.clear(&numbers).unwrap();
         }
     });
 }

@@ -4,7 +4,8 @@ use cuda_graph::{
     ContextExt, Error, GraphExec, InstantiateOptions, RefusalReason, Result, Shape, UpdateError,
 };
 use cuda_handles::{Buffer, Copy2d, SharedHostBuffer, Stream};
-use cuda_tests::{count, no_leaks, setup};
+use cuda_sys::{CUresult, Call};
+use cuda_tests::{count, fail, no_leaks, setup};
 
 use super::by_kernels;
 
@@ -248,5 +249,27 @@ fn memory_that_a_kernel_may_not_reach_is_refused_and_nothing_changes() {
         exec.node(&fill).set(&managed, 3).unwrap();
         exec.launch(&stream).unwrap();
         assert_eq!(managed.read_blocking(&stream).unwrap(), [3; N]);
+    });
+}
+
+#[test]
+fn an_update_that_fails_half_way_is_repaired_by_the_next_launch() {
+    let context = setup();
+    no_leaks(|| {
+        let stream = context.stream().unwrap();
+        for options in by_kernels() {
+            let (x, y) = (stream.zeros::<u8>(N).unwrap(), stream.zeros::<u8>(N).unwrap());
+            let graph = context.graph().unwrap();
+            let value = graph.param(1_u8).unwrap();
+            graph.root().fill(&x, &value).unwrap().then().fill(&y, &value).unwrap();
+            let mut exec = graph.instantiate_with(options).unwrap();
+            let failure = fail(Call::cuGraphExecNodeSetParams, 2, CUresult::CUDA_ERROR_OUT_OF_MEMORY);
+            assert!(exec.launch_with(&stream, ((&value, 2),)).is_err());
+            assert!(failure.hit());
+            drop(failure);
+            assert_eq!(x.read_blocking(&stream).unwrap(), [0; N]);
+            exec.launch_with(&stream, ((&value, 1),)).unwrap();
+            assert_eq!([&x, &y].map(|filled| filled.read_blocking(&stream).unwrap()[0]), [1, 1]);
+        }
     });
 }
