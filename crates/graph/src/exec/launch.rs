@@ -86,8 +86,10 @@ impl GraphExec {
     /// - `stream` is of another context.
     /// - [`ExecError::Captured`](crate::ExecError::Captured): `stream` is capturing.
     /// - The values of graph parameters do not fit: a condition of a kernel does not hold with them
-    ///   ([`Error::Launch`](crate::Error::Launch)), or a
-    ///   [`ParamError`](crate::ParamError). Nothing is launched; set them to others.
+    ///   ([`Error::Launch`](crate::Error::Launch)), a [`ParamError`](crate::ParamError), or
+    ///   [`UpdateError::NotPossible`](crate::UpdateError::NotPossible): a
+    ///   [kernel](crate::InstantiateOptions::fills_by_kernels) runs in place of a fill or copy, and
+    ///   may not reach the memory. Nothing is launched; set them to others.
     /// - This is a host function, where the driver permits launches, but no updates of nodes whose
     ///   parameters were set (`CUDA_ERROR_NOT_PERMITTED`).
     /// - [`MemoryError::OutputInUse`](crate::MemoryError::OutputInUse): memory that the previous

@@ -45,6 +45,7 @@ use crate::graph::Graph;
 use crate::shape::Shaping;
 use crate::shape::report::ShapeReport;
 use crate::shape::shaped::ShapedGraph;
+use crate::shape::substitute::Substitutes;
 use crate::state::guard::GraphGuard;
 use crate::state::ids::NodeId;
 
@@ -246,6 +247,11 @@ impl GraphExec {
 impl<'e> ExecNodes<'e> {
     pub(crate) fn new(handle: &'e GraphExecHandle, shaping: Option<&'e Shaping>) -> Self {
         Self { handle, shaped: shaping.and_then(|shaping| shaping.graph.as_ref()) }
+    }
+
+    /// The nodes in whose place a kernel of the library runs, if it was shaped.
+    pub(crate) fn substitutes(&self) -> Option<&'e Substitutes> {
+        self.shaped.map(ShapedGraph::substitutes)
     }
 
     /// The node by which the driver knows a node of the executable; `None` for one that shaping has

@@ -26,6 +26,7 @@ use crate::shape::options::Shape;
 /// | [`upload_on`] | the executable is uploaded right away | `UPLOAD` |
 /// | [`shape`] | the executable is made of a graph of another shape | |
 /// | [`programmatic_edges`] | with programmatic edges, or without | |
+/// | [`fills_by_kernels`], [`copies_by_kernels`] | kernels take the place of nodes that the host submits | |
 ///
 /// [`auto_free`]: Self::auto_free
 /// [`node_priorities`]: Self::node_priorities
@@ -33,6 +34,8 @@ use crate::shape::options::Shape;
 /// [`upload_on`]: Self::upload_on
 /// [`shape`]: Self::shape
 /// [`programmatic_edges`]: Self::programmatic_edges
+/// [`fills_by_kernels`]: Self::fills_by_kernels
+/// [`copies_by_kernels`]: Self::copies_by_kernels
 #[derive(Clone, Debug, Default)]
 #[must_use = "options do nothing by themselves"]
 #[doc(alias = "CUgraphInstantiate_flags")]
@@ -47,6 +50,8 @@ pub struct InstantiateOptions {
     assume_progress: bool,
     /// `None` for the choice of the shape.
     programmatic_edges: Option<bool>,
+    fills_by_kernels: Option<bool>,
+    copies_by_kernels: Option<bool>,
 }
 
 impl InstantiateOptions {
@@ -130,7 +135,8 @@ impl InstantiateOptions {
         self
     }
 
-    /// Lets shaping order nodes anew beside kernels that may wait for other kernels.
+    /// Lets shaping order nodes anew, and put kernels in place of other nodes, beside kernels that
+    /// may wait for other kernels.
     ///
     /// Kernels that run side by side may wait for one another, as those of a collective do. Ordered
     /// one after the other, they would wait for ever. So [shaping](Self::shape) orders nodes anew
@@ -138,6 +144,39 @@ impl InstantiateOptions {
     /// wait for no other. With this option it takes all kernels of the graph for such ones.
     pub fn assume_progress(mut self) -> Self {
         self.assume_progress = true;
+        self
+    }
+
+    /// Whether [shaping](Self::shape) puts kernels of this library in place of small fills. It does
+    /// by default with [`Shape::Auto`], and not with other shapes. With [`Shape::AsBuilt`] the
+    /// option does nothing.
+    ///
+    /// The host submits a fill of less than 8 KiB at every launch, which takes 0.65 µs of the call.
+    /// The device starts a kernel by itself; but a kernel takes room on a multiprocessor, which a
+    /// fill does not.
+    ///
+    /// A kernel runs in place of a fill of pooled, plain or pinned memory that this library has
+    /// allocated, unless another kernel runs beside it that may wait for kernels
+    /// ([`assume_progress`](Self::assume_progress)). Whatever goes by the node, such as updates and
+    /// graph parameters, goes on as with the fill, for memory of these kinds. An update to other
+    /// memory, such as managed memory, is refused
+    /// ([`UpdateError::NotPossible`](crate::UpdateError::NotPossible)).
+    #[doc(alias = "memset")]
+    pub fn fills_by_kernels(mut self, by_kernels: bool) -> Self {
+        self.fills_by_kernels = Some(by_kernels);
+        self
+    }
+
+    /// As [`fills_by_kernels`](Self::fills_by_kernels), for copies between device and pinned
+    /// memory, in either direction and in one to three dimensions.
+    ///
+    /// The host submits each of these at every launch, which takes 1.3 to 3 µs of the call. Copies
+    /// of more than 4 MiB stay as they are: there the kernel is no faster. The limit is lower where
+    /// rows of source and destination begin at different places in 16 aligned bytes. A kernel takes
+    /// room on multiprocessors while it copies, which a copy engine does not.
+    #[doc(alias = "memcpy")]
+    pub fn copies_by_kernels(mut self, by_kernels: bool) -> Self {
+        self.copies_by_kernels = Some(by_kernels);
         self
     }
 
@@ -180,7 +219,28 @@ impl InstantiateOptions {
     /// Whether shaping makes edges programmatic.
     #[must_use]
     pub fn makes_programmatic_edges(&self) -> bool {
-        self.programmatic_edges.unwrap_or(self.shape == Shape::Auto)
+        self.of_shape(self.programmatic_edges)
+    }
+
+    /// Whether shaping puts kernels in place of small fills.
+    #[must_use]
+    pub fn runs_fills_by_kernels(&self) -> bool {
+        self.of_shape(self.fills_by_kernels)
+    }
+
+    /// Whether shaping puts kernels in place of copies between device and pinned memory.
+    #[must_use]
+    pub fn runs_copies_by_kernels(&self) -> bool {
+        self.of_shape(self.copies_by_kernels)
+    }
+
+    /// What the shape makes of an option.
+    fn of_shape(&self, option: Option<bool>) -> bool {
+        match self.shape {
+            Shape::AsBuilt => false,
+            Shape::Reduced | Shape::Lanes(_) => option.unwrap_or(false),
+            Shape::Auto => option.unwrap_or(true),
+        }
     }
 
     /// The options that matter for runs: all without the upload.
@@ -191,6 +251,8 @@ impl InstantiateOptions {
             shape: self.shape,
             assume_progress: self.assume_progress,
             programmatic_edges: self.makes_programmatic_edges(),
+            fills_by_kernels: self.runs_fills_by_kernels(),
+            copies_by_kernels: self.runs_copies_by_kernels(),
         }
     }
 
@@ -212,4 +274,6 @@ pub(crate) struct RunOptions {
     shape: Shape,
     assume_progress: bool,
     programmatic_edges: bool,
+    fills_by_kernels: bool,
+    copies_by_kernels: bool,
 }

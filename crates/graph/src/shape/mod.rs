@@ -7,6 +7,8 @@
 //! | [`overlap`](mod@overlap) | which kernels can be at programmatic edges |
 //! | [`planning`] | the shape: which nodes and edges the other graph has |
 //! | [`read`] | the graph as shaping sees it, and why some graphs are left as drawn |
+//! | [`reliance`] | what a shape relies on, so that updates leave it |
+//! | [`substitute`] | kernels in place of fills and copies that the host submits |
 //! | [`shaped`] | the graph that the executable is made of, with a map from the user's nodes |
 //! | [`report`] | [`ShapeReport`], what was done and left |
 
@@ -14,8 +16,10 @@ pub(crate) mod options;
 mod overlap;
 mod planning;
 mod read;
+mod reliance;
 pub(crate) mod report;
 pub(crate) mod shaped;
+pub(crate) mod substitute;
 
 use std::sync::Arc;
 
@@ -30,6 +34,7 @@ use crate::shape::planning::report::Action;
 use crate::shape::planning::wish::{Wish, Wishes};
 use crate::shape::report::ShapeReport;
 use crate::shape::shaped::ShapedGraph;
+use crate::shape::substitute::launch::SubstituteKernels;
 use crate::state::guard::GraphGuard;
 
 /// The graph that an executable is to be made of.
@@ -80,7 +85,7 @@ impl GraphGuard<'_> {
         if let Some(why) = self.reason_to_leave(options) {
             return Ok(Some(Shaping::as_drawn(shape, why)));
         }
-        match own.and_then(|own| self.make_shaped(options, &own)) {
+        match own.and_then(|own| self.make_shaped(&own, options)) {
             Ok(shaping) => Ok(Some(shaping)),
             Err(error) => {
                 self.context().ensure_usable()?;
@@ -93,9 +98,10 @@ impl GraphGuard<'_> {
         self.driver().table().cuGraphAddNode_v12030.is_some()
     }
 
-    fn make_shaped(&mut self, options: &InstantiateOptions, own: &Arc<Own>) -> Result<Shaping> {
+    fn make_shaped(&mut self, own: &Arc<Own>, options: &InstantiateOptions) -> Result<Shaping> {
         let (shape, assume_progress) = (options.wanted_shape(), options.assumes_progress());
-        let (flat, drawn) = self.read_for_shape()?;
+        let substitutes = SubstituteKernels::wanted(options, own, self.context())?;
+        let (flat, drawn) = self.read_for_shape(&substitutes)?;
         let wish = match shape {
             Shape::AsBuilt => Wish::AsBuilt,
             Shape::Reduced => Wish::Reduced,
@@ -112,7 +118,7 @@ impl GraphGuard<'_> {
         if plan.report.actions.contains(&Action::CycleLeft) {
             return Ok(Shaping::as_drawn(shape, "it has a cycle"));
         }
-        let graph = ShapedGraph::make(self, &flat, &plan, own, assume_progress)?;
+        let graph = ShapedGraph::make(self, &flat, &plan, (own, substitutes), assume_progress)?;
         Ok(Shaping { graph: Some(graph), report: ShapeReport::shaped(shape, &plan.report) })
     }
 }

@@ -31,6 +31,9 @@ pub enum Shape {
     /// concurrency away. Fewer lanes cost less to launch, but hold long kernels back.
     Lanes(NonZeroU16),
     /// As [`Reduced`](Self::Reduced), and wide sets of launches of one kernel with one
-    /// configuration, behind a kernel, run in 37 lanes.
+    /// configuration, behind a kernel, run in 37 lanes. Kernels take the place of nodes that the
+    /// host submits at every launch
+    /// ([`fills_by_kernels`](crate::InstantiateOptions::fills_by_kernels),
+    /// [`copies_by_kernels`](crate::InstantiateOptions::copies_by_kernels)).
     Auto,
 }

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use cuda_handles::{Allocation, Context, MemoryKind, Owner};
+use cuda_handles::{Allocation, Context, MemoryKind};
 use cuda_launch::internal::Accesses;
 
 use crate::shape::planning::drawn::Overlap;
@@ -17,24 +17,20 @@ use crate::state::kernel_config::KernelConfig;
 use crate::state::params::NodeParams;
 
 impl GraphGuard<'_> {
-    /// The programmatic edges that a node can be at, with its parameters in the graph. A node that a
-    /// graph parameter enables can be at none: a disabled kernel does not wait.
-    pub(super) fn overlap_of(&self, id: NodeId) -> Overlap {
-        let Some(record) = self.record(id) else { return Overlap::Never };
+    /// Whether a graph parameter enables a node. Then it can be at no programmatic edge: a disabled
+    /// kernel does not wait.
+    pub(super) fn may_be_disabled(&self, id: NodeId) -> bool {
         let mut uses = self.bindings.get(id).into_iter().flat_map(|binding| &binding.uses);
-        if uses.any(|one| one.place == Place::Enabled) {
-            return Overlap::Never;
-        }
-        let kept = record.owners.kept().iter().chain(self.used_by(record));
-        overlap(self.context(), &record.node_params, kept)
+        uses.any(|one| one.place == Place::Enabled)
     }
 }
 
-/// The programmatic edges that a node with these parameters and owners can be at.
-pub(super) fn overlap<'o>(
+/// The programmatic edges that a kernel of the user can be at, with these parameters and all memory
+/// that its node keeps alive.
+pub(super) fn overlap_of_kernel(
     context: &Context,
     params: &NodeParams,
-    owners: impl IntoIterator<Item = &'o Owner>,
+    memory: &[&Arc<Allocation>],
 ) -> Overlap {
     let NodeParams::Kernel { kernel, config: KernelConfig::Plain { .. }, accesses } = params else {
         return Overlap::Never;
@@ -42,8 +38,7 @@ pub(super) fn overlap<'o>(
     if !kernel.waits_at_entry() {
         return Overlap::Never;
     }
-    let mut memory = owners.into_iter().filter_map(Owner::memory);
-    match is_known(accesses) && memory.all(|memory| is_on_device(context, memory)) {
+    match is_known(accesses) && memory.iter().all(|memory| is_on_device(context, memory)) {
         true => Overlap::Both,
         false => Overlap::Behind,
     }

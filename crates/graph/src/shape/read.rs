@@ -9,9 +9,13 @@ use crate::clone::flattened::{Action, FlatGraph, FoundConditionals};
 use crate::edge_kind::EdgeKind;
 use crate::error::Result;
 use crate::exec::options::InstantiateOptions;
-use crate::shape::planning::drawn::{Drawn, DrawnEdge, DrawnNode, Role};
+use crate::shape::overlap::overlap_of_kernel;
+use crate::shape::planning::drawn::{Drawn, DrawnEdge, DrawnNode, Overlap, Role, Substitute};
+use crate::shape::substitute::host_submitted;
+use crate::shape::substitute::launch::{SubstituteKernels, SubstituteLaunch};
+use crate::shape::substitute::work::MemoryWork;
 use crate::state::guard::GraphGuard;
-use crate::state::ids::SubgraphId;
+use crate::state::ids::{NodeId, SubgraphId};
 use crate::state::kernel_config::KernelConfig;
 use crate::state::params::NodeParams;
 
@@ -47,27 +51,13 @@ impl GraphGuard<'_> {
             || self.allocations().any(|allocation| is_other(allocation.context()))
     }
 
-    /// The graph with its child graphs expanded, and the same in numbers.
-    pub(super) fn read_for_shape(&mut self) -> Result<(FlatGraph, Drawn)> {
+    /// The graph with its child graphs expanded, and the same in numbers. `substitutes` are the kernels that may take the place of nodes.
+    pub(super) fn read_for_shape(&mut self, substitutes: &SubstituteKernels) -> Result<(FlatGraph, Drawn)> {
         let flat = FlatGraph::of(self, SubgraphId::ROOT, &mut FoundConditionals::default())?;
         let mut kinds = Kinds::default();
         let nodes = flat.nodes.iter().map(|node| {
             let role = match node.action {
-                Action::Run(_) => match self.record(node.id).map(|record| &record.node_params) {
-                    Some(NodeParams::Kernel { kernel, config, accesses }) => Role::Kernel {
-                        like: kinds.number(kernel, config),
-                        promises_progress: accesses.ends_alone(),
-                        overlap: self.overlap_of(node.id),
-                    },
-                    Some(
-                        NodeParams::Memcpy(_)
-                        | NodeParams::Memset(_)
-                        | NodeParams::EventRecord(_)
-                        | NodeParams::SignalSemaphores(_),
-                    ) => Role::Other,
-                    // The others may wait for what runs beside them.
-                    Some(_) | None => Role::Waits,
-                },
+                Action::Run(_) => self.role(node.id, &mut kinds, substitutes),
                 // There are no loops and branches here.
                 Action::Nothing | Action::Decide(..) | Action::Enter(_) => Role::Empty,
             };
@@ -81,6 +71,37 @@ impl GraphGuard<'_> {
         });
         let drawn = Drawn { nodes, edges: edges.collect() };
         Ok((flat, drawn))
+    }
+
+    /// The role of a node that the device runs.
+    fn role(&self, id: NodeId, kinds: &mut Kinds, substitutes: &SubstituteKernels) -> Role {
+        match self.record(id).map(|record| &record.node_params) {
+            Some(params @ NodeParams::Kernel { kernel, config, accesses }) => {
+                let overlap = match self.may_be_disabled(id) {
+                    true => Overlap::Never,
+                    false => overlap_of_kernel(self.context(), params, &self.memory_of(id)),
+                };
+                let promises_progress = accesses.ends_alone();
+                Role::Kernel { like: kinds.number(kernel, config), promises_progress, overlap }
+            }
+            Some(params @ (NodeParams::Memcpy(_) | NodeParams::Memset(_))) => {
+                let memory = self.memory_of(id);
+                let submitted = MemoryWork::of(params).and_then(|work| {
+                    let kernel = |launch: &SubstituteLaunch<'_>| Substitute::Kernel {
+                        like: kinds.number_of(launch),
+                        overlap: match self.may_be_disabled(id) {
+                            true => Overlap::Never,
+                            false => launch.overlap(self.context(), &work, &memory),
+                        },
+                    };
+                    host_submitted(self.context(), &work, &memory, substitutes, kernel)
+                });
+                submitted.map_or(Role::Other, Role::HostSubmitted)
+            }
+            Some(NodeParams::EventRecord(_) | NodeParams::SignalSemaphores(_)) => Role::Other,
+            // The others may wait for what runs beside them.
+            Some(_) | None => Role::Waits,
+        }
     }
 }
 
@@ -98,7 +119,15 @@ impl Kinds {
     /// The number of a launch. One with attributes is like no other.
     fn number(&mut self, kernel: &Kernel, config: &KernelConfig) -> u32 {
         let KernelConfig::Plain { grid, block, shared } = config else { return self.unique() };
-        let launch = (kernel.as_raw().addr(), *grid, *block, *shared);
+        self.known((kernel.as_raw().addr(), *grid, *block, *shared))
+    }
+
+    /// The number of a launch of one of the library's kernels.
+    fn number_of(&mut self, launch: &SubstituteLaunch<'_>) -> u32 {
+        self.known((launch.kernel.as_raw().addr(), launch.grid, launch.block, 0))
+    }
+
+    fn known(&mut self, launch: Launch) -> u32 {
         match self.known.get(&launch) {
             Some(known) => *known,
             None => {

@@ -35,12 +35,15 @@ pub struct ShapeFigures {
     pub edges: usize,
     /// The number of nodes in the widest level: those that are as far from the roots.
     pub widest: usize,
+    /// The number of nodes that the host submits at every launch: fills of less than 8 KiB, and
+    /// copies with memory that is not the device's. Each costs the launch 0.65 to 3 µs.
+    pub host_submitted: usize,
 }
 
 impl From<Figures> for ShapeFigures {
     fn from(figures: Figures) -> Self {
-        let Figures { nodes, roots, edges, widest_level } = figures;
-        Self { nodes, roots, edges, widest: widest_level }
+        let Figures { nodes, roots, edges, widest_level, host_submitted } = figures;
+        Self { nodes, roots, edges, widest: widest_level, host_submitted }
     }
 }
 
@@ -112,7 +115,11 @@ impl fmt::Display for ShapeReport {
 
 impl fmt::Display for ShapeFigures {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { nodes, roots, edges, widest } = self;
-        write!(formatter, "{nodes} nodes ({roots} roots, {edges} edges, {widest} in the widest level)")
+        let Self { nodes, roots, edges, widest, host_submitted } = self;
+        write!(formatter, "{nodes} nodes ({roots} roots, {edges} edges, {widest} in the widest level")?;
+        match host_submitted {
+            0 => formatter.write_str(")"),
+            count => write!(formatter, ", {count} submitted by the host)"),
+        }
     }
 }

@@ -12,9 +12,13 @@ use crate::clone::node_copy::{NodeCopy, add_after};
 use crate::edge_kind::EdgeKind;
 use crate::error::{Error, InteropError, NodeError, Result};
 use crate::own_kernels::Own;
-use crate::shape::overlap::{is_on_device, overlap};
+use crate::shape::overlap::overlap_of_kernel;
 use crate::shape::planning::drawn::Overlap;
 use crate::shape::planning::plan::{PlannedEdge, PlannedNode, ShapePlan};
+use crate::shape::reliance::{Reliance, ends_alone};
+use crate::shape::substitute::Substitutes;
+use crate::shape::substitute::launch::SubstituteKernels;
+use crate::shape::substitute::work::MemoryWork;
 use crate::state::guard::GraphGuard;
 use crate::state::ids::NodeId;
 use crate::state::params::NodeParams;
@@ -32,21 +36,14 @@ pub(crate) struct ShapedGraph {
     reliances: HashMap<NodeId, Reliance>,
 }
 
-/// Properties of a kernel that a shape relies on. An update cannot take them away.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-struct Reliance {
-    /// It promises to wait for no other kernel.
-    ends_alone: bool,
-    /// For its place at programmatic edges that shaping made.
-    overlap: Overlap,
-}
-
 /// How a shaped graph was made, so that another one can be made alike.
 #[derive(Debug)]
 struct Made {
     nodes: Vec<MadeNode>,
     /// The kernel that does nothing, if there is one.
-    nothing: Option<(Arc<Own>, Kernel)>,
+    nothing: Option<Kernel>,
+    substitutes: Substitutes,
+    own: Arc<Own>,
 }
 
 #[derive(Clone, Debug)]
@@ -63,6 +60,8 @@ struct MadeNode {
 enum Item {
     /// A copy of a node.
     Copy(NodeId),
+    /// A kernel of the library in place of a node.
+    Substitute(NodeId),
     /// An empty node.
     Empty,
     /// A kernel that does nothing.
@@ -86,10 +85,10 @@ impl ShapedGraph {
         guard: &GraphGuard<'_>,
         flat: &FlatGraph,
         plan: &ShapePlan,
-        own: &Arc<Own>,
+        (own, substitutes): (&Arc<Own>, SubstituteKernels),
         assume_progress: bool,
     ) -> Result<Self> {
-        let made = Made::of(flat, plan, own)?;
+        let made = Made::of(guard, flat, plan, (own, substitutes))?;
         let (graph, nodes) = made.build(guard)?;
         let mut reliances = made.overlaps();
         let is_promising = |id: &NodeId| {
@@ -102,47 +101,68 @@ impl ShapedGraph {
         Ok(Self { graph, nodes, made, reliances })
     }
 
-    /// Why the shape does not permit new parameters and owners for a node, if it does not.
+    /// Why the shape does not permit new parameters for a node, if it does not. `memory` is all that
+    /// they keep alive.
     pub(crate) fn refusal(
         &self,
         context: &Context,
         id: NodeId,
         params: &NodeParams,
-        owners: &[Owner],
+        memory: &[&Arc<Allocation>],
     ) -> Option<&'static str> {
-        let reliance = self.reliances.get(&id)?;
-        if reliance.ends_alone && ends_alone(params) == Some(false) {
-            return Some(MAY_WAIT);
+        if let Some(work) = MemoryWork::of(params) {
+            return self.refusal_of_work(context, id, &work, memory);
         }
-        reliance.overlap.refusal(overlap(context, params, owners))
+        let overlap = overlap_of_kernel(context, params, memory);
+        self.reliances.get(&id)?.refusal(params, overlap)
     }
 
-    /// Why the shape does not permit memory that a graph parameter stands for, if it does not.
+    /// Why the shape does not permit a fill or copy for a node, if it does not. `memory` is all that
+    /// the new parameters keep alive.
+    pub(crate) fn refusal_of_work(
+        &self,
+        context: &Context,
+        id: NodeId,
+        work: &MemoryWork,
+        memory: &[&Arc<Allocation>],
+    ) -> Option<&'static str> {
+        let substitutes = &self.made.substitutes;
+        let overlap = || substitutes.overlap(context, id, work, memory);
+        let at_edges = || self.reliances.get(&id)?.refusal_of_overlap(overlap()?);
+        substitutes.refusal(context, id, work, memory).or_else(at_edges)
+    }
+
+    /// Why the shape does not permit memory that a graph parameter of a kernel stands for, if it
+    /// does not.
     pub(crate) fn refusal_of_memory(
         &self,
         context: &Context,
         id: NodeId,
         memory: &Arc<Allocation>,
     ) -> Option<&'static str> {
-        let reliance = self.reliances.get(&id)?;
-        let is_permitted = reliance.overlap != Overlap::Both || is_on_device(context, memory);
-        (!is_permitted).then_some(OTHER_MEMORY)
+        self.reliances.get(&id)?.refusal_of_memory(context, memory)
     }
 
     /// Why the shape does not permit that a node is disabled, if it does not.
     pub(crate) fn refusal_of_disabling(&self, id: NodeId) -> Option<&'static str> {
-        let is_at_edge = self.reliances.get(&id).is_some_and(|reliance| reliance.overlap != Overlap::Never);
-        is_at_edge.then_some(NOT_DISABLED)
+        self.reliances.get(&id)?.refusal_of_disabling()
     }
 
     /// A node whose parameters in its graph the shape does not permit, and why.
     pub(crate) fn forbidden(&self, guard: &GraphGuard<'_>) -> Option<(NodeId, &'static str)> {
-        self.reliances.iter().find_map(|(id, reliance)| {
-            let record = guard.record(*id)?;
-            let may_wait = reliance.ends_alone && ends_alone(&record.node_params) == Some(false);
-            let why = may_wait.then_some(MAY_WAIT);
-            Some((*id, why.or_else(|| reliance.overlap.refusal(guard.overlap_of(*id)))?))
-        })
+        let refusal = |id: NodeId| {
+            let disabled = guard.may_be_disabled(id).then_some(Overlap::Never);
+            let at_edges = disabled.and_then(|never| self.reliances.get(&id)?.refusal_of_overlap(never));
+            let params = || Some(&guard.record(id)?.node_params);
+            at_edges.or_else(|| self.refusal(guard.context(), id, params()?, &guard.memory_of(id)))
+        };
+        let nodes = self.reliances.keys().chain(self.made.substitutes.nodes());
+        nodes.copied().find_map(|id| Some((id, refusal(id)?)))
+    }
+
+    /// The nodes in whose place a kernel of the library runs.
+    pub(crate) fn substitutes(&self) -> &Substitutes {
+        &self.made.substitutes
     }
 
     /// Another graph of the same shape, with the parameters that the nodes have now. The context is
@@ -167,32 +187,8 @@ impl ShapedGraph {
 
     /// The owner of the library's own kernels in it.
     pub(crate) fn owner(&self) -> Option<Owner> {
-        self.made.nothing.as_ref().map(|(own, _)| own.owner())
-    }
-}
-
-const MAY_WAIT: &str = "the kernel may wait for another one (it was not declared as `fn`), and the executable \
-                        was shaped for one that does not; instantiate again, or with `assume_progress`";
-
-const NO_WAIT: &str = "the node is at a programmatic edge that shaping made, and the kernel does not wait at its \
-                       entry (`load_waiting`), or its launch has attributes; instantiate again, or without \
-                       `programmatic_edges`";
-
-const OTHER_MEMORY: &str = "the node is in front of a programmatic edge that shaping made, and the kernel may use \
-                            other memory than the device's own; instantiate again, or without \
-                            `programmatic_edges`";
-
-const NOT_DISABLED: &str = "the node is at a programmatic edge that shaping made: disabled, it would not wait; \
-                            instantiate without `programmatic_edges`, or let a graph parameter enable it";
-
-impl Overlap {
-    /// Why a node that was made with this overlap cannot get parameters of another, if it cannot.
-    fn refusal(self, new: Self) -> Option<&'static str> {
-        match (self, new) {
-            (Self::Never, _) | (Self::Behind, Self::Behind) | (_, Self::Both) => None,
-            (Self::Behind | Self::Both, Self::Never) => Some(NO_WAIT),
-            (Self::Both, Self::Behind) => Some(OTHER_MEMORY),
-        }
+        let Made { nothing, substitutes, own, .. } = &self.made;
+        (nothing.is_some() || !substitutes.is_empty()).then(|| own.owner())
     }
 }
 
@@ -200,6 +196,9 @@ impl Item {
     fn of(node: &PlannedNode, flat: &FlatGraph) -> Self {
         match node {
             PlannedNode::NoOp => Self::Nothing,
+            PlannedNode::Substitute(number) => {
+                flat.nodes.get(*number as usize).map_or(Self::Empty, |node| Self::Substitute(node.id))
+            }
             PlannedNode::Drawn(number) => match flat.nodes.get(*number as usize) {
                 Some(node) if matches!(node.action, Action::Run(_)) => Self::Copy(node.id),
                 _ => Self::Empty,
@@ -209,7 +208,12 @@ impl Item {
 }
 
 impl Made {
-    fn of(flat: &FlatGraph, plan: &ShapePlan, own: &Arc<Own>) -> Result<Self> {
+    fn of(
+        guard: &GraphGuard<'_>,
+        flat: &FlatGraph,
+        plan: &ShapePlan,
+        (own, substitutes): (&Arc<Own>, SubstituteKernels),
+    ) -> Result<Self> {
         let mut kinds: HashMap<(u32, u32), EdgeKind> = HashMap::new();
         for &(from, to, kind) in flat.edges.iter().filter(|edge| edge.2 != EdgeKind::Full) {
             kinds.insert((from as u32, to as u32), kind);
@@ -237,17 +241,21 @@ impl Made {
                 node.after.push((from, kind));
             }
         }
-        let mut nothing = None;
-        if nodes.iter().any(|node| node.item == Item::Nothing) {
-            nothing = Some((Arc::clone(own), own.kernel("nothing")?));
+        let has_nothing = nodes.iter().any(|node| node.item == Item::Nothing);
+        let nothing = has_nothing.then(|| own.kernel("nothing")).transpose()?;
+        let mut substitutes = Substitutes::new(substitutes);
+        for node in &nodes {
+            if let Item::Substitute(id) = node.item {
+                substitutes.add(guard, id);
+            }
         }
-        Ok(Self { nodes, nothing })
+        Ok(Self { nodes, nothing, substitutes, own: Arc::clone(own) })
     }
 
     /// What the shape relies on at programmatic edges that shaping made.
     fn overlaps(&self) -> HashMap<NodeId, Reliance> {
         let overlapping = |node: &MadeNode| match node.item {
-            Item::Copy(id) if node.overlap != Overlap::Never => {
+            Item::Copy(id) | Item::Substitute(id) if node.overlap != Overlap::Never => {
                 Some((id, Reliance { overlap: node.overlap, ..Reliance::default() }))
             }
             _ => None,
@@ -270,12 +278,31 @@ impl Made {
                     nodes.insert(id, raw);
                     raw
                 }
+                Item::Substitute(id) => {
+                    let raw = self.add_substitute(guard, id, graph.as_raw(), &after)?;
+                    nodes.insert(id, raw);
+                    raw
+                }
                 Item::Empty => NodeCopy::empty().add_to(guard, graph.as_raw(), &after)?,
                 Item::Nothing => self.add_nothing(guard, graph.as_raw(), &after)?,
             };
             raws.push(raw);
         }
         Ok((graph, RawNodes(nodes)))
+    }
+
+    fn add_substitute(
+        &self,
+        guard: &GraphGuard<'_>,
+        id: NodeId,
+        graph: CUgraph,
+        after: &[(CUgraphNode, EdgeKind)],
+    ) -> Result<CUgraphNode> {
+        let work = guard.record(id).and_then(|record| MemoryWork::of(&record.node_params));
+        match work.and_then(|work| self.substitutes.launch(id, &work)) {
+            Some(launch) => launch.with_params(|params| add_after(guard, graph, after, params)),
+            None => copy_of(guard, id)?.add_to(guard, graph, after),
+        }
     }
 
     fn add_nothing(
@@ -285,7 +312,7 @@ impl Made {
         after: &[(CUgraphNode, EdgeKind)],
     ) -> Result<CUgraphNode> {
         match &self.nothing {
-            Some((_, kernel)) => {
+            Some(kernel) => {
                 let mut params = kernel_params(kernel, LaunchConfig::new(1, 1), core::ptr::null_mut());
                 add_after(guard, graph, after, &mut params)
             }
@@ -303,14 +330,6 @@ fn note_overlap(nodes: &mut [MadeNode], from: u32, to: u32) {
         && node.overlap == Overlap::Never
     {
         node.overlap = Overlap::Behind;
-    }
-}
-
-/// Whether a kernel waits for no other; `None` if it is another node.
-fn ends_alone(params: &NodeParams) -> Option<bool> {
-    match params {
-        NodeParams::Kernel { accesses, .. } => Some(accesses.ends_alone()),
-        _ => None,
     }
 }
 

@@ -53,6 +53,12 @@ impl GraphState {
         }
     }
 
+    /// The memory that a node keeps alive.
+    pub(crate) fn memory_of<'s>(&'s self, id: NodeId) -> SmallVec<[&'s Arc<Allocation>; 4]> {
+        let owners = |record: &'s NodeRecord| record.owners.kept().iter().chain(self.used_by(record));
+        self.record(id).into_iter().flat_map(owners).filter_map(Owner::memory).collect()
+    }
+
     /// Keeps an owner given with the root graph. An owner that is given again is kept once.
     pub(crate) fn keep_given(&mut self, owner: Owner) {
         if !self.sharing.given.contains(&owner) {

@@ -13,14 +13,13 @@ use crate::exec::not_rebuilt;
 use crate::exec::{ExecNodes, GraphExec};
 use crate::graph::Graph;
 use crate::node::{event, memcpy, memset};
-use crate::shape::shaped::ShapedGraph;
+use crate::shape::substitute::work::MemoryWork;
 use crate::state::bindings::{BoundDecider, BoundNode};
 use crate::state::guard::GraphGuard;
 use crate::state::ids::NodeId;
 use crate::state::raw_params::kernel_params;
 use crate::update::enable::call_set_enabled;
 use crate::update::exec_node::{call_set_params, not_possible};
-use crate::update::values::{copy_layout, fill_layout};
 
 /// An executable whose nodes follow parameters.
 pub(crate) trait ParamTarget {
@@ -39,16 +38,27 @@ pub(crate) trait ParamTarget {
     /// The driver's error.
     fn set_params(&mut self, guard: &GraphGuard<'_>, id: NodeId, raw: &mut CUgraphNodeParams) -> Result<()>;
 
+    /// Gives a node another fill or copy.
+    ///
+    /// # Errors
+    /// The driver's error.
+    fn set_work(&mut self, guard: &GraphGuard<'_>, id: NodeId, work: &MemoryWork) -> Result<()> {
+        self.set_params(guard, id, &mut raw_work(guard, work))
+    }
+
+    /// Why the shape does not permit the values of parameters for a node, if it does not.
+    ///
+    /// # Errors
+    /// The values do not fit.
+    fn refusal(&self, _: &GraphGuard<'_>, _: &ExecBound) -> Result<Option<&'static str>> {
+        Ok(None)
+    }
+
     /// Enables or disables a node.
     ///
     /// # Errors
     /// The driver's error.
     fn set_enabled(&mut self, guard: &GraphGuard<'_>, id: NodeId, enabled: bool) -> Result<()>;
-
-    /// The graph of its own that it was made of, if it was shaped.
-    fn shaped(&self) -> Option<&ShapedGraph> {
-        None
-    }
 
     /// Notes the event that a node records. Returns the one before.
     fn set_event(&mut self, id: NodeId, event: Event) -> Option<Event>;
@@ -81,14 +91,27 @@ impl ParamTarget for ExecTarget<'_> {
         call_set_params(self.exec, guard, id, (guard, id), raw)
     }
 
+    fn set_work(&mut self, guard: &GraphGuard<'_>, id: NodeId, work: &MemoryWork) -> Result<()> {
+        match self.exec.substitutes().and_then(|substitutes| substitutes.launch(id, work)) {
+            Some(launch) => launch.with_params(|raw| self.set_params(guard, id, raw)),
+            None => self.set_params(guard, id, &mut raw_work(guard, work)),
+        }
+    }
+
+    fn refusal(&self, guard: &GraphGuard<'_>, bound: &ExecBound) -> Result<Option<&'static str>> {
+        let (Some(shaped), context) = (self.exec.shaped, guard.context()) else { return Ok(None) };
+        if shaped.substitutes().has(bound.id) {
+            let (work, memory) = (bound.work()?, bound.memory_of_work());
+            return Ok(work.and_then(|work| shaped.refusal_of_work(context, bound.id, &work, &memory)));
+        }
+        let refusal = |memory: &StoredMemory| shaped.refusal_of_memory(context, bound.id, &memory.allocation);
+        Ok(bound.memory().find_map(refusal))
+    }
+
     fn set_enabled(&mut self, guard: &GraphGuard<'_>, id: NodeId, enabled: bool) -> Result<()> {
         call_set_enabled(self.exec, guard, id, enabled)?;
         self.updates.set_enabled(id, enabled);
         Ok(())
-    }
-
-    fn shaped(&self) -> Option<&ShapedGraph> {
-        self.exec.shaped
     }
 
     fn set_event(&mut self, id: NodeId, event: Event) -> Option<Event> {
@@ -154,7 +177,7 @@ fn apply_pending(
     }
     let guard = graph.enter()?;
     ensure_may_be_off(target, &guard, params, pending)?;
-    ensure_memory_fits(target, &guard, params, pending)?;
+    ensure_not_refused(target, &guard, params, pending)?;
     for &place in pending {
         let Some((bound, _)) = params.node_mut(place) else { continue };
         if !target.has(bound.id) {
@@ -183,7 +206,7 @@ fn enable(
 ) -> Result<()> {
     match bound.spare_fill {
         Some(fill) if !enabled => {
-            target.set_params(guard, bound.id, &mut memset::params(guard.context(), &fill))?;
+            target.set_work(guard, bound.id, &MemoryWork::Fill(fill))?;
             bound.is_stale = true;
             Ok(())
         }
@@ -194,7 +217,7 @@ fn enable(
 
 /// Gives a node its new parameters.
 fn update(target: &mut impl ParamTarget, guard: &GraphGuard<'_>, bound: &ExecBound) -> Result<()> {
-    let (context, id) = (guard.context(), bound.id);
+    let id = bound.id;
     match &bound.binding.node {
         BoundNode::Kernel { kernel, arguments, config } => {
             set_launch(target, guard, id, (kernel, *config, arguments))?;
@@ -202,14 +225,9 @@ fn update(target: &mut impl ParamTarget, guard: &GraphGuard<'_>, bound: &ExecBou
         BoundNode::Decider(BoundDecider { launch: Some(launch), .. }) => {
             set_launch(target, guard, id, (&launch.kernel, launch.config, &launch.arguments))?;
         }
-        BoundNode::Fill(fill) => {
-            if let Some(layout) = fill_layout(fill)? {
-                target.set_params(guard, id, &mut memset::params(context, &layout))?;
-            }
-        }
-        BoundNode::Copy(copy) => {
-            if let Some(layout) = copy_layout(copy)? {
-                target.set_params(guard, id, &mut memcpy::params(context, &layout))?;
+        BoundNode::Fill(_) | BoundNode::Copy(_) => {
+            if let Some(work) = bound.work()? {
+                target.set_work(guard, id, &work)?;
             }
         }
         BoundNode::Record(event) => {
@@ -219,8 +237,8 @@ fn update(target: &mut impl ParamTarget, guard: &GraphGuard<'_>, bound: &ExecBou
         }
         BoundNode::Wait(event) => target.set_params(guard, id, &mut event::wait(event.as_raw()))?,
         BoundNode::Plain => {
-            if let Some(row) = &bound.row {
-                target.set_params(guard, id, &mut memset::params(context, row))?;
+            if let Some(row) = bound.row {
+                target.set_work(guard, id, &MemoryWork::Fill(row))?;
             }
         }
         BoundNode::Decider(BoundDecider { launch: None, .. }) => {}
@@ -260,21 +278,29 @@ fn ensure_may_be_off(
     Ok(())
 }
 
-/// Refuses memory on which the shape of the executable cannot rely.
-fn ensure_memory_fits(
+/// Refuses values that the shape of the executable does not permit.
+fn ensure_not_refused(
     target: &impl ParamTarget,
     guard: &GraphGuard<'_>,
     params: &mut ExecParams,
     pending: &[u32],
 ) -> Result<()> {
-    let Some(shaped) = target.shaped() else { return Ok(()) };
     for &place in pending {
         let Some((bound, _)) = params.node_mut(place) else { continue };
-        let refusal =
-            |memory: &StoredMemory| shaped.refusal_of_memory(guard.context(), bound.id, &memory.allocation);
-        if let Some(why) = bound.memory().find_map(refusal) {
+        if bound.is_on
+            && bound.is_stale
+            && let Some(why) = target.refusal(guard, bound)?
+        {
             return Err(not_possible((guard, bound.id), why));
         }
     }
     Ok(())
+}
+
+/// The driver's form of a fill or copy.
+fn raw_work(guard: &GraphGuard<'_>, work: &MemoryWork) -> CUgraphNodeParams {
+    match work {
+        MemoryWork::Fill(layout) => memset::params(guard.context(), layout),
+        MemoryWork::Copy(layout) => memcpy::params(guard.context(), layout),
+    }
 }

@@ -73,7 +73,7 @@ impl ExecNode<'_, ChildGraphNode> {
         new.raw.__bindgen_anon_1.graph.graph = guards.other_raw()?;
         {
             let _alone = alone_in_order(node.graph().context())?;
-            self.exec.call(&guards.ours, key, (&guards.ours, key), &new.owners, new.raw)?;
+            self.exec.call(&guards.ours, key, (&guards.ours, key), &mut new)?;
         }
         self.exec.commit(key, &mut new, &inside);
         self.exec.updates.replace(&inside, with_attributes);

@@ -22,7 +22,9 @@ impl ExecNode<'_, MemcpyNode> {
     /// - The errors of [`Frontier::copy`](crate::Frontier::copy).
     /// - [`UpdateError::NotPossible`](crate::UpdateError::NotPossible): the node copies in two or
     ///   three dimensions, or in another direction; memory of a pool would replace other memory, or
-    ///   the reverse; or the memory is that of an allocation node.
+    ///   the reverse; or the memory is that of an allocation node; or a
+    ///   [kernel](crate::InstantiateOptions::copies_by_kernels) runs in place of the node, and may
+    ///   not reach the memory.
     /// - [`UpdateError::NotInExecutable`](crate::UpdateError::NotInExecutable),
     ///   [`UpdateError::Lent`](crate::UpdateError::Lent),
     ///   [`NodeError::Removed`](crate::NodeError::Removed): the node cannot be updated.

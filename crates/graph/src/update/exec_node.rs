@@ -2,9 +2,11 @@
 
 use core::fmt;
 use core::ops::Deref;
-use cuda_handles::{Error as HandleError, MemoryKind, Owner};
+use cuda_handles::{Allocation, Error as HandleError, MemoryKind, Owner};
 use cuda_sys::{CUgraphNodeParams, CUresult, Call};
+use smallvec::SmallVec;
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use crate::error::{Error, ParamError, Result, UpdateError};
 use crate::exec::resources::Replaced;
@@ -12,7 +14,7 @@ use crate::exec::since::Brought;
 use crate::exec::{ExecNodes, GraphExec};
 
 use crate::graph::node::Node;
-use crate::shape::shaped::ShapedGraph;
+use crate::shape::substitute::work::MemoryWork;
 use crate::state::guard::GraphGuard;
 use crate::state::ids::NodeId;
 use crate::state::owners::Owners;
@@ -103,28 +105,31 @@ impl GraphExec {
         if let Some(record) = guard.record(node.key) {
             guard.ensure_may_hold(record.within, &new.node_params)?;
         }
-        let of_shape =
-            |shaped: &ShapedGraph| shaped.refusal(self.context(), node.key, &new.node_params, &new.owners);
-        if let Some(why) = self.shaped().and_then(of_shape) {
-            return Err(not_possible(node.named(), why));
-        }
-        self.call(guard, node.key, node.named(), &new.owners, new.raw)?;
+        self.call(guard, node.key, node.named(), new)?;
         self.commit(node.key, new, &[]);
         Ok(())
     }
 
-    /// Makes the driver's call for a node, by its key, with parameters that use these owners.
-    /// Errors name it as the node of a graph.
+    /// Makes the driver's call for a node, by its key. Errors name it as the node of a graph.
     pub(super) fn call(
         &self,
         keys: &GraphGuard<'_>,
         key: NodeId,
-        (guard, id): (&GraphGuard<'_>, NodeId),
-        owners: &[Owner],
-        raw: &mut CUgraphNodeParams,
+        named: (&GraphGuard<'_>, NodeId),
+        new: &mut NewParams<'_>,
     ) -> Result<()> {
-        ensure_no_graph_memory(guard, id, owners)?;
-        call_set_params(self.nodes()?, keys, key, (guard, id), raw)
+        ensure_no_graph_memory(named.0, named.1, &new.owners)?;
+        let exec = self.nodes()?;
+        let Some(shaped) = exec.shaped else { return call_set_params(exec, keys, key, named, new.raw) };
+        let memory: SmallVec<[&Arc<Allocation>; 4]> = new.owners.iter().filter_map(Owner::memory).collect();
+        if let Some(why) = shaped.refusal(self.context(), key, &new.node_params, &memory) {
+            return Err(not_possible(named, why));
+        }
+        let work = MemoryWork::of(&new.node_params);
+        match work.and_then(|work| shaped.substitutes().launch(key, &work)) {
+            Some(launch) => launch.with_params(|raw| call_set_params(exec, keys, key, named, raw)),
+            None => call_set_params(exec, keys, key, named, new.raw),
+        }
     }
 
     /// Notes the parameters that the driver has taken, in place of those of the node and of the

@@ -22,7 +22,8 @@ impl ExecNode<'_, MemsetNode> {
     /// - The errors of [`Frontier::fill`](crate::Frontier::fill).
     /// - [`UpdateError::NotPossible`](crate::UpdateError::NotPossible): the node fills a rectangle,
     ///   of which an executable can change the value alone; or the memory is that of an allocation
-    ///   node.
+    ///   node; or a [kernel](crate::InstantiateOptions::fills_by_kernels) runs in place of the
+    ///   node, and may not reach the memory.
     /// - [`UpdateError::NotInExecutable`](crate::UpdateError::NotInExecutable),
     ///   [`UpdateError::Lent`](crate::UpdateError::Lent),
     ///   [`NodeError::Removed`](crate::NodeError::Removed): the node cannot be updated.

@@ -1,15 +1,18 @@
 //! The parameters of a node with the values of graph parameters, and their checks.
 
-use cuda_handles::{Context, CopyLayout, Element, FillLayout, Slice};
+use std::sync::Arc;
+
+use cuda_handles::{Allocation, Context, CopyLayout, Element, FillLayout, Slice};
 use cuda_launch::internal::{StoredArguments, StoredMemory};
 use cuda_launch::{Dim, LaunchConfig, per};
-use smallvec::SmallVec;
+use smallvec::{SmallVec, smallvec};
 
 use crate::error::{Error, LoopError, ParamError, Result};
 use crate::exec::exec_params::ExecBound;
 use crate::graph::Graph;
 use crate::node::event;
 use crate::node_name::NodeName;
+use crate::shape::substitute::work::MemoryWork;
 use crate::state::bindings::{BoundCopy, BoundDecider, BoundFill, BoundNode, ParamValue, Place, Use};
 use crate::state::ids::NodeId;
 use crate::update::rules::{PoolChange, keep_types};
@@ -79,6 +82,24 @@ impl ExecBound {
             _ => None,
         };
         self.binding.uses.iter().filter_map(memory)
+    }
+
+    /// The fill or copy of the node, with the values of parameters.
+    pub(super) fn work(&self) -> Result<Option<MemoryWork>> {
+        Ok(match &self.binding.node {
+            BoundNode::Fill(fill) => fill_layout(fill)?.map(MemoryWork::Fill),
+            BoundNode::Copy(copy) => copy_layout(copy)?.map(MemoryWork::Copy),
+            _ => None,
+        })
+    }
+
+    /// The memory of the fill or copy, from parameters or not.
+    pub(super) fn memory_of_work(&self) -> SmallVec<[&Arc<Allocation>; 2]> {
+        match &self.binding.node {
+            BoundNode::Fill(fill) => smallvec![&*fill.memory.allocation],
+            BoundNode::Copy(copy) => smallvec![&*copy.source.allocation, &*copy.destination.allocation],
+            _ => SmallVec::new(),
+        }
     }
 
     /// Whether it has something to do.
@@ -232,7 +253,7 @@ fn slice<T: Element>(memory: &StoredMemory, bytes: u64) -> Slice<'_, T> {
     unsafe { Slice::within(&memory.allocation, memory.start, len) }
 }
 
-pub(super) fn copy_layout(copy: &BoundCopy) -> Result<Option<CopyLayout>> {
+fn copy_layout(copy: &BoundCopy) -> Result<Option<CopyLayout>> {
     let bytes = copy.bytes();
     let (source, destination) = (slice::<u8>(&copy.source, bytes), slice::<u8>(&copy.destination, bytes));
     let mut layout = CopyLayout::linear(source, destination)?;
@@ -242,7 +263,7 @@ pub(super) fn copy_layout(copy: &BoundCopy) -> Result<Option<CopyLayout>> {
     Ok(layout)
 }
 
-pub(super) fn fill_layout(BoundFill { memory, layout, clears }: &BoundFill) -> Result<Option<FillLayout>> {
+fn fill_layout(BoundFill { memory, layout, clears }: &BoundFill) -> Result<Option<FillLayout>> {
     let (all, value) = (memory.bytes, layout.value);
     Ok(match layout.element {
         _ if *clears => FillLayout::clear(slice::<u8>(memory, all)),

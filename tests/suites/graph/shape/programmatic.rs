@@ -178,3 +178,33 @@ fn a_parameter_stands_for_memory_of_the_device_alone() {
         assert_eq!((first(&numbers[0]), first(&numbers[1])), (4, 2));
     });
 }
+
+#[test]
+fn kernels_in_place_of_fills_and_copies_wait_as_well() {
+    let context = setup();
+    needs!(EdgeKinds, LaunchAttributes);
+    no_leaks(|| {
+        let stream = context.stream().unwrap();
+        let add = add_to::load_waiting(&context).unwrap();
+        let (numbers, pinned) =
+            (stream.zeros::<u32>(N).unwrap(), context.pinned_zeros::<u32>(N).unwrap().share());
+        let graph = context.graph().unwrap();
+        let fill = graph.root().fill(&numbers, 5).unwrap();
+        let added = fill.then().launch(&add, per(1, 1), (1, &numbers)).unwrap();
+        let output = added.then().copy(&numbers, &pinned).unwrap();
+        let after = output.then().fill(&numbers, 7).unwrap();
+        after.then().launch(&add, per(1, 1), (1, &numbers)).unwrap();
+        let mut exec = graph.instantiate_with(InstantiateOptions::new().shape(Shape::Auto)).unwrap();
+        // The edge from the copy to the host is full.
+        assert_eq!(programmatic(&exec), 3);
+        let read = |numbers: Vec<u32>| numbers[..2].to_vec();
+        exec.launch(&stream).unwrap();
+        assert_eq!(read(pinned.read_blocking(&stream).unwrap()), [6, 5]);
+        assert_eq!(read(numbers.read_blocking(&stream).unwrap()), [8, 7]);
+        assert!(refused(&exec.node(&fill).set(&pinned, 3)).contains("other memory"));
+        assert!(refused(&exec.node(&output).set_enabled(false)).contains("programmatic edge"));
+        exec.node(&fill).set(&numbers, 10).unwrap();
+        exec.launch(&stream).unwrap();
+        assert_eq!(read(pinned.read_blocking(&stream).unwrap()), [11, 10]);
+    });
+}

@@ -55,6 +55,38 @@ pub(crate) enum Role {
     Waits,
     /// An empty node. It does nothing itself, so the plan need not have it.
     Empty,
+    /// A fill or a copy that the host submits at every launch. It waits for no kernel beside it.
+    HostSubmitted(HostSubmitted),
     /// Any other node. It waits for no kernel beside it.
     Other,
+}
+
+/// A node that the host submits.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct HostSubmitted {
+    pub(crate) kind: HostSubmittedKind,
+    pub(crate) substitute: Substitute,
+}
+
+/// The kinds of nodes that the host submits.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum HostSubmittedKind {
+    Fill,
+    Copy,
+}
+
+/// Whether a kernel of the library can take the place of a node.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Substitute {
+    Kernel {
+        /// As the number of [`Role::Kernel`].
+        like: u32,
+        overlap: Overlap,
+    },
+    /// It is not certain that a kernel reaches the memory.
+    OtherMemory,
+    /// A copy engine is as fast.
+    Large,
+    /// The user does not want it.
+    Unwanted,
 }

@@ -12,6 +12,8 @@ pub(crate) struct Figures {
     pub(crate) edges: usize,
     /// The most nodes with the same length of the longest path to them.
     pub(crate) widest_level: usize,
+    /// The nodes that the host submits.
+    pub(crate) host_submitted: usize,
 }
 
 impl Figures {
@@ -29,6 +31,7 @@ impl Figures {
             roots: sketch.roots().into_iter().filter(|is_root| *is_root).count(),
             edges: edges.len(),
             widest_level: widths.into_iter().max().unwrap_or(0),
+            host_submitted: sketch.numbers().filter(|node| sketch.host_submitted(*node).is_some()).count(),
         }
     }
 }

@@ -1,8 +1,9 @@
 //! Plans of shapes: a graph that does the same as the drawn one and that the driver runs faster.
 //!
 //! A plan is made from plain data and is plain data: this room knows neither drivers nor locks. The
-//! driver pays for each root and each edge at every launch, and dissolves empty nodes, so that the
-//! nodes behind them count as roots. The plan has fewer of all three.
+//! driver pays for each root, each edge, and each small fill and copy to or from the host at every
+//! launch. It dissolves empty nodes, so that the nodes behind them count as roots. The plan has
+//! fewer of all of these.
 //!
 //! # Steps
 //!
@@ -11,6 +12,7 @@
 //! | Step | Done for | File |
 //! | --- | --- | --- |
 //! | edges that follow from others go | all wishes but `AsBuilt` | [`reduction`], by [`rows`] on [`chains`], and [`hubs`] |
+//! | kernels take the place of nodes that the host submits | the same, as far as the user wants it | [`host_submitted`] |
 //! | empty nodes are dissolved, or become kernels that do nothing | the same | [`empties`] |
 //! | a kernel that does nothing is put in front of many roots | the same | [`front`] |
 //! | sets of twins are threaded through lanes | `Lanes` and `Auto` | [`lanes`], by [`twins`] and [`kernel_roots`] |
@@ -27,8 +29,8 @@
 //! order. A node at such an edge is *fixed*: it keeps all of its edges.
 //!
 //! **Progress.** A kernel may wait for another that runs beside it, unless it promises not to. So
-//! an empty node becomes a kernel, a root gets a kernel in front, and a node is ordered anew only
-//! if every kernel that is unordered with it promises progress ([`progress`]).
+//! an empty node, a fill or a copy becomes a kernel, a root gets a kernel in front, and a node is
+//! ordered anew only if every kernel that is unordered with it promises progress ([`progress`]).
 //!
 //! **Bounds.** Time and memory are bounded ([`rows::Limits`], [`progress`]). A plan for a graph
 //! beyond a bound keeps the promises above and has more edges than it needs; its report says so.
@@ -39,6 +41,7 @@ mod empties;
 pub(crate) mod figures;
 mod front;
 mod horizon;
+mod host_submitted;
 mod hubs;
 mod kernel_roots;
 mod lanes;

@@ -63,7 +63,7 @@ pub(super) fn overlap(sketch: &mut Sketch<'_>, no_ops: Overlap) -> Overlapped {
 fn of(sketch: &Sketch<'_>, node: u32, no_ops: Overlap) -> Overlap {
     match sketch.role(node) {
         Some(Role::Kernel { overlap, .. }) => overlap,
-        Some(Role::Waits | Role::Empty | Role::Other) => Overlap::Never,
+        Some(Role::Waits | Role::Empty | Role::HostSubmitted(_) | Role::Other) => Overlap::Never,
         None if sketch.nodes[node as usize] == SketchNode::NoOp => no_ops,
         None => Overlap::Never,
     }

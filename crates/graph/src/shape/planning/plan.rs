@@ -36,6 +36,8 @@ pub(crate) enum PlannedEdge {
 pub(crate) enum PlannedNode {
     /// A drawn node, by its number.
     Drawn(u32),
+    /// A kernel of the library in place of a drawn node, by the number of that.
+    Substitute(u32),
     /// A kernel that does nothing.
     NoOp,
 }
@@ -52,6 +54,7 @@ pub(crate) fn plan(drawn: &Drawn, wishes: Wishes) -> ShapePlan {
     };
     let mut steps = Steps::reduce(&mut sketch);
     let concerned = Concerned::of(&sketch, wishes.assume_progress);
+    steps.substitute(&mut sketch, &concerned);
     steps.dissolve_empties(&mut sketch);
     steps.replace_empties(&mut sketch, &concerned);
     steps.put_in_front(&mut sketch, &concerned);
@@ -79,6 +82,7 @@ fn finished(sketch: Sketch<'_>, report: PlanReport) -> ShapePlan {
     (0..).zip(sketch.numbers()).for_each(|(place, number)| places[number as usize] = place);
     let nodes = sketch.nodes.iter().filter_map(|node| match node {
         SketchNode::Drawn(number) => Some(PlannedNode::Drawn(*number)),
+        SketchNode::Substitute(number) => Some(PlannedNode::Substitute(*number)),
         SketchNode::NoOp => Some(PlannedNode::NoOp),
         SketchNode::Absent => None,
     });

@@ -43,7 +43,7 @@ impl Concerned {
         let promises_none = |node: &u32| match sketch.role(*node) {
             Some(Role::Kernel { promises_progress, .. }) => !promises_progress && !assume_progress,
             Some(Role::Waits) => true,
-            Some(Role::Empty | Role::Other) | None => false,
+            Some(Role::Empty | Role::HostSubmitted(_) | Role::Other) | None => false,
         };
         let waiting: Vec<u32> = sketch.numbers().filter(promises_none).collect();
         let step = sketch.nodes.len() + sketch.edges.len();

@@ -2,6 +2,7 @@
 
 use core::fmt;
 
+use super::drawn::HostSubmittedKind;
 use super::figures::Figures;
 
 /// What a plan did.
@@ -26,6 +27,16 @@ pub(crate) enum Action {
     /// Nodes at programmatic edges kept all of their edges.
     FixedLeft {
         nodes: usize,
+    },
+    /// Kernels took the place of nodes that the host submits.
+    HostSubmittedReplaced {
+        kind: HostSubmittedKind,
+        nodes: usize,
+    },
+    HostSubmittedLeft {
+        kind: HostSubmittedKind,
+        nodes: usize,
+        why: Obstacle,
     },
     /// Empty nodes went; edges lead past them.
     EmptiesDissolved {
@@ -93,6 +104,10 @@ pub(crate) enum Obstacle {
     ProgressUnknown { kernels: usize },
     /// It is beside nodes at programmatic edges.
     ProgrammaticEdges,
+    /// It is not certain that a kernel of the library reaches the memory.
+    OtherMemory(HostSubmittedKind),
+    /// A copy engine is as fast as a kernel.
+    Large,
     /// The roots, or all but one, are no kernels.
     NoKernels,
     /// A kernel does not wait at its entry, or the first may write memory of the host.
@@ -116,6 +131,12 @@ impl fmt::Display for Action {
             }
             Self::FixedLeft { nodes: count } => {
                 write!(formatter, "left all edges of {}: programmatic edges lead there", nodes(count))
+            }
+            Self::HostSubmittedReplaced { kind, nodes } => {
+                write!(formatter, "put kernels in place of {}", kind.count(nodes))
+            }
+            Self::HostSubmittedLeft { kind, nodes, why } => {
+                write!(formatter, "left {}: {why}", kind.count(nodes))
             }
             Self::EmptiesDissolved { empties: count, edges_before, edges_after } => {
                 let edges = Count(edges_before, "edge");
@@ -175,6 +196,12 @@ impl fmt::Display for Obstacle {
                 )
             }
             Self::ProgrammaticEdges => formatter.write_str("programmatic edges lead to their neighbours"),
+            Self::OtherMemory(HostSubmittedKind::Fill) => {
+                formatter.write_str("kernels fill device memory and pinned memory of this library alone")
+            }
+            Self::OtherMemory(HostSubmittedKind::Copy) => formatter
+                .write_str("kernels copy between device memory and pinned memory of this library alone"),
+            Self::Large => formatter.write_str("a kernel copies so much no faster"),
             Self::NoKernels => formatter.write_str("a kernel in front saves time only for several kernels"),
             Self::NoOverlap => formatter.write_str(
                 "one of the two does not wait at its entry, or the first may use memory of the host",
@@ -187,13 +214,25 @@ impl fmt::Display for Obstacle {
     }
 }
 
+impl HostSubmittedKind {
+    fn count(self, nodes: usize) -> impl fmt::Display {
+        match self {
+            Self::Fill => Count(nodes, "fill"),
+            Self::Copy => Count(nodes, "copy"),
+        }
+    }
+}
+
 /// A number of things.
 struct Count(usize, &'static str);
 
 impl fmt::Display for Count {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self(count, thing) = self;
-        let ending = if *count == 1 { "" } else { "s" };
-        write!(formatter, "{count} {thing}{ending}")
+        match (count, thing.strip_suffix('y')) {
+            (1, _) => write!(formatter, "{count} {thing}"),
+            (_, Some(stem)) => write!(formatter, "{count} {stem}ies"),
+            (_, None) => write!(formatter, "{count} {thing}s"),
+        }
     }
 }

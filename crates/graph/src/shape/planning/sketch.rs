@@ -1,6 +1,6 @@
 //! `Sketch`: the graph while it is shaped, with nodes numbered along the edges.
 
-use super::drawn::{Drawn, Role};
+use super::drawn::{Drawn, HostSubmitted, Role, Substitute};
 use crate::toposort::{Successors, sort};
 
 /// The number of the kernel that is put in front of roots, if one is.
@@ -30,6 +30,8 @@ pub(super) struct Sketch<'a> {
 pub(super) enum SketchNode {
     /// A drawn node, by its number in the drawing.
     Drawn(u32),
+    /// A kernel of the library in place of a drawn node, by the number of that.
+    Substitute(u32),
     /// A kernel that does nothing.
     NoOp,
     /// No node; no edge leads from or to it.
@@ -81,11 +83,33 @@ impl<'a> Sketch<'a> {
         nodes.filter(|(_, node)| **node != SketchNode::Absent).map(|(number, _)| number)
     }
 
-    /// The role of a node that is as drawn.
+    /// The role of a node that is as drawn, or of the kernel in its place.
     pub(super) fn role(&self, node: u32) -> Option<Role> {
         match self.nodes[node as usize] {
             SketchNode::Drawn(number) => Some(self.drawn.nodes[number as usize].role),
+            SketchNode::Substitute(number) => match self.drawn.nodes[number as usize].role {
+                Role::HostSubmitted(HostSubmitted {
+                    substitute: Substitute::Kernel { like, overlap },
+                    ..
+                }) => Some(Role::Kernel { like, promises_progress: true, overlap }),
+                role => Some(role),
+            },
             SketchNode::NoOp | SketchNode::Absent => None,
+        }
+    }
+
+    /// The node as one that the host submits, if it is one.
+    pub(super) fn host_submitted(&self, node: u32) -> Option<HostSubmitted> {
+        match self.role(node) {
+            Some(Role::HostSubmitted(submitted)) => Some(submitted),
+            _ => None,
+        }
+    }
+
+    /// Puts the kernel of the library in place of a node that the host submits.
+    pub(super) fn substitute(&mut self, node: u32) {
+        if let SketchNode::Drawn(number) = self.nodes[node as usize] {
+            self.nodes[node as usize] = SketchNode::Substitute(number);
         }
     }
 
@@ -94,11 +118,11 @@ impl<'a> Sketch<'a> {
         self.role(node) == Some(Role::Empty)
     }
 
-    /// Whether a node is a kernel of the user or one that does nothing.
+    /// Whether a node is a kernel, of the user or of the library.
     pub(super) fn is_kernel(&self, node: u32) -> bool {
         match self.role(node) {
             Some(Role::Kernel { .. }) => true,
-            Some(Role::Empty | Role::Other | Role::Waits) => false,
+            Some(Role::Empty | Role::HostSubmitted(_) | Role::Other | Role::Waits) => false,
             None => self.nodes[node as usize] == SketchNode::NoOp,
         }
     }

@@ -1,8 +1,9 @@
 //! The steps of a plan, each with the actions that it reports.
 
-use super::drawn::Overlap;
+use super::drawn::{HostSubmittedKind, Overlap};
 use super::empties::{Dissolved, Replaced, anchor, dissolve, replace};
 use super::front::{Fronted, put_in_front};
+use super::host_submitted::{Substituted, substitute};
 use super::lanes::{Threaded, Threading, thread};
 use super::overlap::{Overlapped, overlap};
 use super::progress::Concerned;
@@ -84,6 +85,19 @@ impl Steps {
         self.add(usize::from(reduction.is_partial && !self.is_partial), Action::ReducedInPart);
         self.is_partial |= reduction.is_partial;
         reduction.removed
+    }
+
+    /// Kernels take the place of fills and copies that the host submits.
+    pub(super) fn substitute(&mut self, sketch: &mut Sketch<'_>, concerned: &Concerned) {
+        for kind in [HostSubmittedKind::Fill, HostSubmittedKind::Copy] {
+            let Substituted { substituted, left_for_memory, left_as_large, left_for_progress } =
+                substitute(sketch, kind, concerned);
+            let left = |nodes, why| Action::HostSubmittedLeft { kind, nodes, why };
+            self.add(substituted, Action::HostSubmittedReplaced { kind, nodes: substituted });
+            self.add(left_for_memory, left(left_for_memory, Obstacle::OtherMemory(kind)));
+            self.add(left_as_large, left(left_as_large, Obstacle::Large));
+            self.add(left_for_progress, left(left_for_progress, progress(concerned)));
+        }
     }
 
     /// Empty nodes go where that makes no more edges.

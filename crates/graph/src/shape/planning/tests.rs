@@ -5,7 +5,9 @@ mod known;
 mod limits;
 mod random;
 
-use super::drawn::{Drawn, DrawnEdge, DrawnNode, Overlap, Role};
+use super::drawn::{
+    Drawn, DrawnEdge, DrawnNode, HostSubmitted, HostSubmittedKind, Overlap, Role, Substitute,
+};
 use super::plan::{PlannedEdge, PlannedNode, ShapePlan, plan};
 use super::wish::{Wish, Wishes};
 
@@ -15,6 +17,15 @@ fn kernel(like: u32) -> Role {
 
 fn waiting_kernel() -> Role {
     Role::Kernel { like: 1000, promises_progress: false, overlap: Overlap::Never }
+}
+
+fn submitted(kind: HostSubmittedKind, substitute: Substitute) -> Role {
+    Role::HostSubmitted(HostSubmitted { kind, substitute })
+}
+
+/// A fill that a kernel can take the place of.
+fn small_fill() -> Role {
+    submitted(HostSubmittedKind::Fill, Substitute::Kernel { like: 2000, overlap: Overlap::Both })
 }
 
 /// A graph with full edges.

@@ -26,10 +26,9 @@ pub(super) fn sets(sketch: &Sketch<'_>, sameness: Sameness, least: usize) -> Vec
     for node in sketch.numbers().filter(|node| !sketch.is_fixed[*node as usize]) {
         let kernel = match (sketch.role(node), sameness) {
             (Some(Role::Kernel { like, .. }), Sameness::SameKernel) => Some(like),
-            (Some(Role::Kernel { .. } | Role::Other | Role::Waits), Sameness::Any) => None,
-            (Some(Role::Other | Role::Waits), Sameness::SameKernel) | (Some(Role::Empty) | None, _) => {
-                continue;
-            }
+            (Some(Role::Empty) | None, _) => continue,
+            (Some(_), Sameness::Any) => None,
+            (Some(_), Sameness::SameKernel) => continue,
         };
         let key = (kernel, predecessors.of(node), successors.of(node));
         let number = *numbers.entry(key).or_insert_with(|| {

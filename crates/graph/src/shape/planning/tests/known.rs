@@ -2,7 +2,8 @@
 
 use super::*;
 
-/// The edges of a plan, by drawn numbers; kernels that do nothing have letters.
+/// The edges of a plan, by drawn numbers; kernels that do nothing have letters, and those in place
+/// of a node have a `k` in front of its number.
 fn edges(plan: &ShapePlan) -> String {
     let mut letters = 'a'..='z';
     let names: Vec<String> = plan
@@ -10,6 +11,7 @@ fn edges(plan: &ShapePlan) -> String {
         .iter()
         .map(|node| match node {
             PlannedNode::Drawn(number) => number.to_string(),
+            PlannedNode::Substitute(number) => format!("k{number}"),
             PlannedNode::NoOp => letters.next().unwrap().to_string(),
         })
         .collect();
@@ -276,4 +278,42 @@ fn a_few_redundant_edges_alone_are_no_reason_to_change_a_graph() {
     // A kernel in front of roots is put there all the same.
     let roots = drawn([kernel(0); 42], edges_of(3));
     assert_eq!(planned(&roots, Wish::Auto).report.after.edges, 39 + 3);
+}
+
+#[test]
+fn kernels_take_the_place_of_fills_and_copies() {
+    let chain = drawn([small_fill(); 3], [(0, 1), (1, 2)]);
+    let plan = planned(&chain, Wish::Reduced);
+    assert_eq!(edges(&plan), "k0>k1 k1>k2");
+    assert_eq!(plan.words(), ["put kernels in place of 3 fills"]);
+    assert_eq!((plan.report.before.host_submitted, plan.report.after.host_submitted), (3, 0));
+    assert_eq!(edges(&planned(&chain, Wish::AsBuilt)), "0>1 1>2");
+    // They are kernels for the later steps, too.
+    let plan = planned(&drawn([small_fill(); 100], []), Wish::Auto);
+    assert_eq!(plan.words()[1], "put a kernel that does nothing in front of 100 roots");
+    let plan = planned(&drawn([small_fill(); 101], (1..=100).map(|node| (0, node))), Wish::Auto);
+    assert_eq!(plan.words()[1], "threaded 100 nodes in 1 set through 37 lanes");
+}
+
+#[test]
+fn fills_and_copies_are_left_with_a_reason() {
+    use HostSubmittedKind::{Copy, Fill};
+    let roles = [
+        submitted(Fill, Substitute::OtherMemory),
+        submitted(Copy, Substitute::Large),
+        submitted(Copy, Substitute::Large),
+        submitted(Fill, Substitute::Unwanted),
+    ];
+    let plan = planned(&drawn(roles, [(0, 1), (1, 2), (2, 3)]), Wish::Reduced);
+    let memory = "left 1 fill: kernels fill device memory and pinned memory of this library alone";
+    assert_eq!(plan.words(), [memory, "left 2 copies: a kernel copies so much no faster"]);
+    assert_eq!((plan.report.before.host_submitted, plan.report.after.host_submitted), (4, 4));
+    // Node 3 runs beside the fills 0 and 1, and node 2 does not.
+    let roles = [small_fill(), small_fill(), small_fill(), waiting_kernel()];
+    let beside = drawn(roles, [(0, 1), (1, 2), (3, 2)]);
+    let plan = planned(&beside, Wish::Reduced);
+    assert_eq!(edges(&plan), "0>1 1>k2 3>k2");
+    assert!(plan.words()[1].starts_with("left 2 fills: a kernel that may wait"), "{:?}", plan.words());
+    let plan = super::plan(&beside, Wishes { assume_progress: true, ..wishes(Wish::Reduced) });
+    assert_eq!(plan.report.after.host_submitted, 0);
 }

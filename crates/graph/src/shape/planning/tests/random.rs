@@ -24,8 +24,19 @@ fn role(waiting: u32) -> impl Strategy<Value = Role> {
         waiting => Just(waiting_kernel()),
         5 => Just(Role::Empty),
         2 => Just(Role::Other),
+        3 => host_submitted(),
         u32::from(waiting > 0) => Just(Role::Waits),
     ]
+}
+
+/// Fills and copies, of which kernels can take the place of most.
+fn host_submitted() -> impl Strategy<Value = Role> {
+    let kind = prop_oneof![Just(HostSubmittedKind::Fill), Just(HostSubmittedKind::Copy)];
+    let substitute = prop_oneof![
+        4 => (0..2_u32, overlap()).prop_map(|(like, overlap)| Substitute::Kernel { like, overlap }),
+        1 => prop_oneof![Just(Substitute::OtherMemory), Just(Substitute::Large), Just(Substitute::Unwanted)],
+    ];
+    (kind, substitute).prop_map(|(kind, substitute)| submitted(kind, substitute))
 }
 
 /// Edges between any two nodes. `programmatic` of 16 are not full, if both nodes are kernels.
@@ -118,7 +129,7 @@ impl Case {
         let before = Closure::of(drawn.nodes.len(), &full(&drawn));
         let after = Closure::of(plan.nodes.len(), &planned_full(&plan));
         let places = (0..).zip(&plan.nodes).filter_map(|(place, node)| match node {
-            PlannedNode::Drawn(number) => Some((*number, place)),
+            PlannedNode::Drawn(number) | PlannedNode::Substitute(number) => Some((*number, place)),
             PlannedNode::NoOp => None,
         });
         let places = places.collect();
@@ -134,12 +145,26 @@ impl Case {
         self.only_twins_are_ordered_anew();
         self.lanes_stay_wide();
         self.waiting_kernels_are_left_alone();
+        self.kernels_take_the_place_of_what_they_can();
         self.no_edge_is_redundant();
         self.figures_are_right();
     }
 
     fn role(&self, node: u32) -> Role {
         self.drawn.nodes[node as usize].role
+    }
+
+    /// The role of a drawn node that is in the plan, or of the kernel in its place.
+    fn planned_role(&self, node: u32) -> Role {
+        match (self.plan.nodes[self.places[&node] as usize], self.role(node)) {
+            (PlannedNode::Substitute(_), Role::HostSubmitted(submitted)) => match submitted.substitute {
+                Substitute::Kernel { like, overlap } => {
+                    Role::Kernel { like, promises_progress: true, overlap }
+                }
+                other => panic!("{other:?}"),
+            },
+            (_, role) => role,
+        }
     }
 
     /// The nodes that are not empty, by drawn number.
@@ -166,7 +191,7 @@ impl Case {
         let waits = |node: &u32| match self.role(*node) {
             Role::Kernel { promises_progress, .. } => !promises_progress && !self.wishes.assume_progress,
             Role::Waits => true,
-            Role::Empty | Role::Other => false,
+            Role::Empty | Role::HostSubmitted(_) | Role::Other => false,
         };
         self.user_nodes().into_iter().filter(waits).collect()
     }
@@ -233,7 +258,7 @@ impl Case {
     fn programmatic_edges_are_permitted(&self) {
         let overlap = |place: u32| match self.plan.nodes[place as usize] {
             PlannedNode::Drawn(node) if self.is_fixed(node) => Overlap::Never,
-            PlannedNode::Drawn(node) => match self.role(node) {
+            PlannedNode::Drawn(node) | PlannedNode::Substitute(node) => match self.planned_role(node) {
                 Role::Kernel { overlap, .. } => overlap,
                 _ => Overlap::Never,
             },
@@ -269,9 +294,9 @@ impl Case {
             self.before.leads(*node, one) == self.before.leads(*node, two)
                 && self.before.leads(one, *node) == self.before.leads(two, *node)
         };
-        let likes = [one, two].map(|node| match self.role(node) {
+        let likes = [one, two].map(|node| match self.planned_role(node) {
             Role::Kernel { like, .. } => Some(like),
-            Role::Empty | Role::Other | Role::Waits => None,
+            Role::Empty | Role::HostSubmitted(_) | Role::Other | Role::Waits => None,
         });
         let is_alike = self.wishes.shape != Wish::Auto || likes[0].is_some() && likes[0] == likes[1];
         let is_free = !self.is_fixed(one) && !self.is_fixed(two);
@@ -312,14 +337,17 @@ impl Case {
         }
         if let Some(front) = self.front() {
             for (_, to, _) in self.plan.edges.iter().filter(|(from, ..)| *from == front) {
-                if let PlannedNode::Drawn(node) = self.plan.nodes[*to as usize] {
+                if let PlannedNode::Drawn(node) | PlannedNode::Substitute(node) =
+                    self.plan.nodes[*to as usize]
+                {
                     // Twins that lanes order are left alone as well.
                     assert!(!self.is_concerned(node), "{node}");
                 }
             }
         }
         let blames = |action: &Action| {
-            let (Action::EmptiesLeft { why, .. }
+            let (Action::HostSubmittedLeft { why, .. }
+            | Action::EmptiesLeft { why, .. }
             | Action::RootsLeft { why, .. }
             | Action::SetsLeft { why, .. }) = action
             else {
@@ -332,18 +360,30 @@ impl Case {
         }
     }
 
+    fn kernels_take_the_place_of_what_they_can(&self) {
+        for node in self.user_nodes() {
+            let can = matches!(
+                self.role(node),
+                Role::HostSubmitted(HostSubmitted { substitute: Substitute::Kernel { .. }, .. })
+            );
+            let expected = can && self.wishes.shape != Wish::AsBuilt && !self.is_concerned(node);
+            let is_kernel = self.plan.nodes[self.places[&node] as usize] == PlannedNode::Substitute(node);
+            assert_eq!(is_kernel, expected, "{node}");
+        }
+    }
+
     fn no_edge_is_redundant(&self) {
         let is_left = |action: &Action| matches!(action, Action::RedundantLeft { .. });
         if self.wishes.shape == Wish::AsBuilt || self.plan.report.actions.iter().any(is_left) {
             return;
         }
         let is_fixed = |place: u32| match self.plan.nodes[place as usize] {
-            PlannedNode::Drawn(node) => self.is_fixed(node),
+            PlannedNode::Drawn(node) | PlannedNode::Substitute(node) => self.is_fixed(node),
             PlannedNode::NoOp => false,
         };
         let is_empty = |place: u32| match self.plan.nodes[place as usize] {
             PlannedNode::Drawn(node) => self.role(node) == Role::Empty,
-            PlannedNode::NoOp => false,
+            PlannedNode::Substitute(_) | PlannedNode::NoOp => false,
         };
         for (from, to) in planned_full(&self.plan) {
             // Without the edge, the node might count as a root.
@@ -361,7 +401,7 @@ impl Case {
         let edges: Vec<_> = self.drawn.edges.iter().map(|edge| (edge.from, edge.to)).collect();
         assert_eq!(report.before, figures(&roles, &edges));
         let roles = self.plan.nodes.iter().map(|node| match node {
-            PlannedNode::Drawn(number) => self.role(*number),
+            PlannedNode::Drawn(number) | PlannedNode::Substitute(number) => self.planned_role(*number),
             PlannedNode::NoOp => kernel(0),
         });
         let edges: Vec<_> = self.plan.edges.iter().map(|(from, to, _)| (*from, *to)).collect();
@@ -398,6 +438,7 @@ fn figures(roles: &[Role], edges: &[(u32, u32)]) -> Figures {
         roots: (0..roles.len() as u32).filter(|node| is_root(*node)).count(),
         edges: edges.len(),
         widest_level: levels.iter().map(width).max().unwrap_or(0),
+        host_submitted: roles.iter().filter(|role| matches!(role, Role::HostSubmitted(_))).count(),
     }
 }
 
@@ -430,7 +471,7 @@ proptest! {
         let plan = planned(&drawn((0..nodes).map(|_| Role::Other), edges.iter().copied()), Wish::Reduced);
         edges.retain(|(from, to)| !closure.has_between(*from, *to));
         let number = |place: u32| match plan.nodes[place as usize] {
-            PlannedNode::Drawn(number) => number,
+            PlannedNode::Drawn(number) | PlannedNode::Substitute(number) => number,
             PlannedNode::NoOp => u32::MAX,
         };
         let mut reduced: Vec<_> =
