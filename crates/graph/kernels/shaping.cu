@@ -5,6 +5,31 @@ typedef unsigned long long u64;
 // Takes the place of nodes that only order others. One thread.
 extern "C" __global__ void nothing() {}
 
+// Takes the place of a small fill of a row of aligned words. A thread for each word.
+extern "C" __global__ void fill_words(unsigned* target, unsigned count, unsigned pattern)
+{
+    unsigned word = blockIdx.x * blockDim.x + threadIdx.x;
+    if (word < count) {
+        target[word] = pattern;
+    }
+}
+
+// Takes the place of a copy of a row of aligned units of 16 bytes. Any grid and block.
+extern "C" __global__ void copy_units(uint4* to, const uint4* from, unsigned count)
+{
+    for (unsigned unit = blockIdx.x * blockDim.x + threadIdx.x; unit < count; unit += gridDim.x * blockDim.x) {
+        to[unit] = from[unit];
+    }
+}
+
+// Takes the place of a copy of a row of aligned words. Any grid and block.
+extern "C" __global__ void copy_words(unsigned* to, const unsigned* from, unsigned count)
+{
+    for (unsigned word = blockIdx.x * blockDim.x + threadIdx.x; word < count; word += gridDim.x * blockDim.x) {
+        to[word] = from[word];
+    }
+}
+
 // Writes a part of 16 bytes that begin at an aligned address.
 __device__ void fill_part(char* to, u64 bytes, unsigned pattern)
 {

@@ -115,8 +115,8 @@ impl GraphGuard<'_> {
             no_ops: if own.waits_at_entry() { Overlap::Both } else { Overlap::Never },
         };
         let plan = plan(&drawn, wishes);
-        if plan.report.actions.contains(&Action::CycleLeft) {
-            return Ok(Shaping::as_drawn(shape, "it has a cycle"));
+        if !plan.report.actions.iter().any(Action::is_change) {
+            return Ok(Shaping { graph: None, report: ShapeReport::unchanged(shape, &plan.report) });
         }
         let graph = ShapedGraph::make(self, &flat, &plan, (own, substitutes), assume_progress)?;
         Ok(Shaping { graph: Some(graph), report: ShapeReport::shaped(shape, &plan.report) })

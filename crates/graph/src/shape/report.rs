@@ -17,8 +17,17 @@ pub struct ShapeReport {
 
 #[derive(Clone, PartialEq, Eq, Debug)]
 enum Outcome {
-    Shaped { before: ShapeFigures, after: ShapeFigures, notes: Vec<String> },
-    AsDrawn { why: String },
+    Shaped {
+        before: ShapeFigures,
+        after: ShapeFigures,
+        notes: Vec<String>,
+    },
+    /// The figures are of a graph that was looked at.
+    AsDrawn {
+        why: String,
+        figures: Option<ShapeFigures>,
+        notes: Vec<String>,
+    },
 }
 
 /// The size of a graph. Nodes in child graphs count as nodes of the graph, and each child graph as
@@ -55,7 +64,15 @@ impl ShapeReport {
     }
 
     pub(super) fn as_drawn(shape: Shape, why: impl Into<String>) -> Self {
-        Self { shape, outcome: Outcome::AsDrawn { why: why.into() } }
+        Self { shape, outcome: Outcome::AsDrawn { why: why.into(), figures: None, notes: Vec::new() } }
+    }
+
+    /// Of a graph in which nothing gains.
+    pub(super) fn unchanged(shape: Shape, report: &PlanReport) -> Self {
+        let notes = report.actions.iter().map(ToString::to_string).collect();
+        let why = "no change would make it faster".to_owned();
+        let figures = Some(report.before.into());
+        Self { shape, outcome: Outcome::AsDrawn { why, figures, notes } }
     }
 
     /// The shape that was asked for.
@@ -69,25 +86,25 @@ impl ShapeReport {
     pub fn reason_to_leave(&self) -> Option<&str> {
         match &self.outcome {
             Outcome::Shaped { .. } => None,
-            Outcome::AsDrawn { why } => Some(why),
+            Outcome::AsDrawn { why, .. } => Some(why),
         }
     }
 
-    /// The graph as drawn, with its child graphs expanded; `None` if it was not shaped.
+    /// The graph as drawn, with its child graphs expanded; `None` if it cannot be shaped.
     #[must_use]
     pub fn before(&self) -> Option<ShapeFigures> {
         match self.outcome {
             Outcome::Shaped { before, .. } => Some(before),
-            Outcome::AsDrawn { .. } => None,
+            Outcome::AsDrawn { figures, .. } => figures,
         }
     }
 
-    /// The graph of the executable; `None` if the graph was not shaped.
+    /// The graph of the executable, with child graphs expanded; `None` if it cannot be shaped.
     #[must_use]
     pub fn after(&self) -> Option<ShapeFigures> {
         match self.outcome {
             Outcome::Shaped { after, .. } => Some(after),
-            Outcome::AsDrawn { .. } => None,
+            Outcome::AsDrawn { figures, .. } => figures,
         }
     }
 
@@ -95,8 +112,7 @@ impl ShapeReport {
     #[must_use]
     pub fn notes(&self) -> &[String] {
         match &self.outcome {
-            Outcome::Shaped { notes, .. } => notes,
-            Outcome::AsDrawn { .. } => &[],
+            Outcome::Shaped { notes, .. } | Outcome::AsDrawn { notes, .. } => notes,
         }
     }
 }
@@ -104,12 +120,10 @@ impl ShapeReport {
 impl fmt::Display for ShapeReport {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.outcome {
-            Outcome::AsDrawn { why } => write!(formatter, "as drawn: {why}"),
-            Outcome::Shaped { before, after, notes } => {
-                write!(formatter, "{before} became {after}")?;
-                notes.iter().try_for_each(|note| write!(formatter, "; {note}"))
-            }
+            Outcome::AsDrawn { why, .. } => write!(formatter, "as drawn: {why}")?,
+            Outcome::Shaped { before, after, .. } => write!(formatter, "{before} became {after}")?,
         }
+        self.notes().iter().try_for_each(|note| write!(formatter, "; {note}"))
     }
 }
 

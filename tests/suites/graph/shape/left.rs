@@ -78,7 +78,8 @@ fn a_driver_that_refuses_a_step_is_asked_for_the_graph_as_drawn() {
         let stream = context.stream().unwrap();
         let numbers = stream.zeros::<u32>(N).unwrap();
         let graph = context.graph().unwrap();
-        graph.root().fill(&numbers, 1).unwrap();
+        // The empty node is dissolved.
+        graph.root().empty().unwrap().then().fill(&numbers, 1).unwrap();
         let steps = [
             Call::cuGraphCreate,
             Call::cuGraphAddNode,

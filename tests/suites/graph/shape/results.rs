@@ -153,7 +153,8 @@ fn each_shape_computes_what_the_operations_do_in_turn() {
                 let options = InstantiateOptions::new().shape(shape).programmatic_edges(true);
                 let mut exec = graph.instantiate_with(options).unwrap();
                 let report = exec.shape_report().unwrap();
-                prop_assert_eq!(report.reason_to_leave(), None);
+                let reason = report.reason_to_leave();
+                prop_assert!(reason.is_none_or(|why| why == "no change would make it faster"), "{}", report);
                 let (before, after) = (report.before().unwrap(), report.after().unwrap());
                 prop_assert!(after.roots <= before.roots.max(1), "{}", report);
                 for _ in 0..2 {

@@ -95,6 +95,32 @@ pub(crate) enum Action {
     CycleLeft,
 }
 
+impl Action {
+    /// Whether something was done, and not left.
+    pub(crate) fn is_change(&self) -> bool {
+        match self {
+            Self::EdgesReduced { .. }
+            | Self::EmptiesDissolved { .. }
+            | Self::EmptiesReplaced { .. }
+            | Self::RootsFronted { .. }
+            | Self::HostSubmittedReplaced { .. }
+            | Self::SetsThreaded { .. }
+            | Self::EdgesOverlapped { .. } => true,
+            Self::ReducedInPart
+            | Self::FixedLeft { .. }
+            | Self::EmptiesLeft { .. }
+            | Self::EdgesPutBack { .. }
+            | Self::RootsLeft { .. }
+            | Self::HostSubmittedLeft { .. }
+            | Self::SetsLeft { .. }
+            | Self::NoSets { .. }
+            | Self::EdgesLeftFull { .. }
+            | Self::RedundantLeft { .. }
+            | Self::CycleLeft => false,
+        }
+    }
+}
+
 /// Why something was left.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Obstacle {

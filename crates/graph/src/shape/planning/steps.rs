@@ -49,23 +49,13 @@ impl Steps {
 
     /// The number of edges that went, if they are few and nothing else was done.
     pub(super) fn only_few_edges_went(&self) -> Option<usize> {
-        let mut few = None;
-        for action in &self.actions {
-            match *action {
-                Action::EdgesReduced { before, after } if (before - after) * FEW < before => {
-                    few = Some(before - after);
-                }
-                Action::EmptiesLeft { .. }
-                | Action::EdgesLeftFull { .. }
-                | Action::FixedLeft { .. }
-                | Action::NoSets { .. }
-                | Action::ReducedInPart
-                | Action::RootsLeft { .. }
-                | Action::SetsLeft { .. } => {}
-                _ => return None,
+        let mut changes = self.actions.iter().filter(|action| action.is_change());
+        match (changes.next(), changes.next()) {
+            (Some(&Action::EdgesReduced { before, after }), None) if (before - after) * FEW < before => {
+                Some(before - after)
             }
+            _ => None,
         }
-        few
     }
 
     pub(super) fn into_actions(self) -> Vec<Action> {

@@ -18,10 +18,29 @@ use crate::state::raw_params::kernel_params;
 /// The kernels that take the place of fills and copies, as far as they are wanted.
 #[derive(Clone, Debug)]
 pub(crate) struct SubstituteKernels {
-    fill: Option<Kernel>,
-    copy: Option<Kernel>,
+    fills: Option<FillKernels>,
+    copies: Option<CopyKernels>,
     /// The multiprocessors of the device; 0 if no kernel is wanted.
     multiprocessors: u32,
+}
+
+/// The kernels for fills. Those of rows are shorter: they take less of the device's time, and their
+/// few arguments less of the launch call's.
+#[derive(Clone, Debug)]
+struct FillKernels {
+    /// Small rows of aligned words.
+    words: Kernel,
+    any: Kernel,
+}
+
+/// The kernels for copies; see [`FillKernels`].
+#[derive(Clone, Debug)]
+struct CopyKernels {
+    /// Rows of aligned units of 16 bytes.
+    units: Kernel,
+    /// Rows of aligned words.
+    words: Kernel,
+    any: Kernel,
 }
 
 /// A launch of one of the kernels.
@@ -30,9 +49,19 @@ pub(crate) struct SubstituteLaunch<'k> {
     pub(crate) kernel: &'k Kernel,
     pub(crate) grid: Dim,
     pub(crate) block: Dim,
-    /// All arguments have eight bytes. A kernel has fewer than these, or as many.
+    /// The arguments, each in the lower bytes of its number. A kernel has fewer than these, or as
+    /// many.
     arguments: [u64; 10],
 }
+
+/// Bytes that a thread moves at a time, where it can.
+const UNIT: u64 = 16;
+
+/// Bytes of a word.
+const WORD: u64 = 4;
+
+/// A row of so many words is small: the driver makes kernels of larger fills.
+const MOST_WORDS: u64 = 4 << 10;
 
 /// Threads of a block, at most.
 const THREADS: u64 = 256;
@@ -46,23 +75,27 @@ const BLOCKS_OF_COPIES: u32 = 2;
 impl SubstituteKernels {
     /// The kernels that options want.
     pub(crate) fn wanted(options: &InstantiateOptions, own: &Own, context: &Context) -> Result<Self> {
-        let kernel = |wanted: bool, name| wanted.then(|| own.kernel(name)).transpose();
-        let fill = kernel(options.runs_fills_by_kernels(), "fill")?;
-        let copy = kernel(options.runs_copies_by_kernels(), "copy")?;
-        let mut multiprocessors = 0;
-        if fill.is_some() || copy.is_some() {
+        let (mut fills, mut copies, mut multiprocessors) = (None, None, 0);
+        if options.runs_fills_by_kernels() {
+            fills = Some(FillKernels { words: own.kernel("fill_words")?, any: own.kernel("fill")? });
+        }
+        if options.runs_copies_by_kernels() {
+            let (units, words) = (own.kernel("copy_units")?, own.kernel("copy_words")?);
+            copies = Some(CopyKernels { units, words, any: own.kernel("copy")? });
+        }
+        if fills.is_some() || copies.is_some() {
             let attribute = CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT;
             multiprocessors = context.device().attribute(attribute)?.max(1) as u32;
         }
-        Ok(Self { fill, copy, multiprocessors })
+        Ok(Self { fills, copies, multiprocessors })
     }
 
     /// The launch that does a fill or copy; `None` if no kernel is wanted for it.
     pub(crate) fn launch(&self, work: &MemoryWork) -> Option<SubstituteLaunch<'_>> {
         let blocks = |per_multiprocessor| self.multiprocessors.saturating_mul(per_multiprocessor);
         match work {
-            MemoryWork::Fill(fill) => Some(of_fill(self.fill.as_ref()?, fill, blocks(BLOCKS_OF_FILLS))),
-            MemoryWork::Copy(copy) => Some(of_copy(self.copy.as_ref()?, copy, blocks(BLOCKS_OF_COPIES))),
+            MemoryWork::Fill(fill) => Some(self.fills.as_ref()?.launch(fill, blocks(BLOCKS_OF_FILLS))),
+            MemoryWork::Copy(copy) => Some(self.copies.as_ref()?.launch(copy, blocks(BLOCKS_OF_COPIES))),
         }
     }
 }
@@ -92,28 +125,48 @@ impl SubstituteLaunch<'_> {
     }
 }
 
-fn of_fill<'k>(kernel: &'k Kernel, fill: &FillLayout, blocks: u32) -> SubstituteLaunch<'k> {
-    let width = fill.width as u64 * u64::from(fill.element);
-    let pattern = match fill.element {
-        1 => (fill.value & 0xff) * 0x0101_0101,
-        2 => (fill.value & 0xffff) * 0x0001_0001,
-        _ => fill.value,
-    };
-    let (grid, block) = dims(units(width, 16), fill.height as u64, blocks);
-    let (pitch, height) = (fill.pitch as u64, fill.height as u64);
-    let arguments = [fill.address, pitch, width, height, u64::from(pattern), 0, 0, 0, 0, 0];
-    SubstituteLaunch { kernel, grid, block, arguments }
+impl FillKernels {
+    fn launch(&self, fill: &FillLayout, blocks: u32) -> SubstituteLaunch<'_> {
+        let width = fill.width as u64 * u64::from(fill.element);
+        let pattern = u64::from(match fill.element {
+            1 => (fill.value & 0xff) * 0x0101_0101,
+            2 => (fill.value & 0xffff) * 0x0001_0001,
+            _ => fill.value,
+        });
+        let words = width / WORD;
+        if fill.height == 1 && (fill.address | width).is_multiple_of(WORD) && words <= MOST_WORDS {
+            let (grid, block) = dims(words, 1, u32::MAX);
+            let arguments = [fill.address, words, pattern, 0, 0, 0, 0, 0, 0, 0];
+            return SubstituteLaunch { kernel: &self.words, grid, block, arguments };
+        }
+        let (grid, block) = dims(units(width, UNIT), fill.height as u64, blocks);
+        let (pitch, height) = (fill.pitch as u64, fill.height as u64);
+        let arguments = [fill.address, pitch, width, height, pattern, 0, 0, 0, 0, 0];
+        SubstituteLaunch { kernel: &self.any, grid, block, arguments }
+    }
 }
 
-fn of_copy<'k>(kernel: &'k Kernel, copy: &CopyLayout, blocks: u32) -> SubstituteLaunch<'k> {
-    let (to, from, unit) = (&copy.destination, &copy.source, unit(copy));
-    let [width, height, depth] = [copy.width, copy.height, copy.depth].map(|extent| extent as u64);
-    let (grid, block) = dims(units(width, unit), height.saturating_mul(depth), blocks);
-    let (to_pitch, from_pitch) = (to.pitch as u64, from.pitch as u64);
-    let to = [to.address, to_pitch, layer(to)];
-    let from = [from.address, from_pitch, layer(from)];
-    let arguments = [to[0], to[1], to[2], from[0], from[1], from[2], width, height, depth, unit];
-    SubstituteLaunch { kernel, grid, block, arguments }
+impl CopyKernels {
+    fn launch(&self, copy: &CopyLayout, blocks: u32) -> SubstituteLaunch<'_> {
+        let (to, from) = (&copy.destination, &copy.source);
+        let [width, height, depth] = [copy.width, copy.height, copy.depth].map(|extent| extent as u64);
+        let is_of = |unit: u64| (to.address | from.address | width).is_multiple_of(unit);
+        let is_row = height == 1 && depth == 1 && u32::try_from(width).is_ok();
+        for (unit, kernel) in [(UNIT, &self.units), (WORD, &self.words)] {
+            if is_row && is_of(unit) {
+                let (grid, block) = dims(width / unit, 1, blocks);
+                let arguments = [to.address, from.address, width / unit, 0, 0, 0, 0, 0, 0, 0];
+                return SubstituteLaunch { kernel, grid, block, arguments };
+            }
+        }
+        let unit = unit(copy);
+        let (grid, block) = dims(units(width, unit), height.saturating_mul(depth), blocks);
+        let (to_pitch, from_pitch) = (to.pitch as u64, from.pitch as u64);
+        let to = [to.address, to_pitch, layer(to)];
+        let from = [from.address, from_pitch, layer(from)];
+        let arguments = [to[0], to[1], to[2], from[0], from[1], from[2], width, height, depth, unit];
+        SubstituteLaunch { kernel: &self.any, grid, block, arguments }
+    }
 }
 
 /// How many aligned units a row may be in, wherever it begins.
