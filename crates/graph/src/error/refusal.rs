@@ -62,8 +62,9 @@ pub enum RefusalReason {
     /// A node is disabled in the executable that would decide about a condition. Or a graph
     /// parameter has disabled a fill, and the graph has no parameter for it.
     Disabled,
-    /// The executable was [shaped](crate::InstantiateOptions::shape), and the graph is another one,
-    /// or has other nodes or edges than then.
+    /// The executable was [shaped](crate::InstantiateOptions::shape), and the graph has other nodes
+    /// or edges than the one that it was made of had then, or parameters that the shape does not
+    /// permit.
     Shaped,
     /// The graph has graph parameters, and it is not known which nodes of the executable take them.
     Unpaired,

@@ -21,7 +21,7 @@ use crate::state::params::NodeParams;
 
 impl GraphGuard<'_> {
     /// Why an executable is made of the graph as drawn, if shaping leaves it.
-    pub(super) fn reason_to_leave(&self, options: &InstantiateOptions) -> Option<&'static str> {
+    pub(crate) fn reason_to_leave(&self, options: &InstantiateOptions) -> Option<&'static str> {
         if self.is_shared() {
             return Some("other code knows the graph");
         }

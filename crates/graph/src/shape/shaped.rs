@@ -55,6 +55,9 @@ struct MadeNode {
     overlap: Overlap,
 }
 
+/// The node of a graph, for a node of the graph that was shaped.
+type OfKey<'f> = &'f dyn Fn(NodeId) -> Option<NodeId>;
+
 /// A node of a shaped graph.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Item {
@@ -89,7 +92,7 @@ impl ShapedGraph {
         assume_progress: bool,
     ) -> Result<Self> {
         let made = Made::of(guard, flat, plan, (own, substitutes))?;
-        let (graph, nodes) = made.build(guard)?;
+        let (graph, nodes) = made.build(guard, &Some)?;
         let mut reliances = made.overlaps();
         let is_promising = |id: &NodeId| {
             let record = guard.record(*id);
@@ -148,16 +151,24 @@ impl ShapedGraph {
         self.reliances.get(&id)?.refusal_of_disabling()
     }
 
-    /// A node whose parameters in its graph the shape does not permit, and why.
-    pub(crate) fn forbidden(&self, guard: &GraphGuard<'_>) -> Option<(NodeId, &'static str)> {
-        let refusal = |id: NodeId| {
+    /// A node of a graph whose parameters the shape does not permit, and why. `of_key` gives the
+    /// node for one of the graph that was shaped.
+    pub(crate) fn forbidden(
+        &self,
+        guard: &GraphGuard<'_>,
+        of_key: OfKey<'_>,
+    ) -> Option<(NodeId, &'static str)> {
+        let refusal = |key: NodeId, id: NodeId| {
             let disabled = guard.may_be_disabled(id).then_some(Overlap::Never);
-            let at_edges = disabled.and_then(|never| self.reliances.get(&id)?.refusal_of_overlap(never));
+            let at_edges = disabled.and_then(|never| self.reliances.get(&key)?.refusal_of_overlap(never));
             let params = || Some(&guard.record(id)?.node_params);
-            at_edges.or_else(|| self.refusal(guard.context(), id, params()?, &guard.memory_of(id)))
+            at_edges.or_else(|| self.refusal(guard.context(), key, params()?, &guard.memory_of(id)))
         };
-        let nodes = self.reliances.keys().chain(self.made.substitutes.nodes());
-        nodes.copied().find_map(|id| Some((id, refusal(id)?)))
+        let keys = self.reliances.keys().chain(self.made.substitutes.nodes());
+        keys.copied().find_map(|key| {
+            let id = of_key(key)?;
+            Some((id, refusal(key, id)?))
+        })
     }
 
     /// The nodes in whose place a kernel of the library runs.
@@ -165,10 +176,10 @@ impl ShapedGraph {
         &self.made.substitutes
     }
 
-    /// Another graph of the same shape, with the parameters that the nodes have now. The context is
-    /// current.
-    pub(crate) fn again(&self, guard: &GraphGuard<'_>) -> Result<GraphHandle> {
-        self.made.build(guard).map(|(graph, _)| graph)
+    /// Another graph of the same shape, with the parameters that the nodes of a graph have now.
+    /// `of_key` gives the node for one of the graph that was shaped. The context is current.
+    pub(crate) fn again(&self, guard: &GraphGuard<'_>, of_key: OfKey<'_>) -> Result<GraphHandle> {
+        self.made.build(guard, of_key).map(|(graph, _)| graph)
     }
 
     pub(crate) fn as_raw(&self) -> CUgraph {
@@ -263,7 +274,7 @@ impl Made {
         self.nodes.iter().filter_map(overlapping).collect()
     }
 
-    fn build(&self, guard: &GraphGuard<'_>) -> Result<(GraphHandle, RawNodes)> {
+    fn build(&self, guard: &GraphGuard<'_>, of_key: OfKey<'_>) -> Result<(GraphHandle, RawNodes)> {
         let graph = GraphHandle::create(guard.context())?;
         let mut raws: Vec<CUgraphNode> = Vec::with_capacity(self.nodes.len());
         let mut nodes = HashMap::with_capacity(self.nodes.len());
@@ -271,16 +282,18 @@ impl Made {
             let raw = |&(place, kind): &(u32, EdgeKind)| Some((*raws.get(place as usize)?, kind));
             let after: Option<Vec<(CUgraphNode, EdgeKind)>> = after.iter().map(raw).collect();
             // A plan is in a topological order.
-            let after = after.ok_or(Error::Interop(InteropError::UnknownNode { raw: 0 }))?;
+            let after = known(after)?;
             let raw = match *item {
-                Item::Copy(id) => {
+                Item::Copy(key) => {
+                    let id = known(of_key(key))?;
                     let raw = copy_of(guard, id)?.add_to(guard, graph.as_raw(), &after)?;
-                    nodes.insert(id, raw);
+                    nodes.insert(key, raw);
                     raw
                 }
-                Item::Substitute(id) => {
-                    let raw = self.add_substitute(guard, id, graph.as_raw(), &after)?;
-                    nodes.insert(id, raw);
+                Item::Substitute(key) => {
+                    let id = known(of_key(key))?;
+                    let raw = self.add_substitute(guard, (key, id), graph.as_raw(), &after)?;
+                    nodes.insert(key, raw);
                     raw
                 }
                 Item::Empty => NodeCopy::empty().add_to(guard, graph.as_raw(), &after)?,
@@ -294,12 +307,12 @@ impl Made {
     fn add_substitute(
         &self,
         guard: &GraphGuard<'_>,
-        id: NodeId,
+        (key, id): (NodeId, NodeId),
         graph: CUgraph,
         after: &[(CUgraphNode, EdgeKind)],
     ) -> Result<CUgraphNode> {
         let work = guard.record(id).and_then(|record| MemoryWork::of(&record.node_params));
-        match work.and_then(|work| self.substitutes.launch(id, &work)) {
+        match work.and_then(|work| self.substitutes.launch(key, &work)) {
             Some(launch) => launch.with_params(|params| add_after(guard, graph, after, params)),
             None => copy_of(guard, id)?.add_to(guard, graph, after),
         }
@@ -331,6 +344,11 @@ fn note_overlap(nodes: &mut [MadeNode], from: u32, to: u32) {
     {
         node.overlap = Overlap::Behind;
     }
+}
+
+/// What a shape was made with is there.
+fn known<T>(found: Option<T>) -> Result<T> {
+    found.ok_or(Error::Interop(InteropError::UnknownNode { raw: 0 }))
 }
 
 fn copy_of(guard: &GraphGuard<'_>, id: NodeId) -> Result<NodeCopy> {

@@ -85,6 +85,24 @@ impl UpdateSource {
         Self::Other { pairs: Some(Pairs { counterparts, structure }) }
     }
 
+    /// Whether it is known which nodes of the graph stand for those of the executable.
+    fn is_known(&self) -> bool {
+        match self {
+            Self::Own { is_as_it_was } => *is_as_it_was,
+            Self::Other { pairs } => {
+                pairs.as_ref().is_some_and(|pairs| matches!(pairs.counterparts, Counterparts::Known { .. }))
+            }
+        }
+    }
+
+    /// The node of the graph that has a key, if it is known.
+    fn of_key(&self, key: NodeId) -> Option<NodeId> {
+        match self {
+            Self::Own { is_as_it_was } => is_as_it_was.then_some(key),
+            Self::Other { pairs } => pairs.as_ref()?.counterparts.of_key(key),
+        }
+    }
+
     /// The key of a node of the graph, if it is known.
     fn key(&self, id: NodeId) -> Option<NodeId> {
         match self {
@@ -288,7 +306,7 @@ impl GraphExec {
         let mut owners = guard.owners();
         owners.extend(self.shaped().and_then(ShapedGraph::owner));
         base = owners;
-        shaped = match self.copy_of_shape(&guard)? {
+        shaped = match self.copy_of_shape(&guard, &source)? {
             Ok(copy) => copy,
             Err(refusal) => return Ok(Err(refusal)),
         };
@@ -339,12 +357,13 @@ impl GraphExec {
     }
 
     /// Pairs the nodes of a graph with the executable's, if what goes by node is needed at once:
-    /// the nodes that decide about conditions, and those that take graph parameters.
+    /// the nodes that decide about conditions, those that take graph parameters, and all of an
+    /// executable that was shaped.
     pub(super) fn pair_with(&self, graph: &Graph) -> Result<UpdateSource> {
         if self.source.is_of(graph.hierarchy()) {
             return Ok(UpdateSource::Own { is_as_it_was: true });
         }
-        let is_needed = {
+        let is_needed = self.shaped().is_some() || {
             let guard = graph.enter()?;
             guard.has_conditionals() || !guard.bindings.is_empty()
         };
@@ -371,15 +390,31 @@ impl GraphExec {
         if let Some(refusal) = guard.refusal_of_memory() {
             return Some(refusal);
         }
-        if self.shaped().is_some() && !matches!(source, UpdateSource::Own { is_as_it_was: true }) {
+        if let Some(refusal) = self.shaped().and_then(|shaped| self.refusal_of_shape(shaped, guard, source)) {
+            return Some(refusal);
+        }
+        self.refusal_of_disabled(guard, source)
+    }
+
+    /// Refuses a graph with other nodes or edges than the one that was shaped, and parameters that
+    /// the shape does not permit.
+    fn refusal_of_shape(
+        &self,
+        shaped: &ShapedGraph,
+        guard: &GraphGuard<'_>,
+        source: &UpdateSource,
+    ) -> Option<Refusal> {
+        if !source.is_known() {
             let why = "the executable was shaped, and its shape is right only for the nodes and edges of its own \
                        graph as they were then";
             return Some(Refusal::new(RefusalReason::Shaped, why));
         }
-        if let Some((node, why)) = self.shaped().and_then(|shaped| shaped.forbidden(guard)) {
-            return Some(Refusal::new(RefusalReason::Shaped, why).at(guard.name(node)));
+        if let Some(why) = guard.reason_to_leave(self.options()) {
+            let why = format!("the executable was shaped, and this graph cannot be: {why}");
+            return Some(Refusal::new(RefusalReason::Shaped, why));
         }
-        self.refusal_of_disabled(guard, source)
+        let (node, why) = shaped.forbidden(guard, &|key| source.of_key(key))?;
+        Some(Refusal::new(RefusalReason::Shaped, why).at(guard.name(node)))
     }
 
     /// Refuses a graph with nodes that decide about conditions, if one may be disabled in the
@@ -411,9 +446,13 @@ impl GraphExec {
 
     /// A copy of the locked graph in the shape of the executable, if that was shaped. If the driver
     /// refuses a step, the update is refused, so that a rebuild goes on.
-    fn copy_of_shape(&self, guard: &GraphGuard<'_>) -> Result<Result<Option<GraphHandle>, Refusal>> {
+    fn copy_of_shape(
+        &self,
+        guard: &GraphGuard<'_>,
+        source: &UpdateSource,
+    ) -> Result<Result<Option<GraphHandle>, Refusal>> {
         let Some(shaped) = self.shaped() else { return Ok(Ok(None)) };
-        match self.context().with_current(|| shaped.again(guard))? {
+        match self.context().with_current(|| shaped.again(guard, &|key| source.of_key(key)))? {
             Ok(copy) => Ok(Ok(Some(copy))),
             Err(error) => {
                 self.context().ensure_usable()?;

@@ -1,8 +1,8 @@
 //! Updates of shaped executables go by the nodes that the user has drawn.
 
 use cuda_graph::{
-    CacheOptions, ContextExt, Error, Graph, GraphCache, InstantiateOptions, NodeError, RefusalReason, Shape,
-    UpdateError,
+    CacheOptions, ContextExt, Error, Graph, GraphCache, InstantiateOptions, KernelNode, NodeError,
+    RefusalReason, Shape, UpdateError,
 };
 use cuda_handles::{Buffer, Stream};
 use cuda_launch::{params, per};
@@ -175,5 +175,89 @@ fn executables_of_a_cache_are_told_apart_by_their_shape() {
             }
         }
         assert_eq!(cache.statistics().builds, 2);
+    });
+}
+
+/// A fill, two kernels beside each other, and a copy to the host, joined by empty nodes.
+fn program(
+    context: &cuda_handles::Context,
+    add: &add_to,
+    amount: u32,
+    memory: [&Buffer<u32>; 2],
+    output: &cuda_handles::SharedHostBuffer<u32>,
+) -> (Graph, KernelNode) {
+    let graph = context.graph().unwrap();
+    let fills = memory.map(|numbers| graph.root().fill(numbers, 1).unwrap());
+    let start = graph.after([&fills[0], &fills[1]]).unwrap().empty().unwrap();
+    let added = memory.map(|numbers| start.then().launch(add, per(1, 1), (amount, numbers)).unwrap());
+    let end = graph.after([&added[0], &added[1]]).unwrap().empty().unwrap();
+    end.then().copy(memory[1], output).unwrap();
+    let [first, _] = added;
+    (graph, first)
+}
+
+#[test]
+fn a_whole_update_takes_another_graph_with_the_same_nodes_and_edges() {
+    let context = setup();
+    no_leaks(|| {
+        let stream = context.stream().unwrap();
+        let add = add_to::load_waiting(&context).unwrap();
+        let numbers: Vec<_> = (0..4).map(|_| stream.zeros::<u32>(N).unwrap()).collect();
+        let outputs = [1, 2].map(|_| context.pinned_zeros::<u32>(N).unwrap().share());
+        for shape in shapes() {
+            let (first, _) = program(&context, &add, 10, [&numbers[0], &numbers[1]], &outputs[0]);
+            let mut exec = shaped(&first, shape);
+            exec.launch(&stream).unwrap();
+            let (second, node) = program(&context, &add, 20, [&numbers[2], &numbers[3]], &outputs[1]);
+            assert!(exec.update(&second).unwrap().is_updated(), "{shape:?}");
+            assert!(exec.shape_report().unwrap().reason_to_leave().is_none());
+            exec.launch(&stream).unwrap();
+            let read = |numbers: Vec<u32>| numbers[0];
+            let values = numbers.iter().map(|numbers| read(numbers.read_blocking(&stream).unwrap()));
+            assert_eq!(values.collect::<Vec<_>>(), [11, 11, 21, 21]);
+            let values = outputs.each_ref().map(|output| read(output.read_blocking(&stream).unwrap()));
+            assert_eq!(values, [11, 21]);
+            // The nodes of both graphs stand for those of the executable.
+            exec.node(&node).set(&add, per(1, 1), (40, &numbers[2])).unwrap();
+            exec.launch(&stream).unwrap();
+            assert_eq!(read(numbers[2].read_blocking(&stream).unwrap()), 41);
+
+            // A graph that other code knows, and one with other edges.
+            let (lent, _) = program(&context, &add, 10, [&numbers[0], &numbers[1]], &outputs[0]);
+            lent.lend().unwrap();
+            let refused = exec.update(&lent).unwrap();
+            assert_eq!(refused.refusal().unwrap().reason, RefusalReason::Shaped);
+            let (other, _) = program(&context, &add, 10, [&numbers[0], &numbers[1]], &outputs[0]);
+            let nodes = other.nodes().unwrap();
+            other.add_edge(&nodes[0], &nodes[nodes.len() - 1]).unwrap();
+            let refused = exec.update(&other).unwrap();
+            assert_eq!(refused.refusal().unwrap().reason, RefusalReason::Shaped);
+            stream.clear(&numbers[0]).unwrap();
+            exec.launch(&stream).unwrap();
+            assert_eq!(read(numbers[0].read_blocking(&stream).unwrap()), 0);
+        }
+    });
+}
+
+#[test]
+fn a_cache_updates_shaped_executables() {
+    let context = setup();
+    no_leaks(|| {
+        let stream = context.stream().unwrap();
+        let add = add_to::load_waiting(&context).unwrap();
+        let numbers: Vec<_> = (0..4).map(|_| stream.zeros::<u32>(N).unwrap()).collect();
+        let output = context.pinned_zeros::<u32>(N).unwrap().share();
+        let cache: GraphCache<u32, ()> = GraphCache::new(CacheOptions::new());
+        let options = InstantiateOptions::new().shape(Shape::Auto);
+        for stamp in 0..4_u32 {
+            let pair = [&numbers[stamp as usize], &numbers[(stamp as usize + 1) % 4]];
+            let build = || Ok((program(&context, &add, stamp, pair, &output).0, ()));
+            let mut cached = cache.get_with(&stream, &options, 1, u64::from(stamp), build).unwrap();
+            cached.parts().0.launch(&stream).unwrap();
+            drop(cached);
+            assert_eq!(output.read_blocking(&stream).unwrap()[0], 1 + stamp);
+        }
+        let statistics = cache.statistics();
+        assert_eq!((statistics.builds, statistics.updates), (4, 3), "{statistics:?}");
     });
 }
