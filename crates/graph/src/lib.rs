@@ -16,6 +16,8 @@ mod edge_kind;
 mod error;
 mod exec;
 mod graph;
+#[doc(hidden)]
+pub mod internal;
 mod interop;
 mod loops;
 mod memory;

@@ -3,6 +3,7 @@
 use cuda_handles::Stream;
 use cuda_sys::CUgraphInstantiate_flags as Flags;
 
+use crate::shape::by_default::shape_by_default;
 use crate::shape::options::Shape;
 
 /// Options of an executable; see [`Graph::instantiate_with`](crate::Graph::instantiate_with).
@@ -36,7 +37,7 @@ use crate::shape::options::Shape;
 /// [`programmatic_edges`]: Self::programmatic_edges
 /// [`fills_by_kernels`]: Self::fills_by_kernels
 /// [`copies_by_kernels`]: Self::copies_by_kernels
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 #[must_use = "options do nothing by themselves"]
 #[doc(alias = "CUgraphInstantiate_flags")]
 #[doc(alias = "cudaGraphInstantiateFlags")]
@@ -52,6 +53,22 @@ pub struct InstantiateOptions {
     programmatic_edges: Option<bool>,
     fills_by_kernels: Option<bool>,
     copies_by_kernels: Option<bool>,
+}
+
+impl Default for InstantiateOptions {
+    fn default() -> Self {
+        Self {
+            auto_free: false,
+            node_priorities: false,
+            device_launch: false,
+            upload: None,
+            shape: shape_by_default(),
+            assume_progress: false,
+            programmatic_edges: None,
+            fills_by_kernels: None,
+            copies_by_kernels: None,
+        }
+    }
 }
 
 impl InstantiateOptions {

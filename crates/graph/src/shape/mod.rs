@@ -3,6 +3,7 @@
 //! | File | Contents |
 //! | --- | --- |
 //! | `mod.rs` | the steps: reading, planning, making |
+//! | [`by_default`] | the shape of options that name none |
 //! | [`options`] | [`Shape`], the shapes that can be asked for |
 //! | [`overlap`](mod@overlap) | which kernels can be at programmatic edges |
 //! | [`planning`] | the shape: which nodes and edges the other graph has |
@@ -12,6 +13,7 @@
 //! | [`shaped`] | the graph that the executable is made of, with a map from the user's nodes |
 //! | [`report`] | [`ShapeReport`], what was done and left |
 
+pub(crate) mod by_default;
 pub(crate) mod options;
 mod overlap;
 mod planning;
