@@ -31,6 +31,20 @@ pub enum UpdateError {
          kernels launch it; instantiate the graph again"
     )]
     Lent,
+    /// The executable runs two nodes in no order, since edges between them were left out
+    /// ([`Order::ByData`](crate::Order::ByData)), and the new value would need one.
+    #[error(
+        "node `{node}` of the executable cannot be updated so: {why} node `{other}`, and the executable orders the \
+         two no more, since nothing needed it (Order::ByData); instantiate again"
+    )]
+    Meets {
+        /// The node's name.
+        node: NodeName,
+        /// The name of the other node.
+        other: NodeName,
+        /// How it would meet the other one.
+        why: &'static str,
+    },
     /// The driver cannot give an executable's node these parameters.
     #[error("node `{node}` of the executable cannot be updated so: {why}")]
     NotPossible {

@@ -3,7 +3,7 @@
 use cuda_handles::Stream;
 use cuda_sys::CUgraphInstantiate_flags as Flags;
 
-use crate::shape::options::Shape;
+use crate::shape::options::{Order, Shape};
 
 /// Options of an executable; see [`Graph::instantiate_with`](crate::Graph::instantiate_with).
 ///
@@ -25,12 +25,14 @@ use crate::shape::options::Shape;
 /// | [`device_launch`] | kernels may launch the executable | `DEVICE_LAUNCH` |
 /// | [`upload_on`] | the executable is uploaded right away | `UPLOAD` |
 /// | [`shape`] | the executable is made of a graph of another shape | |
+/// | [`order`] | the executable orders its nodes by their data alone | |
 ///
 /// [`auto_free`]: Self::auto_free
 /// [`node_priorities`]: Self::node_priorities
 /// [`device_launch`]: Self::device_launch
 /// [`upload_on`]: Self::upload_on
 /// [`shape`]: Self::shape
+/// [`order`]: Self::order
 #[derive(Clone, Debug, Default)]
 #[must_use = "options do nothing by themselves"]
 #[doc(alias = "CUgraphInstantiate_flags")]
@@ -42,6 +44,7 @@ pub struct InstantiateOptions {
     device_launch: bool,
     upload: Option<Stream>,
     shape: Shape,
+    order: Order,
     assume_progress: bool,
 }
 
@@ -101,6 +104,20 @@ impl InstantiateOptions {
         self
     }
 
+    /// Makes the executable of a graph that orders nodes by their data alone. The default is
+    /// [`Order::AsDrawn`].
+    ///
+    /// The order comes first, then the [shape](Self::shape). With [`Shape::AsBuilt`], edges that
+    /// follow from others are left out as well, and nothing else changes. Graphs that are not shaped
+    /// keep their order, and so does a graph that is too large to find another one. The
+    /// [report](crate::GraphExec::shape_report) says so.
+    ///
+    /// Where the host decides ([`HostLoopExec`](crate::HostLoopExec)), the option does nothing.
+    pub fn order(mut self, order: Order) -> Self {
+        self.order = order;
+        self
+    }
+
     /// Lets shaping order nodes anew beside kernels that may wait for other kernels.
     ///
     /// Kernels that run side by side may wait for one another, as those of a collective do. Ordered
@@ -142,6 +159,17 @@ impl InstantiateOptions {
         self.shape
     }
 
+    /// The order of the executable's nodes.
+    #[must_use]
+    pub fn wanted_order(&self) -> Order {
+        self.order
+    }
+
+    /// Whether the executable is made of another graph, as far as that is possible.
+    pub(crate) fn is_shaped(&self) -> bool {
+        self.shape != Shape::AsBuilt || self.order != Order::AsDrawn
+    }
+
     /// Whether shaping takes all kernels for ones that wait for no other.
     #[must_use]
     pub fn assumes_progress(&self) -> bool {
@@ -151,7 +179,7 @@ impl InstantiateOptions {
     /// The options that matter for runs: all without the upload.
     pub(crate) fn of_runs(&self) -> RunOptions {
         let flags = self.flags() & !u64::from(Flags::CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD.0);
-        RunOptions { flags, shape: self.shape, assume_progress: self.assume_progress }
+        RunOptions { flags, shape: self.shape, order: self.order, assume_progress: self.assume_progress }
     }
 
     /// The driver's flags.
@@ -170,5 +198,6 @@ pub(crate) struct RunOptions {
     /// The driver's flags.
     flags: u64,
     shape: Shape,
+    order: Order,
     assume_progress: bool,
 }

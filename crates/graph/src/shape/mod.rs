@@ -2,13 +2,15 @@
 //!
 //! | File | Contents |
 //! | --- | --- |
-//! | `mod.rs` | the steps: reading, planning, making |
-//! | [`options`] | [`Shape`], the shapes that can be asked for |
+//! | `mod.rs` | the steps: reading, ordering, planning, making |
+//! | [`options`] | [`Shape`] and [`Order`], which can be asked for |
+//! | [`by_data`] | the order that accesses need, of the one drawn |
 //! | [`planning`] | the shape: which nodes and edges the other graph has |
 //! | [`read`] | the graph as shaping sees it, and why some graphs are left as drawn |
 //! | [`shaped`] | the graph that the executable is made of, with a map from the user's nodes |
 //! | [`report`] | [`ShapeReport`], what was done and left |
 
+pub(crate) mod by_data;
 pub(crate) mod options;
 mod planning;
 mod read;
@@ -17,42 +19,70 @@ pub(crate) mod shaped;
 
 use std::sync::Arc;
 
+use crate::clone::flattened::{Action as NodeAction, FlatGraph};
 use crate::error::Result;
 use crate::exec::options::InstantiateOptions;
+use crate::footprint::{Footprint, Touches};
 use crate::graph::Graph;
 use crate::own_kernels::{Own, OwnImage};
-use crate::shape::options::Shape;
-use crate::shape::planning::plan::plan;
+use crate::shape::by_data::apart::Apart;
+use crate::shape::by_data::dropped::dropped;
+use crate::shape::by_data::{Left, Limits, order_by_data};
+use crate::shape::options::{Order, Shape};
+use crate::shape::planning::drawn::Drawn;
+use crate::shape::planning::plan::{figures, plan};
 use crate::shape::planning::report::Action;
 use crate::shape::planning::wish::{Wish, Wishes};
-use crate::shape::report::ShapeReport;
+use crate::shape::report::{OrderReport, ShapeReport};
 use crate::shape::shaped::ShapedGraph;
 use crate::state::guard::GraphGuard;
+use crate::state::ids::NodeId;
 
 /// The graph that an executable is to be made of.
 pub(crate) struct Shaping {
     /// `None` for the graph as drawn.
     pub(crate) graph: Option<ShapedGraph>,
+    /// What is apart there, if edges were left out.
+    pub(crate) apart: Option<Apart>,
     pub(crate) report: ShapeReport,
+}
+
+/// The wishes of an executable's options.
+#[derive(Clone, Copy, Debug)]
+struct Asked {
+    shape: Shape,
+    order: Order,
+    assume_progress: bool,
+}
+
+impl From<&InstantiateOptions> for Asked {
+    fn from(options: &InstantiateOptions) -> Self {
+        Self {
+            shape: options.wanted_shape(),
+            order: options.wanted_order(),
+            assume_progress: options.assumes_progress(),
+        }
+    }
 }
 
 impl Graph {
     /// The library's own kernels for a shape, if the options ask for one. Loaded without the lock,
     /// since compiling takes a while.
     pub(crate) fn kernels_of_shape(&self, options: &InstantiateOptions) -> Option<Result<Arc<Own>>> {
-        let is_shaped = options.wanted_shape() != Shape::AsBuilt;
-        is_shaped.then(|| Own::of(self.context(), OwnImage::Shaping))
+        options.is_shaped().then(|| Own::of(self.context(), OwnImage::Shaping))
     }
 }
 
 impl Shaping {
-    fn as_drawn(shape: Shape, why: impl Into<String>) -> Self {
-        Self { graph: None, report: ShapeReport::as_drawn(shape, why) }
+    fn as_drawn(asked: Asked, why: impl Into<String>) -> Self {
+        let report = ShapeReport::as_drawn(asked.shape, asked.order, why);
+        Self { graph: None, apart: None, report }
     }
 
     /// The same without a shaped graph.
     pub(crate) fn left(&self, why: impl Into<String>) -> Self {
-        Self::as_drawn(self.report.shape(), why)
+        let report = ShapeReport::as_drawn(self.report.shape(), self.report.order(), why);
+        Self { graph: None, apart: None, report }
     }
 }
 
@@ -68,37 +98,77 @@ impl GraphGuard<'_> {
         options: &InstantiateOptions,
         own: Option<Result<Arc<Own>>>,
     ) -> Result<Option<Shaping>> {
-        let shape = options.wanted_shape();
+        let asked = Asked::from(options);
         let Some(own) = own else { return Ok(None) };
         if let Ok(own) = &own {
             // Also for a graph that is left as drawn, which would load them each time.
             self.own_kernels = Some(Arc::clone(own));
         }
         if let Some(why) = self.reason_to_leave(options) {
-            return Ok(Some(Shaping::as_drawn(shape, why)));
+            return Ok(Some(Shaping::as_drawn(asked, why)));
         }
-        match own.and_then(|own| self.make_shaped(shape, &own, options.assumes_progress())) {
+        match own.and_then(|own| self.make_shaped(asked, &own)) {
             Ok(shaping) => Ok(Some(shaping)),
             Err(error) => {
                 self.context().ensure_usable()?;
-                Ok(Some(Shaping::as_drawn(shape, format!("a step of shaping failed: {error}"))))
+                Ok(Some(Shaping::as_drawn(asked, format!("a step of shaping failed: {error}"))))
             }
         }
     }
 
-    fn make_shaped(&mut self, shape: Shape, own: &Arc<Own>, assume_progress: bool) -> Result<Shaping> {
-        let (flat, drawn) = self.read_for_shape()?;
-        let wish = match shape {
-            Shape::AsBuilt => Wish::AsBuilt,
-            Shape::Reduced => Wish::Reduced,
-            Shape::Lanes(lanes) => Wish::Lanes(lanes.get()),
-            Shape::Auto => Wish::Auto,
+    fn make_shaped(&mut self, asked: Asked, own: &Arc<Own>) -> Result<Shaping> {
+        let (flat, mut drawn) = self.read_for_shape()?;
+        let Some(before) = figures(&drawn) else { return Ok(Shaping::as_drawn(asked, "it has a cycle")) };
+        let ordered = match asked.order {
+            Order::AsDrawn => Ordered::default(),
+            Order::ByData => self.order_by_data(&flat, &mut drawn)?,
         };
-        let plan = plan(&drawn, Wishes { shape: wish, assume_progress });
+        let wish = match (asked.shape, asked.order) {
+            (Shape::AsBuilt, Order::AsDrawn) => Wish::AsBuilt,
+            (Shape::AsBuilt, Order::ByData) => Wish::FewerEdges,
+            (Shape::Reduced, _) => Wish::Reduced,
+            (Shape::Lanes(lanes), _) => Wish::Lanes(lanes.get()),
+            (Shape::Auto, _) => Wish::Auto,
+        };
+        let mut plan = plan(&drawn, Wishes { shape: wish, assume_progress: asked.assume_progress });
         if plan.report.actions.contains(&Action::CycleLeft) {
-            return Ok(Shaping::as_drawn(shape, "it has a cycle"));
+            return Ok(Shaping::as_drawn(asked, "it has a cycle"));
         }
-        let graph = ShapedGraph::make(self, &flat, &plan, own, assume_progress)?;
-        Ok(Shaping { graph: Some(graph), report: ShapeReport::shaped(shape, &plan.report) })
+        plan.report.before = before;
+        let graph = ShapedGraph::make(self, &flat, &plan, own, asked.assume_progress)?;
+        let report = ShapeReport::shaped(asked.shape, asked.order, &plan.report, ordered.report);
+        Ok(Shaping { graph: Some(graph), apart: ordered.apart, report })
     }
+
+    /// Leaves out the order that no access needs.
+    fn order_by_data(&mut self, flat: &FlatGraph, drawn: &mut Drawn) -> Result<Ordered> {
+        let footprints = flat.nodes.iter().map(|node| match node.action {
+            NodeAction::Run(_) => self.footprint(node.id),
+            NodeAction::Nothing => Ok(Footprint::Known(Touches::new())),
+            NodeAction::Decide(..) | NodeAction::Enter(_) => Ok(Footprint::OPAQUE),
+        });
+        let footprints: Vec<Footprint> = footprints.collect::<Result<_>>()?;
+        let by_data = match order_by_data(drawn, &footprints, Limits::DEFAULT) {
+            Ok(by_data) => by_data,
+            Err(Left::Cycle) => return Ok(Ordered::default()),
+            Err(Left::TooLarge) => return Ok(Ordered { apart: None, report: OrderReport::too_large() }),
+        };
+        let dropped = dropped(drawn, &footprints, &by_data);
+        let ids: Vec<NodeId> = flat.nodes.iter().map(|node| node.id).collect();
+        let report = OrderReport::new(dropped, &footprints, |number| self.name_among(&ids, number));
+        drawn.edges.clone_from(&by_data.edges);
+        let apart = if report.has_dropped() { by_data.apart(ids.into_iter(), footprints) } else { None };
+        Ok(Ordered { apart, report })
+    }
+
+    fn name_among(&self, ids: &[NodeId], number: u32) -> Arc<str> {
+        ids.get(number as usize).map_or_else(|| Arc::from("?"), |id| Arc::from(&*self.name(*id)))
+    }
+}
+
+/// The outcome of ordering by data.
+#[derive(Debug, Default)]
+struct Ordered {
+    apart: Option<Apart>,
+    report: OrderReport,
 }

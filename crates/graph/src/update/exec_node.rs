@@ -6,12 +6,14 @@ use cuda_handles::{Error as HandleError, MemoryKind, Owner};
 use cuda_sys::{CUgraphNodeParams, CUresult, Call};
 use std::borrow::Cow;
 
+use crate::check::accesses::PackedLaunch;
 use crate::error::{Error, ParamError, Result, UpdateError};
 use crate::exec::resources::Replaced;
 use crate::exec::since::Brought;
 use crate::exec::{ExecNodes, GraphExec};
-
+use crate::footprint::Footprint;
 use crate::graph::node::Node;
+use crate::shape::by_data::apart::Changes;
 use crate::state::guard::GraphGuard;
 use crate::state::ids::NodeId;
 use crate::state::owners::Owners;
@@ -107,9 +109,24 @@ impl GraphExec {
                        shaped for one that does not; instantiate again, or with `assume_progress`";
             return Err(not_possible(node.named(), why));
         }
+        let changes = self.stays_apart(node, new)?;
         self.call(guard, node.key, node.named(), &new.owners, new.raw)?;
         self.commit(node.key, new, &[]);
+        if let Some(apart) = &mut self.apart {
+            apart.commit(changes);
+        }
         Ok(())
+    }
+
+    /// Refuses parameters with which a node would meet one that it is ordered with no more.
+    fn stays_apart(&mut self, node: &Located<'_>, new: &NewParams<'_>) -> Result<Changes> {
+        let mut changes = Changes::default();
+        if let Some(apart) = &mut self.apart {
+            let footprint = Footprint::of_new(&new.node_params, &new.owners, packed(new), &[])?;
+            apart.add(&mut changes, node.key, footprint);
+            apart.check(&changes).map_err(|meeting| meeting.error(node.keys()))?;
+        }
+        Ok(changes)
     }
 
     /// Makes the driver's call for a node, by its key, with parameters that use these owners.
@@ -141,6 +158,18 @@ impl GraphExec {
         if let Some(before) = self.updates.set(key, node_params) {
             new.node_params = before;
         }
+    }
+}
+
+/// The packed arguments of a new launch.
+fn packed(new: &NewParams<'_>) -> PackedLaunch {
+    match &new.node_params {
+        NodeParams::Kernel { kernel, .. } => {
+            // SAFETY: these are the parameters of a kernel, complete for their type.
+            let values = unsafe { new.raw.__bindgen_anon_1.kernel.kernelParams };
+            PackedLaunch { kernel: kernel.as_raw(), values }
+        }
+        _ => PackedLaunch { kernel: core::ptr::null_mut(), values: core::ptr::null_mut() },
     }
 }
 

@@ -17,6 +17,7 @@ use crate::exec::source::Source;
 use crate::exec::{GraphExec, NotRebuilt};
 use crate::graph::Graph;
 use crate::node_name::NodeName;
+use crate::shape::by_data::apart::Changes;
 use crate::shape::shaped::ShapedGraph;
 use crate::state::changes::StructurePoint;
 use crate::state::guard::GraphGuard;
@@ -283,6 +284,10 @@ impl GraphExec {
         if let Some(refusal) = self.disabled_fill(params.as_deref()) {
             return Ok(Err(refusal));
         }
+        let changes = match self.changes_apart(&guard)? {
+            Ok(changes) => changes,
+            Err(refusal) => return Ok(Err(refusal)),
+        };
         awaited = self.awaited_after_update(&guard);
         (events, scratch) = (RecordedEvents::of(&guard), guard.scratch().into());
         let mut owners = guard.owners();
@@ -303,6 +308,9 @@ impl GraphExec {
                 self.updates.update_from(&mut guard, Source::of(graph), counterparts)
             }
         };
+        if let Some(apart) = &mut self.apart {
+            apart.commit(changes);
+        }
         let launches = &mut self.launches;
         replaced = (
             updates,
@@ -395,6 +403,24 @@ impl GraphExec {
         let why = "it decides about a condition, and is disabled in the executable, or may be; enable all nodes \
                    first";
         Some(Refusal::new(RefusalReason::Disabled, why).at(guard.name(node)))
+    }
+
+    /// What nodes will touch after an update from the executable's own graph, or a refusal if two
+    /// would meet that are ordered no more.
+    fn changes_apart(&mut self, guard: &GraphGuard<'_>) -> Result<Result<Changes, Refusal>> {
+        let mut changes = Changes::default();
+        let Some(apart) = &mut self.apart else { return Ok(Ok(changes)) };
+        let ids: Vec<NodeId> = apart.ids().collect();
+        for id in ids {
+            apart.add(&mut changes, id, guard.footprint(id)?);
+        }
+        Ok(match apart.check(&changes) {
+            Ok(()) => Ok(changes),
+            Err(meeting) => {
+                let refusal = Refusal::new(RefusalReason::Shaped, meeting.error(guard).to_string());
+                Err(refusal.at(guard.name(meeting.node)))
+            }
+        })
     }
 
     /// The streams that the next launch waits for after an update from the graph.

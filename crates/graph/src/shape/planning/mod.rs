@@ -11,7 +11,8 @@
 //! | Step | Done for | File |
 //! | --- | --- | --- |
 //! | edges that follow from others go | all wishes but `AsBuilt` | [`reduction`], by [`rows`] on [`chains`], and [`hubs`] |
-//! | empty nodes are dissolved, or become kernels that do nothing | the same | [`empties`] |
+//! | empty nodes are dissolved | the same | [`empties`] |
+//! | the others become kernels that do nothing | the same, but `FewerEdges` | [`empties`] |
 //! | a kernel that does nothing is put in front of many roots | the same | [`front`] |
 //! | sets of twins are threaded through lanes | `Lanes` and `Auto` | [`lanes`], by [`twins`] and [`kernel_roots`] |
 //!
