@@ -41,6 +41,7 @@ pub use cuda_sys as sys;
 pub use cuda_handles::{CallbackPanic, HostView, set_panic_hook};
 
 pub use alloc_options::{AllocOptions, AllocPlace};
+pub use build::dataflow::Dataflow;
 pub use build::frontier::Frontier;
 pub use cache::cached_exec::CachedExec;
 pub use cache::executable::Executable;
@@ -61,7 +62,7 @@ pub use error::instantiate::InstantiateError;
 pub use error::memory_order::{Disorder, MemoryOrder};
 pub use error::{
     Broken, CacheError, CaptureError, ConditionError, DrawError, EdgeError, EmbedError, Error, ExecError,
-    HostLoopError, HostRound, InteropError, LoopError, MemoryError, NodeError, ParamError, Refusal,
+    HostLoopError, HostRound, InteropError, LoopError, Meeting, MemoryError, NodeError, ParamError, Refusal,
     RefusalReason, Result, StaleConstant, UpdateError,
 };
 pub use exec::GraphExec;

@@ -108,6 +108,7 @@ impl Frontier<'_> {
         options: impl Into<CaptureOptions>,
         work: impl FnOnce(&GraphBuilder<Primary, Capturing>) -> Result<R, E>,
     ) -> Result<R, E> {
+        self.ensure_not_by_data("a capture")?;
         let session = Session::begin(stream, &options.into(), Primary::NAME, Some(Position::of(self)))?;
         let capture = GraphBuilder::<Primary, _>::capturing(session, stream.clone())?;
         let result = work(&capture)?;

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use cuda_handles::{Allocation, BatchOperation, Kernel};
 use cuda_launch::Access;
 use cuda_launch::internal::{AccessRanges, Accesses, MemoryParameter};
-use cuda_sys::{CUDA_KERNEL_NODE_PARAMS_v2, CUdeviceptr, CUkernel};
+use cuda_sys::{CUDA_KERNEL_NODE_PARAMS_v2, CUdeviceptr, CUgraphNodeParams, CUkernel};
 
 use super::model::{AddressSpace, MemoryAccess, Opaqueness};
 use super::region::Region;
@@ -30,6 +30,21 @@ pub(crate) struct PackedLaunch {
     pub(crate) kernel: CUkernel,
     /// Null if there are none.
     pub(crate) values: *mut *mut c_void,
+}
+
+impl PackedLaunch {
+    /// Of a node that is about to get these parameters; the second are the driver's form of the
+    /// first, complete for their type.
+    pub(crate) fn of_new(node_params: &NodeParams, raw: &CUgraphNodeParams) -> Self {
+        match node_params {
+            NodeParams::Kernel { kernel, .. } => {
+                // SAFETY: these are the parameters of a kernel.
+                let values = unsafe { raw.__bindgen_anon_1.kernel.kernelParams };
+                Self { kernel: kernel.as_raw(), values }
+            }
+            _ => Self { kernel: core::ptr::null_mut(), values: core::ptr::null_mut() },
+        }
+    }
 }
 
 impl From<CUDA_KERNEL_NODE_PARAMS_v2> for PackedLaunch {

@@ -165,10 +165,11 @@ impl Collector {
     }
 }
 
+/// The memory that a node uses, and the ranges of its arguments if these are kept apart.
+pub(crate) type UsedMemory<'o> = (Vec<&'o Arc<Allocation>>, Option<&'o AccessRanges>);
+
 /// The memory among owners, and the ranges of arguments.
-pub(crate) fn memory_among<'o>(
-    owners: impl Iterator<Item = &'o Owner>,
-) -> (Vec<&'o Arc<Allocation>>, Option<&'o AccessRanges>) {
+pub(crate) fn memory_among<'o>(owners: impl Iterator<Item = &'o Owner>) -> UsedMemory<'o> {
     let (mut used, mut ranges) = (Vec::new(), None);
     for owner in owners {
         match owner {
@@ -182,10 +183,7 @@ pub(crate) fn memory_among<'o>(
 
 impl GraphGuard<'_> {
     /// The memory that a node keeps alive, and the ranges of its arguments.
-    pub(crate) fn memory_of<'s>(
-        &'s self,
-        record: &'s NodeRecord,
-    ) -> (Vec<&'s Arc<Allocation>>, Option<&'s AccessRanges>) {
+    pub(crate) fn memory_of<'s>(&'s self, record: &'s NodeRecord) -> UsedMemory<'s> {
         let (mut used, ranges) = memory_among(record.owners.kept().iter().chain(self.used_by(record)));
         // Memory that was allocated in a capture belongs to the graph as a whole.
         let of_graph = self.facts(record.within).map_or(&[][..], |facts| &facts.kept);

@@ -1,5 +1,6 @@
 //! Errors about updates of executables.
 
+use core::fmt;
 use std::borrow::Cow;
 
 use crate::node_name::NodeName;
@@ -43,7 +44,7 @@ pub enum UpdateError {
         /// The name of the other node.
         other: NodeName,
         /// How it would meet the other one.
-        why: &'static str,
+        why: Meeting,
     },
     /// The driver cannot give an executable's node these parameters.
     #[error("node `{node}` of the executable cannot be updated so: {why}")]
@@ -53,6 +54,28 @@ pub enum UpdateError {
         /// The reason, and the way that works.
         why: Cow<'static, str>,
     },
+}
+
+/// How two nodes of an executable would meet that it runs in no order.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[non_exhaustive]
+pub enum Meeting {
+    /// They would touch the same bytes, and one of them would write.
+    Conflict,
+    /// What the first would touch is not known.
+    Unknown,
+    /// There are too many accesses to see whether they conflict.
+    TooMany,
+}
+
+impl fmt::Display for Meeting {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::Conflict => "it would touch bytes of",
+            Self::Unknown => "what it would touch is not known, and may be bytes of",
+            Self::TooMany => "there are too many accesses to see whether it would touch bytes of",
+        })
+    }
 }
 
 shown!(UpdateError);

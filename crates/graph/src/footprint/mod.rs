@@ -13,8 +13,6 @@
 pub(crate) mod index;
 mod read;
 
-use smallvec::SmallVec;
-
 use crate::check::model::AddressSpace;
 use crate::check::region::Region;
 
@@ -28,7 +26,7 @@ pub(crate) enum Footprint {
 }
 
 /// The accesses of one node.
-pub(crate) type Touches = SmallVec<[Touch; 3]>;
+pub(crate) type Touches = Box<[Touch]>;
 
 /// An access to some bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

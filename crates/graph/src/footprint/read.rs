@@ -5,12 +5,13 @@
 //! touch is pooled, plain or pinned memory that this library allocated: nothing else has another
 //! address of it. A kernel that sets a condition writes it. All other nodes are opaque.
 
-use cuda_handles::{Allocation, CopyLayout, CopySide, Kernel, MemoryKind, Owner};
+use cuda_handles::{Allocation, Context, CopyLayout, CopySide, Kernel, MemoryKind};
 use cuda_launch::internal::{StoredArguments, StoredMemory};
+use cuda_sys::CUgraphNodeParams;
 
-use super::{Footprint, Touch, Touches, WhyOpaque};
+use super::{Footprint, Touch, WhyOpaque};
 use crate::check::accesses::{AccessCollector, PackedLaunch};
-use crate::check::collect::memory_among;
+use crate::check::collect::UsedMemory;
 use crate::check::model::{AddressSpace, MemoryAccess};
 use crate::check::region::Region;
 use crate::error::Result;
@@ -21,31 +22,32 @@ use crate::state::params::NodeParams;
 use crate::update::values::{copy_layout, fill_layout};
 
 impl Footprint {
-    /// The bytes that a node will touch with parameters that it is about to get, and owners of what
-    /// these use. `launch` are the arguments if it is a kernel, and `conditions` those that it sets.
+    /// The bytes that a node of a graph of this context will touch with parameters that it is about
+    /// to get. `raw` is their form for the driver, and `used` the memory among the owners of what
+    /// they use, with the ranges of arguments. The node sets these conditions.
     pub(crate) fn of_new(
+        context: &Context,
         node_params: &NodeParams,
-        owners: &[Owner],
-        launch: PackedLaunch,
+        raw: &CUgraphNodeParams,
+        (used, ranges): UsedMemory<'_>,
         conditions: &[u64],
     ) -> Result<Self> {
         if let Some(why) = why_opaque(node_params) {
             return Ok(Self::Opaque(why));
         }
-        let (used, ranges) = memory_among(owners.iter());
         let mut accesses = Vec::new();
         let collector = AccessCollector { node: 0, used, ranges, accesses: &mut accesses, found: Vec::new() };
-        whole(collector, || Ok(launch), node_params, conditions)
+        whole(collector, context, || Ok(PackedLaunch::of_new(node_params, raw)), node_params, conditions)
     }
 
     /// The bytes that a node touches whose parameters can be replaced one by one; `None` if those of
     /// a row that only a parameter enables.
-    pub(crate) fn of_bound(node: &BoundNode) -> Result<Option<Self>> {
+    pub(crate) fn of_bound(context: &Context, node: &BoundNode) -> Result<Option<Self>> {
         Ok(Some(match node {
-            BoundNode::Kernel { kernel, arguments, .. } => of_stored(kernel, arguments),
+            BoundNode::Kernel { kernel, arguments, .. } => of_stored(context, kernel, arguments),
             BoundNode::Fill(fill) => {
                 let region = fill_layout(fill)?.map(|layout| Region::of_fill(&layout));
-                of_memory([(&fill.memory, region, true)])
+                of_memory(context, [(&fill.memory, region, true)])
             }
             BoundNode::Copy(copy) => {
                 let layout = copy_layout(copy)?;
@@ -54,7 +56,7 @@ impl Footprint {
                 };
                 let source = region(|layout| &layout.source);
                 let destination = region(|layout| &layout.destination);
-                of_memory([(&copy.source, source, false), (&copy.destination, destination, true)])
+                of_memory(context, [(&copy.source, source, false), (&copy.destination, destination, true)])
             }
             BoundNode::Decider(_) | BoundNode::Record(_) | BoundNode::Wait(_) => {
                 Self::Opaque(WhyOpaque::Node)
@@ -81,7 +83,13 @@ impl GraphGuard<'_> {
         let mut accesses = Vec::new();
         let collector = AccessCollector { node: 0, used, ranges, accesses: &mut accesses, found: Vec::new() };
         let (raw, conditions) = (record.raw.0, self.conditions.of_kernel(id.index));
-        whole(collector, || Ok(self.kernel_params(raw)?.into()), &record.node_params, conditions)
+        whole(
+            collector,
+            self.context(),
+            || Ok(self.kernel_params(raw)?.into()),
+            &record.node_params,
+            conditions,
+        )
     }
 }
 
@@ -113,12 +121,14 @@ fn why_opaque_kernel(kernel: &Kernel, ends_alone: bool) -> Option<WhyOpaque> {
     }
 }
 
-fn has_one_address(allocation: &Allocation) -> bool {
-    matches!(allocation.kind(), MemoryKind::Pooled | MemoryKind::Plain | MemoryKind::Pinned)
+/// Whether memory has no address but its own, and only nodes of this context use it.
+fn has_one_address(context: &Context, allocation: &Allocation) -> bool {
+    let is_own = matches!(allocation.kind(), MemoryKind::Pooled | MemoryKind::Plain | MemoryKind::Pinned);
+    is_own && context.is_same(allocation.context())
 }
 
 /// The footprint of a kernel with stored arguments.
-fn of_stored(kernel: &Kernel, arguments: &StoredArguments) -> Footprint {
+fn of_stored(context: &Context, kernel: &Kernel, arguments: &StoredArguments) -> Footprint {
     let declaration = arguments.declaration();
     if let Some(why) = why_opaque_kernel(kernel, declaration.ends_alone) {
         return Footprint::Opaque(why);
@@ -132,25 +142,29 @@ fn of_stored(kernel: &Kernel, arguments: &StoredArguments) -> Footprint {
         let region = Region::linear(stored.start, stored.bytes);
         memory.push((stored, Some(region), parameter.access.writes()));
     }
-    of_memory(memory)
+    of_memory(context, memory)
 }
 
 /// The footprint of accesses to memory; those without a region touch nothing.
-fn of_memory<'m>(accesses: impl IntoIterator<Item = (&'m StoredMemory, Option<Region>, bool)>) -> Footprint {
-    let mut touches = Touches::new();
+fn of_memory<'m>(
+    context: &Context,
+    accesses: impl IntoIterator<Item = (&'m StoredMemory, Option<Region>, bool)>,
+) -> Footprint {
+    let mut touches = Vec::new();
     for (memory, region, writes) in accesses {
         let Some(region) = region.filter(|region| !region.is_empty()) else { continue };
-        if !has_one_address(&memory.allocation) {
+        if !has_one_address(context, &memory.allocation) {
             return Footprint::Opaque(WhyOpaque::Memory);
         }
         touches.push(Touch { space: AddressSpace::Memory, region, writes });
     }
-    Footprint::Known(touches)
+    Footprint::Known(touches.into())
 }
 
 /// The accesses of a node, if all of them are to memory with one address.
 fn whole(
     mut collector: AccessCollector<'_, '_>,
+    context: &Context,
     launch: impl FnOnce() -> Result<PackedLaunch>,
     node_params: &NodeParams,
     conditions: &[u64],
@@ -161,7 +175,7 @@ fn whole(
     let AccessCollector { accesses, found, .. } = collector;
     let is_known = |(number, access): (usize, &MemoryAccess)| {
         let mut found = found.iter().filter(|(access, _)| *access == number);
-        access.is_of_condition() || found.any(|(_, allocation)| has_one_address(allocation))
+        access.is_of_condition() || found.any(|(_, allocation)| has_one_address(context, allocation))
     };
     if !accesses.iter().enumerate().all(is_known) {
         return Ok(Footprint::Opaque(WhyOpaque::Memory));

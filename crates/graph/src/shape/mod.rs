@@ -144,7 +144,7 @@ impl GraphGuard<'_> {
     fn order_by_data(&mut self, flat: &FlatGraph, drawn: &mut Drawn) -> Result<Ordered> {
         let footprints = flat.nodes.iter().map(|node| match node.action {
             NodeAction::Run(_) => self.footprint(node.id),
-            NodeAction::Nothing => Ok(Footprint::Known(Touches::new())),
+            NodeAction::Nothing => Ok(Footprint::Known(Touches::default())),
             NodeAction::Decide(..) | NodeAction::Enter(_) => Ok(Footprint::OPAQUE),
         });
         let footprints: Vec<Footprint> = footprints.collect::<Result<_>>()?;

@@ -192,12 +192,12 @@ fn stay_apart(
     for &place in pending {
         let Some((bound, _)) = params.node_mut(place) else { continue };
         if bound.is_on
-            && let Some(footprint) = Footprint::of_bound(&bound.binding.node)?
+            && let Some(footprint) = Footprint::of_bound(guard.context(), &bound.binding.node)?
         {
             apart.add(&mut changes, bound.id, footprint);
         }
     }
-    apart.check(&changes).map_err(|meeting| meeting.error(guard))?;
+    apart.check(&changes).map_err(|met| met.error(guard))?;
     Ok(changes)
 }
 

@@ -6,7 +6,7 @@ use cuda_handles::{Error as HandleError, MemoryKind, Owner};
 use cuda_sys::{CUgraphNodeParams, CUresult, Call};
 use std::borrow::Cow;
 
-use crate::check::accesses::PackedLaunch;
+use crate::check::collect::memory_among;
 use crate::error::{Error, ParamError, Result, UpdateError};
 use crate::exec::resources::Replaced;
 use crate::exec::since::Brought;
@@ -122,9 +122,10 @@ impl GraphExec {
     fn stays_apart(&mut self, node: &Located<'_>, new: &NewParams<'_>) -> Result<Changes> {
         let mut changes = Changes::default();
         if let Some(apart) = &mut self.apart {
-            let footprint = Footprint::of_new(&new.node_params, &new.owners, packed(new), &[])?;
+            let (context, used) = (node.keys().context(), memory_among(new.owners.iter()));
+            let footprint = Footprint::of_new(context, &new.node_params, new.raw, used, &[])?;
             apart.add(&mut changes, node.key, footprint);
-            apart.check(&changes).map_err(|meeting| meeting.error(node.keys()))?;
+            apart.check(&changes).map_err(|met| met.error(node.keys()))?;
         }
         Ok(changes)
     }
@@ -158,18 +159,6 @@ impl GraphExec {
         if let Some(before) = self.updates.set(key, node_params) {
             new.node_params = before;
         }
-    }
-}
-
-/// The packed arguments of a new launch.
-fn packed(new: &NewParams<'_>) -> PackedLaunch {
-    match &new.node_params {
-        NodeParams::Kernel { kernel, .. } => {
-            // SAFETY: these are the parameters of a kernel, complete for their type.
-            let values = unsafe { new.raw.__bindgen_anon_1.kernel.kernelParams };
-            PackedLaunch { kernel: kernel.as_raw(), values }
-        }
-        _ => PackedLaunch { kernel: core::ptr::null_mut(), values: core::ptr::null_mut() },
     }
 }
 

@@ -416,9 +416,9 @@ impl GraphExec {
         }
         Ok(match apart.check(&changes) {
             Ok(()) => Ok(changes),
-            Err(meeting) => {
-                let refusal = Refusal::new(RefusalReason::Shaped, meeting.error(guard).to_string());
-                Err(refusal.at(guard.name(meeting.node)))
+            Err(met) => {
+                let refusal = Refusal::new(RefusalReason::Shaped, met.error(guard).to_string());
+                Err(refusal.at(guard.name(met.node)))
             }
         })
     }

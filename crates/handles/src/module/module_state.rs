@@ -7,16 +7,19 @@ use super::ptx_lexer::{Lexer, Token};
 /// Whether no kernel of a PTX text can read what another launch has left anywhere but in the memory
 /// of arguments: the text has no variable that kernels can write, and calls no function that it
 /// does not contain, such as `vprintf` or `malloc`. Constants count as no state: kernels cannot
-/// write them.
+/// write them. Neither do conditions of graphs, which kernels set by handles among their arguments.
 ///
 /// A text that cannot be read may have state.
 pub(super) fn is_stateless(text: &str) -> bool {
-    let mut scan = Scan { lexer: Lexer::new(text), chain: Chain::default(), depth: 0, parentheses: 0 };
+    let mut scan = Scan { lexer: Lexer::new(text), chain: Chain::default(), parentheses: 0 };
     scan.finds_none().unwrap_or(false)
 }
 
 /// Names of the device's own functions with a state: the text of `printf`, and the heap.
 const SYSTEM: [&str; 4] = ["vprintf", "malloc", "free", "__assertfail"];
+
+/// Functions from elsewhere that go by arguments alone.
+const HARMLESS: [&str; 1] = ["cudaGraphSetConditional"];
 
 /// Tokens without a space between them, such as `ld.global.u32`.
 #[derive(Default)]
@@ -40,7 +43,6 @@ impl Chain {
 struct Scan<'t> {
     lexer: Lexer<'t>,
     chain: Chain,
-    depth: usize,
     parentheses: usize,
 }
 
@@ -49,8 +51,6 @@ impl<'t> Scan<'t> {
         let Some((token, range)) = self.lexer.next()? else { return Ok(None) };
         self.chain.add(token, &range);
         match token {
-            Token::Mark(b'{') => self.depth += 1,
-            Token::Mark(b'}') => self.depth = self.depth.saturating_sub(1),
             Token::Mark(b'(') => self.parentheses += 1,
             Token::Mark(b')') => self.parentheses = self.parentheses.saturating_sub(1),
             _ => {}
@@ -60,30 +60,48 @@ impl<'t> Scan<'t> {
 
     /// Whether the text has no state.
     fn finds_none(&mut self) -> Result<bool, String> {
-        let mut in_function_head = false;
         while let Some(token) = self.next()? {
-            let is_outside = self.depth == 0 && self.parentheses == 0;
-            match token {
+            let is_fine = match token {
                 // Parameters have the names of spaces in their lists.
                 Token::Dotted(space) if self.parentheses == 0 && !self.chain.is_instruction => match space {
-                    "global" | "tex" | "texref" | "surfref" | "samplerref" | "managed" => return Ok(false),
-                    "extern" if !self.is_shared()? => return Ok(false),
-                    "func" if is_outside => in_function_head = true,
-                    _ => {}
+                    "global" | "tex" | "texref" | "surfref" | "samplerref" | "managed" => false,
+                    "extern" => self.is_fine_outside()?,
+                    "func" => self.is_fine_function()?,
+                    _ => true,
                 },
-                Token::Mark(b'{') => in_function_head = false,
-                // A function without a body is elsewhere.
-                Token::Mark(b';') if is_outside && in_function_head => return Ok(false),
-                Token::Word(name) if SYSTEM.contains(&name) => return Ok(false),
-                _ => {}
+                Token::Word(name) => !SYSTEM.contains(&name),
+                _ => true,
+            };
+            if !is_fine {
+                return Ok(false);
             }
         }
         Ok(true)
     }
 
-    /// Whether what is declared lies in the memory of a block, which ends with it.
-    fn is_shared(&mut self) -> Result<bool, String> {
-        Ok(self.next()? == Some(Token::Dotted("shared")))
+    /// Whether what is declared behind `.extern` is memory of a block, which ends with it, or a
+    /// harmless function.
+    fn is_fine_outside(&mut self) -> Result<bool, String> {
+        match self.next()? {
+            Some(Token::Dotted("shared")) => Ok(true),
+            Some(Token::Dotted("func")) => self.is_fine_function(),
+            _ => Ok(false),
+        }
+    }
+
+    /// Whether a function, from behind its `.func`, has a body, which is looked at next, or is a
+    /// harmless one from elsewhere.
+    fn is_fine_function(&mut self) -> Result<bool, String> {
+        let mut name = None;
+        while let Some(token) = self.next()? {
+            match token {
+                Token::Word(word) if self.parentheses == 0 && name.is_none() => name = Some(word),
+                Token::Mark(b'{') => return Ok(true),
+                Token::Mark(b';') => return Ok(name.is_some_and(|name| HARMLESS.contains(&name))),
+                _ => {}
+            }
+        }
+        Ok(false)
     }
 }
 
@@ -111,6 +129,7 @@ mod tests {
             ".extern .shared .align 16 .b8 dynamic[];",
             ".shared .align 4 .b8 block[64];",
             ".func (.param .b32 r) twice(.param .b32 x) { ret; }",
+            ".extern .func cudaGraphSetConditional(.param .b64 h, .param .b32 v);",
             "// .global .u32 x;\n/* .extern .func vprintf */",
             ".file 1 \".global .u32 x;\"",
         ] {

@@ -7,7 +7,7 @@ use std::collections::{HashMap, HashSet};
 
 use super::parts::{Part, Parts};
 use crate::check::reachability::{Budget, Reachability};
-use crate::error::{Error, UpdateError};
+use crate::error::{Error, Meeting, UpdateError};
 use crate::footprint::index::{AccessIndex, Key};
 use crate::footprint::{Footprint, Touch};
 use crate::state::guard::GraphGuard;
@@ -37,41 +37,20 @@ struct ApartNode {
 #[derive(Debug, Default)]
 pub(crate) struct Changes(Vec<(u32, Footprint)>);
 
-/// Why nodes cannot get footprints.
+/// Two nodes that would meet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Meeting {
+pub(crate) struct Met {
     pub(crate) node: NodeId,
     pub(crate) other: NodeId,
-    pub(crate) why: WhyMeeting,
+    pub(crate) why: Meeting,
 }
 
-/// Why two nodes that are apart may meet.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum WhyMeeting {
-    /// Their accesses conflict.
-    Conflict,
-    /// The accesses of the first are not known whole.
-    Opaque,
-    /// There are too many accesses to compare.
-    TooLarge,
-}
-
-impl Meeting {
+impl Met {
     /// The error that names both nodes.
     #[cold]
     pub(crate) fn error(self, guard: &GraphGuard<'_>) -> Error {
         let (node, other) = (guard.name(self.node), guard.name(self.other));
-        UpdateError::Meets { node, other, why: self.why.words() }.into()
-    }
-}
-
-impl WhyMeeting {
-    fn words(self) -> &'static str {
-        match self {
-            Self::Conflict => "it would touch bytes of",
-            Self::Opaque => "what it would touch is not known, and may be bytes of",
-            Self::TooLarge => "there are too many accesses to see whether it would touch bytes of",
-        }
+        UpdateError::Meets { node, other, why: self.why }.into()
     }
 }
 
@@ -123,7 +102,7 @@ impl Apart {
     ///
     /// # Errors
     /// Two nodes that are apart would meet.
-    pub(crate) fn check(&mut self, changes: &Changes) -> Result<(), Meeting> {
+    pub(crate) fn check(&mut self, changes: &Changes) -> Result<(), Met> {
         let mut budget = Budget(STEPS);
         let changed: HashSet<u32> = changes.0.iter().map(|(number, _)| *number).collect();
         let mut new = AccessIndex::default();
@@ -136,16 +115,16 @@ impl Apart {
                 let Self { nodes, index, drawn, kept, .. } = self;
                 let unchanged = index.near(touch).filter(|(_, entry)| !changed.contains(&entry.node));
                 for (_, entry) in unchanged.chain(new.near(touch)) {
-                    let meeting = |why| Meeting {
+                    let met = |why| Met {
                         node: nodes[*number as usize].id,
                         other: nodes[entry.node as usize].id,
                         why,
                     };
                     let is_conflict = conflicts(touch, &entry.touch, &mut budget);
-                    if is_conflict.ok_or_else(|| meeting(WhyMeeting::TooLarge))?
+                    if is_conflict.ok_or_else(|| met(Meeting::TooMany))?
                         && are_apart(*number, entry.node, drawn, kept, &mut budget)
                     {
-                        return Err(meeting(WhyMeeting::Conflict));
+                        return Err(met(Meeting::Conflict));
                     }
                 }
             }
@@ -157,14 +136,14 @@ impl Apart {
     }
 
     /// Whether a node is ordered with all that the drawing orders it with.
-    fn check_opaque(&mut self, number: u32, budget: &mut Budget) -> Result<(), Meeting> {
+    fn check_opaque(&mut self, number: u32, budget: &mut Budget) -> Result<(), Met> {
         let Self { nodes, drawn, kept, .. } = self;
         let mut others = (0..).zip(&*nodes).filter(|(other, node)| node.is_real && *other != number);
         match others.find(|(other, _)| are_apart(number, *other, drawn, kept, budget)) {
             None => Ok(()),
             Some((_, other)) => {
                 let node = nodes[number as usize].id;
-                Err(Meeting { node, other: other.id, why: WhyMeeting::Opaque })
+                Err(Met { node, other: other.id, why: Meeting::Unknown })
             }
         }
     }
