@@ -52,8 +52,8 @@ use crate::toposort::Successors;
 /// # Which nodes wait
 ///
 /// A node waits for each node before it with which its declared accesses conflict: both touch a
-/// byte, and one of them writes it. Setting a condition counts as writing it. Edges that follow from
-/// others are left out, as far as a look at few of them tells.
+/// byte, and one of them writes it. Setting a condition counts as writing it. Edges that follow
+/// from others are left out, as far as a look at few of them tells.
 ///
 /// Which accesses are known is said at [`Order::ByData`](crate::Order::ByData). Every other node is
 /// opaque: it waits for all nodes before it, and all later ones wait for it. So are here
@@ -67,8 +67,8 @@ use crate::toposort::Successors;
 /// # Other nodes of the graph
 ///
 /// Nodes that were added before, or meanwhile in another way, count as added before the next node:
-/// it waits for those of them with which it conflicts, and for the opaque ones. If existing nodes or
-/// edges are changed or removed, or if other code knows the graph, the next node reads the whole
+/// it waits for those of them with which it conflicts, and for the opaque ones. If existing nodes
+/// or edges are changed or removed, or if other code knows the graph, the next node reads the whole
 /// graph again.
 ///
 /// Later changes of a node's parameters in the graph or in an executable are not ordered anew.

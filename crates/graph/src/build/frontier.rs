@@ -226,7 +226,7 @@ impl<'g> Frontier<'g> {
     ///
     /// # Errors
     /// [`NodeError::Foreign`], if a node is in another graph; [`NodeError::Removed`], if a node was
-    /// removed.
+    /// removed; [`EdgeError::Dataflow`], for the frontier of a [dataflow](Graph::dataflow).
     ///
     /// Adding a node fails with [`EdgeError::Cycle`] if the new edges close a cycle, and with
     /// [`EdgeError::MovesBefore`] if a graph is to be moved into the node. After a failure the

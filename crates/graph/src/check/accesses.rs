@@ -157,8 +157,8 @@ impl<'t> AccessCollector<'t, '_> {
         }
         let before = self.accesses.len();
         for (position, parameter) in declaration.each() {
-            // SAFETY: there is a pointer to each parameter of the kernel, as `PackedLaunch` says; the
-            // declaration promises that this parameter is there and an address, of eight bytes.
+            // SAFETY: there is a pointer to each parameter of the kernel, as `PackedLaunch` says;
+            // the declaration promises that this parameter is there and an address, of eight bytes.
             let given = || unsafe {
                 let value = *packed.values.add(position);
                 value.cast::<CUdeviceptr>().read_unaligned()

@@ -63,7 +63,8 @@ pub enum RefusalReason {
     /// parameter has disabled a fill, and the graph has no parameter for it.
     Disabled,
     /// The executable was [shaped](crate::InstantiateOptions::shape), and the graph is another one,
-    /// or has other nodes or edges than then.
+    /// or has other nodes or edges than then, or has values with which nodes would
+    /// [meet](crate::UpdateError::Meets).
     Shaped,
     /// The graph has graph parameters, and it is not known which nodes of the executable take them.
     Unpaired,

@@ -87,7 +87,9 @@ impl GraphExec {
     /// - [`ExecError::Captured`](crate::ExecError::Captured): `stream` is capturing.
     /// - The values of graph parameters do not fit: a condition of a kernel does not hold with them
     ///   ([`Error::Launch`](crate::Error::Launch)), or a
-    ///   [`ParamError`](crate::ParamError). Nothing is launched; set them to others.
+    ///   [`ParamError`](crate::ParamError); or nodes would touch the same bytes that the executable
+    ///   runs in no order ([`UpdateError::Meets`](crate::UpdateError::Meets)). Nothing is launched;
+    ///   set them to others.
     /// - This is a host function, where the driver permits launches, but no updates of nodes whose
     ///   parameters were set (`CUDA_ERROR_NOT_PERMITTED`).
     /// - [`MemoryError::OutputInUse`](crate::MemoryError::OutputInUse): memory that the previous

@@ -160,7 +160,8 @@ impl GraphExec {
     }
 
     /// What [shaping](InstantiateOptions::shape) has done to the graph of the executable, and what
-    /// it has left and why; `None` if no shape was asked for.
+    /// it has left and why; `None` if no shape and no [order](InstantiateOptions::order) was asked
+    /// for.
     #[must_use]
     pub fn shape_report(&self) -> Option<&ShapeReport> {
         self.shaping.as_ref().map(|shaping| &shaping.report)

@@ -108,8 +108,8 @@ impl InstantiateOptions {
     /// [`Order::AsDrawn`].
     ///
     /// The order comes first, then the [shape](Self::shape). With [`Shape::AsBuilt`], edges that
-    /// follow from others are left out as well, and nothing else changes. Graphs that are not shaped
-    /// keep their order, and so does a graph that is too large to find another one. The
+    /// follow from others are left out as well, and nothing else changes. Graphs that are not
+    /// shaped keep their order, and so does a graph that is too large to find another one. The
     /// [report](crate::GraphExec::shape_report) says so.
     ///
     /// Where the host decides ([`HostLoopExec`](crate::HostLoopExec)), the option does nothing.

@@ -40,8 +40,8 @@ impl Footprint {
         whole(collector, context, || Ok(PackedLaunch::of_new(node_params, raw)), node_params, conditions)
     }
 
-    /// The bytes that a node touches whose parameters can be replaced one by one; `None` if those of
-    /// a row that only a parameter enables.
+    /// The bytes that a node touches whose parameters can be replaced one by one; `None` if those
+    /// of a row that only a parameter enables.
     pub(crate) fn of_bound(context: &Context, node: &BoundNode) -> Result<Option<Self>> {
         Ok(Some(match node {
             BoundNode::Kernel { kernel, arguments, .. } => of_stored(context, kernel, arguments),

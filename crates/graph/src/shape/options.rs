@@ -37,9 +37,10 @@ pub enum Shape {
 
 /// The order of nodes in an executable.
 ///
-/// Work that was written as a sequence, such as the calls of a captured stream, is drawn as a chain:
-/// each node waits for the one before. Much of that order is an accident of the writing. By its data
-/// alone, a node has to wait for another one only if both touch a byte, and one of them writes it.
+/// Work that was written as a sequence, such as the calls of a captured stream, is drawn as a
+/// chain: each node waits for the one before. Much of that order is an accident of the writing. By
+/// its data alone, a node has to wait for another one only if both touch a byte, and one of them
+/// writes it.
 ///
 /// # By data
 ///
@@ -72,10 +73,10 @@ pub enum Shape {
 /// # Later values
 ///
 /// Nodes that ran one after the other as drawn may now be in no order. If a later value (an
-/// [update of a node](crate::GraphExec::node), a [graph parameter](crate::GraphParam), an [update of
-/// the whole](crate::GraphExec::update)) would make two of them touch the same byte, it is refused
-/// with the names of both ([`UpdateError::Meets`](crate::UpdateError::Meets)). Another executable,
-/// which orders them, is the answer.
+/// [update of a node](crate::GraphExec::node), a [graph parameter](crate::GraphParam), an [update
+/// of the whole](crate::GraphExec::update)) would make two of them touch the same byte, it is
+/// refused with the names of both ([`UpdateError::Meets`](crate::UpdateError::Meets)). Another
+/// executable, which orders them, is the answer.
 ///
 /// # Example
 ///

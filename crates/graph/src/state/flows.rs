@@ -14,7 +14,7 @@ use crate::state::ids::{NodeId, SubgraphId};
 
 /// The flows of a hierarchy. Empty unless there are dataflows.
 #[derive(Debug, Default)]
-pub(crate) struct Flows(Option<Box<HashMap<SubgraphId, OpenFlow>>>);
+pub(crate) struct Flows(HashMap<SubgraphId, OpenFlow>);
 
 /// The flow of a graph with dataflows.
 #[derive(Debug, Default)]
@@ -29,28 +29,24 @@ struct OpenFlow {
 impl Flows {
     /// Notes a new dataflow.
     pub(crate) fn open(&mut self, subgraph: SubgraphId) {
-        self.0.get_or_insert_default().entry(subgraph).or_default().dataflows += 1;
+        self.0.entry(subgraph).or_default().dataflows += 1;
     }
 
     /// Forgets a dataflow, and what only that needed.
     pub(crate) fn close(&mut self, subgraph: SubgraphId) {
-        let Some(flows) = &mut self.0 else { return };
-        if let Some(open) = flows.get_mut(&subgraph) {
+        if let Some(open) = self.0.get_mut(&subgraph) {
             open.dataflows = open.dataflows.saturating_sub(1);
             if open.dataflows == 0 {
-                flows.remove(&subgraph);
+                self.0.remove(&subgraph);
             }
-        }
-        if flows.is_empty() {
-            self.0 = None;
         }
     }
 
     /// Notes a node that was added to a graph.
     #[inline]
     pub(crate) fn note_added(&mut self, within: SubgraphId, id: NodeId) {
-        if let Some(flows) = &mut self.0
-            && let Some(open) = flows.get_mut(&within)
+        if !self.0.is_empty()
+            && let Some(open) = self.0.get_mut(&within)
         {
             open.added.push(id);
         }
@@ -58,13 +54,14 @@ impl Flows {
 
     /// Takes the flow of a graph out, with the nodes that it does not know yet.
     pub(crate) fn take(&mut self, subgraph: SubgraphId) -> (Option<Flow>, Vec<NodeId>) {
-        let open = self.0.as_mut().and_then(|flows| flows.get_mut(&subgraph));
+        let open = self.0.get_mut(&subgraph);
         open.map_or_else(Default::default, |open| (open.flow.take(), core::mem::take(&mut open.added)))
     }
 
-    /// Puts the flow of a graph back, which knows all of its nodes. Without dataflows it is dropped.
+    /// Puts the flow of a graph back, which knows all of its nodes. Without dataflows it is
+    /// dropped.
     pub(crate) fn put(&mut self, subgraph: SubgraphId, flow: Flow) {
-        if let Some(open) = self.0.as_mut().and_then(|flows| flows.get_mut(&subgraph)) {
+        if let Some(open) = self.0.get_mut(&subgraph) {
             open.flow = Some(flow);
             open.added.clear();
         }

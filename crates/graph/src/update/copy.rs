@@ -23,6 +23,8 @@ impl ExecNode<'_, MemcpyNode> {
     /// - [`UpdateError::NotPossible`](crate::UpdateError::NotPossible): the node copies in two or
     ///   three dimensions, or in another direction; memory of a pool would replace other memory, or
     ///   the reverse; or the memory is that of an allocation node.
+    /// - [`UpdateError::Meets`](crate::UpdateError::Meets): the executable is [ordered by
+    ///   data](crate::Order::ByData), and the node would meet one that it does not wait for.
     /// - [`UpdateError::NotInExecutable`](crate::UpdateError::NotInExecutable),
     ///   [`UpdateError::Lent`](crate::UpdateError::Lent),
     ///   [`NodeError::Removed`](crate::NodeError::Removed): the node cannot be updated.

@@ -23,6 +23,8 @@ impl ExecNode<'_, MemsetNode> {
     /// - [`UpdateError::NotPossible`](crate::UpdateError::NotPossible): the node fills a rectangle,
     ///   of which an executable can change the value alone; or the memory is that of an allocation
     ///   node.
+    /// - [`UpdateError::Meets`](crate::UpdateError::Meets): the executable is [ordered by
+    ///   data](crate::Order::ByData), and the node would meet one that it does not wait for.
     /// - [`UpdateError::NotInExecutable`](crate::UpdateError::NotInExecutable),
     ///   [`UpdateError::Lent`](crate::UpdateError::Lent),
     ///   [`NodeError::Removed`](crate::NodeError::Removed): the node cannot be updated.

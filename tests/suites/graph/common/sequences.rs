@@ -1,5 +1,5 @@
-//! Random programs of fills, copies and typed kernels on one buffer, and what they compute one after
-//! the other.
+//! Random programs of fills, copies and typed kernels on one buffer, and what they compute one
+//! after the other.
 
 use cuda_graph::{ContextExt, Frontier, Graph, Node};
 use cuda_handles::{Buffer, Context, Stream};

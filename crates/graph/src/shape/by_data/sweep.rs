@@ -142,8 +142,8 @@ impl<'d> Sweep<'d> {
     }
 }
 
-/// Whether the drawing orders an access before a node. If it conflicts with one of the node, adds it
-/// to `before`.
+/// Whether the drawing orders an access before a node. If it conflicts with one of the node, adds
+/// it to `before`.
 fn is_before(
     access: &Access,
     node: u32,

@@ -5,7 +5,8 @@
 pub(crate) enum Wish {
     /// The graph as drawn.
     AsBuilt,
-    /// Without edges that follow from others, and without empty nodes where that makes no more edges.
+    /// Without edges that follow from others, and without empty nodes where that makes no more
+    /// edges.
     FewerEdges,
     /// Fewer edges, roots and empty nodes, and no new order between nodes of the user.
     Reduced,
