@@ -1,9 +1,9 @@
 //! Which order is left out, and what the report says.
 
-use cuda_graph::{ContextExt, Order, Shape, StreamExt, WhyDropped};
+use cuda_graph::{ContextExt, EdgeKind, Frontier, Order, Shape, StreamExt, WhyDropped};
 use cuda_handles::capture::CaptureMode;
 use cuda_launch::per;
-use cuda_tests::{no_leaks, setup};
+use cuda_tests::{needs, no_leaks, setup};
 
 use super::{by_data, figures, in_shape};
 use crate::capture::{N, add_to};
@@ -125,5 +125,57 @@ fn child_graphs_are_ordered_node_by_node() {
         exec.launch(&stream).unwrap();
         assert_eq!(x.read_blocking(&stream).unwrap()[0], 12);
         assert_eq!(y.read_blocking(&stream).unwrap()[0], 2);
+    });
+}
+
+#[test]
+fn nodes_at_programmatic_edges_keep_their_order() {
+    let context = setup();
+    needs!(EdgeKinds);
+    no_leaks(|| {
+        let stream = context.stream().unwrap();
+        // Kernels that wait at their entry.
+        let add = add_to::load_waiting(&context).unwrap();
+        let [w, x, y, z] = [0; 4].map(|_| stream.zeros::<u32>(N).unwrap());
+        let graph = context.graph().unwrap();
+        let launch = |at: &Frontier<'_>, numbers| at.launch(&add, per(1, 1), (1, numbers)).unwrap();
+        let first = launch(&graph.root(), &w);
+        let second = launch(&first.then(), &x);
+        let third = launch(&second.then_with(EdgeKind::Programmatic), &y);
+        let fourth = launch(&third.then(), &z);
+        launch(&fourth.then(), &w);
+        let mut exec = by_data(&graph);
+        // All edges but the last stay, and the last node comes behind the second and third ones.
+        assert_eq!(figures(&exec), (1, 4, 2));
+        assert_eq!(exec.shape_report().unwrap().dropped_edges().len(), 1);
+        exec.launch(&stream).unwrap();
+        assert_eq!(w.read_blocking(&stream).unwrap()[0], 2);
+    });
+}
+
+#[test]
+fn a_graph_that_would_need_far_more_edges_keeps_its_order() {
+    let context = setup();
+    no_leaks(|| {
+        const WIDE: usize = 64;
+        let stream = context.stream().unwrap();
+        let numbers = stream.zeros::<u32>(WIDE).unwrap();
+        let others: Vec<_> = (0..WIDE).map(|_| stream.zeros::<u32>(WIDE).unwrap()).collect();
+        let graph = context.graph().unwrap();
+        let writes: Vec<_> = (0..WIDE)
+            .map(|place| graph.root().fill(numbers.slice(place..place + 1).unwrap(), 1).unwrap())
+            .collect();
+        let join = graph.after_all(writes.iter().map(|write| &**write)).unwrap().empty().unwrap();
+        for other in &others {
+            join.then().copy(&numbers, other).unwrap();
+        }
+        let mut exec = by_data(&graph);
+        let report = exec.shape_report().unwrap();
+        assert!(report.dropped_edges().is_empty());
+        assert!(report.to_string().contains("left the order as drawn: the graph is too large"), "{report}");
+        exec.launch(&stream).unwrap();
+        for other in &others {
+            assert_eq!(other.read_blocking(&stream).unwrap(), [1; WIDE]);
+        }
     });
 }
