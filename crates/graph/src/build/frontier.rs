@@ -33,8 +33,7 @@ pub struct Frontier<'g> {
     /// Whether all edges from `after` are full edges.
     full: bool,
     before: Option<Box<Before>>,
-    /// Whether it is that of a dataflow: nodes also wait for those before them that their accesses
-    /// need.
+    /// Whether it belongs to a dataflow: nodes also wait for earlier ones that their accesses need.
     by_data: bool,
 }
 

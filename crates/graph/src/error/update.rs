@@ -62,7 +62,7 @@ pub enum UpdateError {
 pub enum Meeting {
     /// They would touch the same bytes, and one of them would write.
     Conflict,
-    /// What the first would touch is not known.
+    /// It is not known which bytes the first would touch.
     Unknown,
     /// There are too many accesses to see whether they conflict.
     TooMany,
@@ -72,7 +72,7 @@ impl fmt::Display for Meeting {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(match self {
             Self::Conflict => "it would touch bytes of",
-            Self::Unknown => "what it would touch is not known, and may be bytes of",
+            Self::Unknown => "it would touch unknown bytes, maybe those of",
             Self::TooMany => "there are too many accesses to see whether it would touch bytes of",
         })
     }

@@ -110,7 +110,7 @@ pub struct GraphExec {
     options: InstantiateOptions,
     /// How it was shaped; `None` if no shape was asked for.
     pub(crate) shaping: Option<Box<Shaping>>,
-    /// What is apart in it, because edges were left out.
+    /// The nodes that are apart in it, if edges were left out.
     pub(crate) apart: Option<Box<Apart>>,
 }
 

@@ -1,8 +1,8 @@
 //! Footprints: the bytes that a node reads and writes, where these are known whole.
 //!
-//! The race check compares what nodes declare, and lists what it does not know. Order is left out
-//! by stricter rules: a node is *transparent* if its footprint is everything that connects it with
-//! other nodes, and *opaque* otherwise. An opaque node keeps its order with all nodes.
+//! The race check compares declared accesses, and lists nodes that it knows too little of. Order is
+//! left out by stricter rules: a node is *transparent* if its footprint is everything that connects
+//! it with other nodes, and *opaque* otherwise. An opaque node keeps its order with all nodes.
 //!
 //! | File | Contents |
 //! | --- | --- |

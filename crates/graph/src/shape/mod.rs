@@ -42,7 +42,7 @@ use crate::state::ids::NodeId;
 pub(crate) struct Shaping {
     /// `None` for the graph as drawn.
     pub(crate) graph: Option<ShapedGraph>,
-    /// What is apart there, if edges were left out.
+    /// The nodes that are apart there, if edges were left out.
     pub(crate) apart: Option<Apart>,
     pub(crate) report: ShapeReport,
 }

@@ -46,7 +46,7 @@ pub enum Shape {
 ///
 /// With [`ByData`](Self::ByData), an executable keeps of the drawn order what declared accesses
 /// need: read after write, write after read and write after write, by bytes. Everything else runs
-/// side by side. What the graph computes is the same.
+/// side by side. The results are the same.
 ///
 /// Which order is needed is known for *transparent* nodes:
 /// - copies and fills;
@@ -101,6 +101,6 @@ pub enum Order {
     /// As the graph was drawn.
     #[default]
     AsDrawn,
-    /// What the declared accesses need of the order as drawn.
+    /// The part of the drawn order that declared accesses need.
     ByData,
 }

@@ -182,7 +182,7 @@ impl fmt::Display for DroppedEdge {
     }
 }
 
-/// What ordering by data has done, and what it has left.
+/// The outcome of ordering by data: dropped edges, and notes.
 #[derive(Debug, Default)]
 pub(super) struct OrderReport {
     dropped: Vec<DroppedEdge>,

@@ -1,4 +1,4 @@
-//! What dataflows know of the nodes of their graphs, as plain data.
+//! The knowledge of dataflows about the nodes of their graphs, as plain data.
 //!
 //! A [`Flow`] answers which nodes a new one waits for: those before it whose accesses conflict with
 //! its own. It knows the nodes in an order that the graph keeps. All that it says follows from the
@@ -32,7 +32,7 @@ impl Flows {
         self.0.entry(subgraph).or_default().dataflows += 1;
     }
 
-    /// Forgets a dataflow, and what only that needed.
+    /// Forgets a dataflow. With the last one, the flow goes.
     pub(crate) fn close(&mut self, subgraph: SubgraphId) {
         if let Some(open) = self.0.get_mut(&subgraph) {
             open.dataflows = open.dataflows.saturating_sub(1);
@@ -68,7 +68,7 @@ impl Flows {
     }
 }
 
-/// What is known of the nodes of a graph. They have numbers, in an order that the graph keeps.
+/// The nodes of a graph, numbered in an order that the graph keeps, and their accesses.
 #[derive(Debug)]
 pub(crate) struct Flow {
     /// The count of other changes than adds for which it holds.
@@ -207,7 +207,8 @@ impl Flow {
         number
     }
 
-    /// Takes accesses out that a later one overwrites: what has to wait for them waits for that.
+    /// Takes accesses out that a later one overwrites: a node that conflicts with them conflicts
+    /// with the later one, too.
     fn overwrite(&mut self, touch: &Touch, mut is_before: impl FnMut(u32) -> bool) {
         let near = self.index.near(touch).filter(|(_, entry)| touch.overwrites(&entry.touch));
         let gone: Vec<Key> = near.filter(|(_, entry)| is_before(entry.node)).map(|(key, _)| key).collect();

@@ -13,7 +13,7 @@
 //! | [`Sharing`] | whether other code has a graph, and the owners it retains | `keep`, `lent_log` |
 //! | [`Bindings`] | graph parameters, and the nodes that use them | `bindings` |
 //! | [`Changes`] | which nodes were changed since executables were made | `changes` |
-//! | [`Flows`] | what dataflows know of the nodes of their graphs | `flows` |
+//! | [`Flows`] | the knowledge of dataflows about their graphs | `flows` |
 //! | [`LastRuns`] | the last run of each executable, which later ones wait for | `last_runs` |
 //!
 //! # Rules

@@ -49,7 +49,7 @@ pub(crate) trait ParamTarget {
     /// Notes the event that a node records. Returns the one before.
     fn set_event(&mut self, id: NodeId, event: Event) -> Option<Event>;
 
-    /// What is apart in it, because edges were left out.
+    /// The nodes that are apart in it, if edges were left out.
     fn apart(&mut self) -> Option<&mut Apart> {
         None
     }

@@ -405,7 +405,7 @@ impl GraphExec {
         Some(Refusal::new(RefusalReason::Disabled, why).at(guard.name(node)))
     }
 
-    /// What nodes will touch after an update from the executable's own graph, or a refusal if two
+    /// The footprints of nodes after an update from the executable's own graph, or a refusal if two
     /// would meet that are ordered no more.
     fn changes_apart(&mut self, guard: &GraphGuard<'_>) -> Result<Result<Changes, Refusal>> {
         let mut changes = Changes::default();

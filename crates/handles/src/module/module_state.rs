@@ -4,10 +4,11 @@ use core::ops::Range;
 
 use super::ptx_lexer::{Lexer, Token};
 
-/// Whether no kernel of a PTX text can read what another launch has left anywhere but in the memory
-/// of arguments: the text has no variable that kernels can write, and calls no function that it
-/// does not contain, such as `vprintf` or `malloc`. Constants count as no state: kernels cannot
-/// write them. Neither do conditions of graphs, which kernels set by handles among their arguments.
+/// Whether launches of the kernels of a PTX text share nothing but the memory of their arguments.
+///
+/// The text has no variable that kernels can write, and no function from elsewhere, such as
+/// `vprintf` or `malloc`. Constants are no state, since kernels cannot write them, and neither are
+/// conditions of graphs, which kernels set by handles among their arguments.
 ///
 /// A text that cannot be read may have state.
 pub(super) fn is_stateless(text: &str) -> bool {

@@ -1,4 +1,4 @@
-//! What is apart in an executable, because edges were left out, stays apart.
+//! Nodes that are apart in an executable, since edges were left out, stay apart.
 //!
 //! Two nodes are *apart* if the drawing orders them, and the executable does not. Later values that
 //! would make their accesses conflict are refused.
@@ -89,7 +89,8 @@ impl Apart {
         nodes.map(|node| node.id)
     }
 
-    /// Adds what a node is about to get to changes, unless it may get anything, or has it already.
+    /// Adds the footprint that a node is about to get to changes, unless it may get any, or has the
+    /// same already.
     pub(crate) fn add(&self, changes: &mut Changes, id: NodeId, footprint: Footprint) {
         let Some(&number) = self.numbers.get(&id) else { return };
         let before = &self.nodes[number as usize].footprint;

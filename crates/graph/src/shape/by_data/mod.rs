@@ -10,7 +10,7 @@
 //! | the needed pairs of transparent nodes, along a topological order | [`sweep`] |
 //! | the needed pairs of opaque nodes | [`barriers`] |
 //! | which drawn edges nothing needs, and why | [`dropped`] |
-//! | later values that meet what is apart now | [`apart`] |
+//! | nodes that are apart now, and later values with which they would meet | [`apart`] |
 //!
 //! # How pairs are found
 //!
@@ -95,7 +95,7 @@ pub(super) struct ByData {
 }
 
 impl ByData {
-    /// What is apart now, given the nodes by number.
+    /// The nodes that are apart now. `ids` are all nodes, by number.
     pub(super) fn apart(
         self,
         ids: impl Iterator<Item = NodeId>,

@@ -206,7 +206,7 @@ fn nodes_stay_ordered_whatever_was_between_them() {
 
 #[test]
 fn an_overwritten_access_matters_beside_the_overwriting_one() {
-    // Both 1 and 2 add up in what 0 has cleared, in any order.
+    // Node 0 clears, and 1 and 2 add up, in any order.
     let case = Case::new(&[writes(0), writes(0), writes(0)], [(0, 1, true), (0, 2, true)]);
     assert_eq!(full(&case.by_data().edges), [(0, 1), (0, 2)]);
 }

@@ -1,6 +1,8 @@
-//! What is apart stays apart: later values that meet are refused.
+//! Nodes that are apart stay apart: later values with which they would meet are refused.
 
-use cuda_graph::{ContextExt, Error, Graph, KernelNode, RefusalReason, UpdateError};
+use cuda_graph::{
+    ContextExt, Error, Graph, InstantiateOptions, KernelNode, Meeting, Order, RefusalReason, UpdateError,
+};
 use cuda_handles::{Buffer, Stream};
 use cuda_launch::{params, per};
 use cuda_sys::{CUresult, Call};
@@ -52,7 +54,7 @@ fn a_node_is_not_set_to_memory_of_one_that_it_is_apart_from() {
         assert_eq!(met(refused), names("one", "two"));
         // Other elements of the same memory are no obstacle.
         exec.node(&one).set(&add, per(1, 1), (5, y.slice(1..2).unwrap())).unwrap();
-        // What an update sets counts from then on.
+        // New parameters count from then on.
         exec.node(&two).set(&add, per(1, 1), (10, &z)).unwrap();
         exec.node(&one).set(&add, per(1, 1), (5, &y)).unwrap();
         assert_eq!(met(exec.node(&two).set(&add, per(1, 1), (10, &y))), names("two", "one"));
@@ -63,6 +65,34 @@ fn a_node_is_not_set_to_memory_of_one_that_it_is_apart_from() {
         assert!(matches!(refused, Err(Error::Update(_))), "{refused:?}");
         exec.launch(&stream).unwrap();
         assert_eq!([&x, &y, &z].map(|numbers| first(numbers, &stream)), [0, 5, 10]);
+    });
+}
+
+#[test]
+fn a_node_of_which_too_little_would_be_known_is_refused() {
+    let context = setup();
+    no_leaks(|| {
+        let stream = context.stream().unwrap();
+        let add = add_to::load(&context).unwrap();
+        let increment = kernel(&context, "increment");
+        let [x, y] = [0; 2].map(|_| stream.zeros::<u32>(N).unwrap());
+        let graph = context.graph().unwrap();
+        let [one, two] = two(&graph, &add, [&x, &y]);
+        let last = two.then().host(|| ()).unwrap();
+        let behind = last.then().launch(&add, per(1, 1), (100, &x)).unwrap();
+        let options = InstantiateOptions::new().order(Order::ByData).assume_progress();
+        let mut exec = graph.instantiate_with(options).unwrap();
+        // SAFETY: the kernel increments the numbers that it is given.
+        let refused = unsafe { exec.node(&one).set_untyped(&increment, per(1, 1), params![&x, 1_u32]) };
+        let is_unknown =
+            matches!(&refused, Err(Error::Update(UpdateError::Meets { why: Meeting::Unknown, .. })));
+        assert!(is_unknown, "{refused:?}");
+        // This one is ordered with all others.
+        // SAFETY: as above.
+        unsafe { exec.node(&behind).set_untyped(&increment, per(1, 1), params![&x, 1_u32]) }.unwrap();
+        exec.node(&behind).set(&add, per(1, 1), (1000, &y)).unwrap();
+        exec.launch(&stream).unwrap();
+        assert_eq!([&x, &y].map(|numbers| first(numbers, &stream)), [1, 1010]);
     });
 }
 
@@ -155,7 +185,7 @@ fn a_whole_update_with_values_that_meet_is_refused() {
         assert_eq!([&x, &y].map(|numbers| first(numbers, &stream)), [1, 10]);
         two.set(&add, per(1, 1), (10, &z)).unwrap();
         assert!(exec.update(&graph).unwrap().is_updated());
-        // What the update brought counts.
+        // The new parameters count.
         assert_eq!(met(exec.node(&two).set(&add, per(1, 1), (1, &y))), names("two", "one"));
         exec.launch(&stream).unwrap();
         assert_eq!([&x, &y, &z].map(|numbers| first(numbers, &stream)), [1, 11, 10]);
