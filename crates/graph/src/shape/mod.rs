@@ -2,9 +2,10 @@
 //!
 //! | File | Contents |
 //! | --- | --- |
-//! | `mod.rs` | the steps: reading, planning, making |
+//! | `mod.rs` | the steps: reading, ordering, planning, making |
+//! | [`options`] | [`Shape`] and [`Order`], which can be asked for |
 //! | [`by_default`] | the shape of options that name none |
-//! | [`options`] | [`Shape`], the shapes that can be asked for |
+//! | [`by_data`] | the order that accesses need, of the one drawn |
 //! | [`overlap`](mod@overlap) | which kernels can be at programmatic edges |
 //! | [`planning`] | the shape: which nodes and edges the other graph has |
 //! | [`read`] | the graph as shaping sees it, and why some graphs are left as drawn |
@@ -13,6 +14,7 @@
 //! | [`shaped`] | the graph that the executable is made of, with a map from the user's nodes |
 //! | [`report`] | [`ShapeReport`], what was done and left |
 
+pub(crate) mod by_data;
 pub(crate) mod by_default;
 pub(crate) mod options;
 mod overlap;
@@ -25,44 +27,71 @@ pub(crate) mod substitute;
 
 use std::sync::Arc;
 
+use crate::clone::flattened::{Action as NodeAction, FlatGraph};
 use crate::error::Result;
 use crate::exec::options::InstantiateOptions;
+use crate::footprint::{Footprint, Touches};
 use crate::graph::Graph;
 use crate::own_kernels::{Own, OwnImage};
-use crate::shape::options::Shape;
-use crate::shape::planning::drawn::Overlap;
-use crate::shape::planning::plan::plan;
+use crate::shape::by_data::apart::Apart;
+use crate::shape::by_data::dropped::dropped;
+use crate::shape::by_data::{Left, Limits, order_by_data};
+use crate::shape::options::{Order, Shape};
+use crate::shape::planning::drawn::{Drawn, Overlap};
+use crate::shape::planning::plan::{figures, plan};
 use crate::shape::planning::report::Action;
 use crate::shape::planning::wish::{Wish, Wishes};
-use crate::shape::report::ShapeReport;
+use crate::shape::report::{OrderReport, ShapeReport};
 use crate::shape::shaped::ShapedGraph;
 use crate::shape::substitute::launch::SubstituteKernels;
 use crate::state::guard::GraphGuard;
+use crate::state::ids::NodeId;
 
 /// The graph that an executable is to be made of.
 pub(crate) struct Shaping {
     /// `None` for the graph as drawn.
     pub(crate) graph: Option<ShapedGraph>,
+    /// The nodes that are apart there, if edges were left out.
+    pub(crate) apart: Option<Apart>,
     pub(crate) report: ShapeReport,
+}
+
+/// The wishes of an executable's options.
+#[derive(Clone, Copy, Debug)]
+struct Asked {
+    shape: Shape,
+    order: Order,
+    assume_progress: bool,
+}
+
+impl From<&InstantiateOptions> for Asked {
+    fn from(options: &InstantiateOptions) -> Self {
+        Self {
+            shape: options.wanted_shape(),
+            order: options.wanted_order(),
+            assume_progress: options.assumes_progress(),
+        }
+    }
 }
 
 impl Graph {
     /// The library's own kernels for a shape, if the options ask for one. Loaded without the lock,
     /// since compiling takes a while.
     pub(crate) fn kernels_of_shape(&self, options: &InstantiateOptions) -> Option<Result<Arc<Own>>> {
-        let is_shaped = options.wanted_shape() != Shape::AsBuilt;
-        is_shaped.then(|| Own::of(self.context(), OwnImage::Shaping))
+        options.is_shaped().then(|| Own::of(self.context(), OwnImage::Shaping))
     }
 }
 
 impl Shaping {
-    fn as_drawn(shape: Shape, why: impl Into<String>) -> Self {
-        Self { graph: None, report: ShapeReport::as_drawn(shape, why) }
+    fn as_drawn(asked: Asked, why: impl Into<String>) -> Self {
+        let report = ShapeReport::as_drawn(asked.shape, asked.order, why);
+        Self { graph: None, apart: None, report }
     }
 
     /// The same without a shaped graph.
     pub(crate) fn left(&self, why: impl Into<String>) -> Self {
-        Self::as_drawn(self.report.shape(), why)
+        let report = ShapeReport::as_drawn(self.report.shape(), self.report.order(), why);
+        Self { graph: None, apart: None, report }
     }
 }
 
@@ -78,20 +107,20 @@ impl GraphGuard<'_> {
         options: &InstantiateOptions,
         own: Option<Result<Arc<Own>>>,
     ) -> Result<Option<Shaping>> {
-        let shape = options.wanted_shape();
+        let asked = Asked::from(options);
         let Some(own) = own else { return Ok(None) };
         if let Ok(own) = &own {
             // Also for a graph that is left as drawn, which would load them each time.
             self.own_kernels = Some(Arc::clone(own));
         }
         if let Some(why) = self.reason_to_leave(options) {
-            return Ok(Some(Shaping::as_drawn(shape, why)));
+            return Ok(Some(Shaping::as_drawn(asked, why)));
         }
         match own.and_then(|own| self.make_shaped(&own, options)) {
             Ok(shaping) => Ok(Some(shaping)),
             Err(error) => {
                 self.context().ensure_usable()?;
-                Ok(Some(Shaping::as_drawn(shape, format!("a step of shaping failed: {error}"))))
+                Ok(Some(Shaping::as_drawn(asked, format!("a step of shaping failed: {error}"))))
             }
         }
     }
@@ -101,26 +130,71 @@ impl GraphGuard<'_> {
     }
 
     fn make_shaped(&mut self, own: &Arc<Own>, options: &InstantiateOptions) -> Result<Shaping> {
-        let (shape, assume_progress) = (options.wanted_shape(), options.assumes_progress());
+        let asked = Asked::from(options);
         let substitutes = SubstituteKernels::wanted(options, own, self.context())?;
-        let (flat, drawn) = self.read_for_shape(&substitutes)?;
-        let wish = match shape {
-            Shape::AsBuilt => Wish::AsBuilt,
-            Shape::Reduced => Wish::Reduced,
-            Shape::Lanes(lanes) => Wish::Lanes(lanes.get()),
-            Shape::Auto => Wish::Auto,
+        let (flat, mut drawn) = self.read_for_shape(&substitutes)?;
+        let Some(before) = figures(&drawn) else { return Ok(Shaping::as_drawn(asked, "it has a cycle")) };
+        let ordered = match asked.order {
+            Order::AsDrawn => Ordered::default(),
+            Order::ByData => self.order_by_data(&flat, &mut drawn)?,
         };
-        let wishes = Wishes {
-            shape: wish,
-            assume_progress,
+        let mut plan = plan(&drawn, self.wishes(own, options));
+        plan.report.before = before;
+        let is_changed = ordered.report.has_dropped() || plan.report.actions.iter().any(Action::is_change);
+        if !is_changed {
+            let report = ShapeReport::unchanged(asked.shape, asked.order, &plan.report, ordered.report);
+            return Ok(Shaping { graph: None, apart: None, report });
+        }
+        let made = (own, substitutes);
+        let graph = ShapedGraph::make(self, &flat, &plan, made, asked.assume_progress)?;
+        let report = ShapeReport::shaped(asked.shape, asked.order, &plan.report, ordered.report);
+        Ok(Shaping { graph: Some(graph), apart: ordered.apart, report })
+    }
+
+    fn wishes(&self, own: &Own, options: &InstantiateOptions) -> Wishes {
+        Wishes {
+            shape: match (options.wanted_shape(), options.wanted_order()) {
+                (Shape::AsBuilt, Order::AsDrawn) => Wish::AsBuilt,
+                (Shape::AsBuilt, Order::ByData) => Wish::FewerEdges,
+                (Shape::Reduced, _) => Wish::Reduced,
+                (Shape::Lanes(lanes), _) => Wish::Lanes(lanes.get()),
+                (Shape::Auto, _) => Wish::Auto,
+            },
+            assume_progress: options.assumes_progress(),
             programmatic: options.makes_programmatic_edges() && self.knows_edge_kinds(),
             no_ops: if own.waits_at_entry() { Overlap::Both } else { Overlap::Never },
-        };
-        let plan = plan(&drawn, wishes);
-        if !plan.report.actions.iter().any(Action::is_change) {
-            return Ok(Shaping { graph: None, report: ShapeReport::unchanged(shape, &plan.report) });
         }
-        let graph = ShapedGraph::make(self, &flat, &plan, (own, substitutes), assume_progress)?;
-        Ok(Shaping { graph: Some(graph), report: ShapeReport::shaped(shape, &plan.report) })
     }
+
+    /// Leaves out the order that no access needs.
+    fn order_by_data(&mut self, flat: &FlatGraph, drawn: &mut Drawn) -> Result<Ordered> {
+        let footprints = flat.nodes.iter().map(|node| match node.action {
+            NodeAction::Run(_) => self.footprint(node.id),
+            NodeAction::Nothing => Ok(Footprint::Known(Touches::default())),
+            NodeAction::Decide(..) | NodeAction::Enter(_) => Ok(Footprint::OPAQUE),
+        });
+        let footprints: Vec<Footprint> = footprints.collect::<Result<_>>()?;
+        let by_data = match order_by_data(drawn, &footprints, Limits::DEFAULT) {
+            Ok(by_data) => by_data,
+            Err(Left::Cycle) => return Ok(Ordered::default()),
+            Err(Left::TooLarge) => return Ok(Ordered { apart: None, report: OrderReport::too_large() }),
+        };
+        let dropped = dropped(drawn, &footprints, &by_data);
+        let ids: Vec<NodeId> = flat.nodes.iter().map(|node| node.id).collect();
+        let report = OrderReport::new(dropped, &footprints, |number| self.name_among(&ids, number));
+        drawn.edges.clone_from(&by_data.edges);
+        let apart = if report.has_dropped() { by_data.apart(ids.into_iter(), footprints) } else { None };
+        Ok(Ordered { apart, report })
+    }
+
+    fn name_among(&self, ids: &[NodeId], number: u32) -> Arc<str> {
+        ids.get(number as usize).map_or_else(|| Arc::from("?"), |id| Arc::from(&*self.name(*id)))
+    }
+}
+
+/// The outcome of ordering by data.
+#[derive(Debug, Default)]
+struct Ordered {
+    apart: Option<Apart>,
+    report: OrderReport,
 }

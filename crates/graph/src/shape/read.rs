@@ -51,7 +51,8 @@ impl GraphGuard<'_> {
             || self.allocations().any(|allocation| is_other(allocation.context()))
     }
 
-    /// The graph with its child graphs expanded, and the same in numbers. `substitutes` are the kernels that may take the place of nodes.
+    /// The graph with its child graphs expanded, and the same in numbers. `substitutes` are the
+    /// kernels that may take the place of nodes.
     pub(super) fn read_for_shape(&mut self, substitutes: &SubstituteKernels) -> Result<(FlatGraph, Drawn)> {
         let flat = FlatGraph::of(self, SubgraphId::ROOT, &mut FoundConditionals::default())?;
         let mut kinds = Kinds::default();
