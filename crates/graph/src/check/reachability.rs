@@ -74,7 +74,7 @@ fn places(order: &[u32]) -> Vec<u32> {
 }
 
 /// Answers whether a path leads from one node to another.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Reachability {
     successors: Successors,
     labels: Vec<NodeLabels>,

@@ -146,7 +146,9 @@ impl InstantiateOptions {
     ///
     /// A kernel at such an edge cannot be disabled, and cannot become one that does not wait, or
     /// one that uses other memory ([`UpdateError::NotPossible`](crate::UpdateError::NotPossible)).
-    /// A node that a [graph parameter enables](crate::KernelNode::enabled_by) keeps full edges.
+    /// A node that graph parameters may disable keeps full edges: by
+    /// [a flag](crate::KernelNode::enabled_by), by the grid or configuration of a kernel, or by the
+    /// memory of a copy, which may be empty.
     ///
     /// Needs CUDA 12.3; with an older driver all edges stay full.
     #[doc(alias = "CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC")]

@@ -9,7 +9,7 @@ use crate::check::model::AddressSpace;
 ///
 /// They are sorted by the power of two below their length, and then by where they begin. So those
 /// that meet a range begin in one short range of each class, and few of these do not meet it.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct AccessIndex<N> {
     entries: BTreeMap<Key, Entry<N>>,
     /// How many accesses to memory have a length of each power of two.

@@ -73,13 +73,23 @@ pub enum Shape {
 /// [`ShapeReport::dropped_edges`](crate::ShapeReport::dropped_edges) lists the edges that nothing
 /// needs.
 ///
+/// # Memory that others read meanwhile
+///
+/// The results are the same once the run has ended. Code beside the graph that looks at memory
+/// while it runs, as a wait of a [`Batch`](cuda_handles::Batch) on a flag does, may see writes in
+/// another order: a fill of the flag waits for no node that touches other memory. Let a
+/// [batch](crate::Frontier::batch) write the flag, which keeps its order with all nodes.
+///
 /// # Later values
 ///
 /// Nodes that ran one after the other as drawn may now be in no order. If a later value (an
 /// [update of a node](crate::GraphExec::node), a [graph parameter](crate::GraphParam), an [update
 /// of the whole](crate::GraphExec::update)) would make two of them touch the same byte, it is
 /// refused with the names of both ([`UpdateError::Meets`](crate::UpdateError::Meets)). Another
-/// executable, which orders them, is the answer.
+/// executable, which orders them, is the answer. Two nodes change places by two parameters in one
+/// [`launch_with`](crate::GraphExec::launch_with); of two node updates the first would be refused.
+/// A [cache](crate::GraphCache) whose calls sometimes pass the same memory twice is better off
+/// with [`AsDrawn`](Self::AsDrawn).
 ///
 /// # Example
 ///

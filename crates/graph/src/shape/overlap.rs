@@ -7,7 +7,6 @@
 use std::sync::Arc;
 
 use cuda_handles::{Allocation, Context, MemoryKind};
-use cuda_launch::internal::Accesses;
 
 use crate::shape::planning::drawn::Overlap;
 use crate::state::bindings::Place;
@@ -17,11 +16,21 @@ use crate::state::kernel_config::KernelConfig;
 use crate::state::params::NodeParams;
 
 impl GraphGuard<'_> {
-    /// Whether a graph parameter enables a node. Then it can be at no programmatic edge: a disabled
-    /// kernel does not wait.
+    /// Whether graph parameters may disable a node: by a flag, or by a grid or memory of a copy
+    /// that is empty. Then it can be at no programmatic edge, since a disabled kernel does not
+    /// wait.
     pub(super) fn may_be_disabled(&self, id: NodeId) -> bool {
         let mut uses = self.bindings.get(id).into_iter().flat_map(|binding| &binding.uses);
-        uses.any(|one| one.place == Place::Enabled)
+        uses.any(|one| match one.place {
+            Place::Enabled | Place::Config | Place::Grid(..) | Place::Source | Place::Destination => true,
+            // An empty fill of a row fills spare memory.
+            Place::Target
+            | Place::Argument(_)
+            | Place::Length { .. }
+            | Place::Value
+            | Place::Tested
+            | Place::Event => false,
+        })
     }
 }
 
@@ -38,15 +47,10 @@ pub(super) fn overlap_of_kernel(
     if !kernel.waits_at_entry() {
         return Overlap::Never;
     }
-    match is_known(accesses) && memory.iter().all(|memory| is_on_device(context, memory)) {
-        true => Overlap::Both,
-        false => Overlap::Behind,
-    }
-}
-
-/// Whether the kernel is known to use the memory of its arguments alone.
-fn is_known(accesses: &Accesses) -> bool {
-    accesses.ends_alone()
+    let is_of_device = accesses.ends_alone()
+        && !kernel.library().may_have_managed_variables()
+        && memory.iter().all(|memory| is_on_device(context, memory));
+    if is_of_device { Overlap::Both } else { Overlap::Behind }
 }
 
 /// Whether memory is the device's own, and was allocated by this library.

@@ -92,7 +92,8 @@ impl GraphGuard<'_> {
                         like: kinds.number_of(launch),
                         overlap: match launch.overlap(self.context(), &work, &memory) {
                             _ if self.may_be_disabled(id) => Overlap::Never,
-                            // Begun early, copies to the host took a tenth longer (seen on an H200).
+                            // Begun early, copies to the host took a tenth longer (seen on an
+                            // H200).
                             Overlap::Behind => Overlap::Never,
                             other => other,
                         },

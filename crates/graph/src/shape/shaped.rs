@@ -15,6 +15,7 @@ use crate::own_kernels::Own;
 use crate::shape::overlap::overlap_of_kernel;
 use crate::shape::planning::drawn::Overlap;
 use crate::shape::planning::plan::{PlannedEdge, PlannedNode, ShapePlan};
+use crate::shape::planning::report::Action as PlanAction;
 use crate::shape::reliance::{Reliance, ends_alone};
 use crate::shape::substitute::Substitutes;
 use crate::shape::substitute::launch::SubstituteKernels;
@@ -96,9 +97,10 @@ impl ShapedGraph {
         let mut reliances = made.overlaps();
         let is_promising = |id: &NodeId| {
             let record = guard.record(*id);
-            !assume_progress && record.is_some_and(|record| ends_alone(&record.node_params) == Some(true))
+            record.is_some_and(|record| ends_alone(&record.node_params) == Some(true))
         };
-        for id in nodes.0.keys().copied().filter(is_promising) {
+        let relies = !assume_progress && plan.report.actions.iter().any(PlanAction::relies_on_progress);
+        for id in nodes.0.keys().copied().filter(|id| relies && is_promising(id)) {
             reliances.entry(id).or_default().ends_alone = true;
         }
         Ok(Self { graph, nodes, made, reliances })
@@ -164,8 +166,11 @@ impl ShapedGraph {
             let params = || Some(&guard.record(id)?.node_params);
             at_edges.or_else(|| self.refusal(guard.context(), key, params()?, &guard.memory_of(id)))
         };
-        let keys = self.reliances.keys().chain(self.made.substitutes.nodes());
-        keys.copied().find_map(|key| {
+        let mut keys: Vec<NodeId> =
+            self.reliances.keys().chain(self.made.substitutes.nodes()).copied().collect();
+        // So that the same node is named each time.
+        keys.sort_unstable_by_key(|key| key.number);
+        keys.into_iter().find_map(|key| {
             let id = of_key(key)?;
             Some((id, refusal(key, id)?))
         })

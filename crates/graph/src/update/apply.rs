@@ -56,6 +56,11 @@ pub(crate) trait ParamTarget {
         Ok(None)
     }
 
+    /// Why the shape does not permit that a node is disabled, if it does not.
+    fn refusal_of_disabling(&self, _: NodeId) -> Option<&'static str> {
+        None
+    }
+
     /// Enables or disables a node.
     ///
     /// # Errors
@@ -114,6 +119,10 @@ impl ParamTarget for ExecTarget<'_> {
         }
         let refusal = |memory: &StoredMemory| shaped.refusal_of_memory(context, bound.id, &memory.allocation);
         Ok(bound.memory().find_map(refusal))
+    }
+
+    fn refusal_of_disabling(&self, id: NodeId) -> Option<&'static str> {
+        self.exec.shaped?.refusal_of_disabling(id)
     }
 
     fn set_enabled(&mut self, guard: &GraphGuard<'_>, id: NodeId, enabled: bool) -> Result<()> {
@@ -325,10 +334,14 @@ fn ensure_not_refused(
 ) -> Result<()> {
     for &place in pending {
         let Some((bound, _)) = params.node_mut(place) else { continue };
-        if bound.is_on
-            && bound.is_stale
-            && let Some(why) = target.refusal(guard, bound)?
-        {
+        let why = match bound.is_on {
+            true if bound.is_stale => target.refusal(guard, bound)?,
+            true => None,
+            // Such a fill stays enabled.
+            false if bound.spare_fill.is_some() => None,
+            false => target.refusal_of_disabling(bound.id),
+        };
+        if let Some(why) = why {
             return Err(not_possible((guard, bound.id), why));
         }
     }

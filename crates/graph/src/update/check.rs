@@ -52,7 +52,10 @@ impl GraphExec {
             let source = source.taken_now(&guard, &self.updates);
             match self.refusal(&guard, &source) {
                 Some(refusal) => found.push(refusal),
-                None => guard.ensure_executable(graph, self.options())?,
+                None => {
+                    guard.ensure_executable(graph, self.options())?;
+                    found.extend(self.refusal_of_apart(&guard, &source)?);
+                }
             }
             params = self.params_after_update(&guard, None, &source);
             match &params {

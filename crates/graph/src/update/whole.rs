@@ -17,7 +17,7 @@ use crate::exec::source::Source;
 use crate::exec::{GraphExec, NotRebuilt};
 use crate::graph::Graph;
 use crate::node_name::NodeName;
-use crate::shape::by_data::apart::Changes;
+use crate::shape::by_data::apart::{Apart, Changes};
 use crate::shape::shaped::ShapedGraph;
 use crate::state::changes::StructurePoint;
 use crate::state::guard::GraphGuard;
@@ -302,7 +302,7 @@ impl GraphExec {
         if let Some(refusal) = self.disabled_fill(params.as_deref()) {
             return Ok(Err(refusal));
         }
-        let changes = match self.changes_apart(&guard, &source)? {
+        let changes = match changes_apart(self.apart.as_deref_mut(), &guard, &source)? {
             Ok(changes) => changes,
             Err(refusal) => return Ok(Err(refusal)),
         };
@@ -438,29 +438,17 @@ impl GraphExec {
         Some(Refusal::new(RefusalReason::Disabled, why).at(guard.name(node)))
     }
 
-    /// The footprints of nodes after an update from a graph, or a refusal if two
-    /// would meet that are ordered no more.
-    fn changes_apart(
-        &mut self,
+    /// [`changes_apart`] of a copy, for a question.
+    pub(super) fn refusal_of_apart(
+        &self,
         guard: &GraphGuard<'_>,
         source: &UpdateSource,
-    ) -> Result<Result<Changes, Refusal>> {
-        let mut changes = Changes::default();
-        let Some(apart) = &mut self.apart else { return Ok(Ok(changes)) };
-        let keys: Vec<NodeId> = apart.ids().collect();
-        for key in keys {
-            // All nodes are known, or the update was refused.
-            let id = source.of_key(key).unwrap_or(key);
-            apart.add(&mut changes, key, guard.footprint(id)?);
+    ) -> Result<Option<Refusal>> {
+        if !source.is_known() {
+            return Ok(None);
         }
-        Ok(match apart.check(&changes) {
-            Ok(()) => Ok(changes),
-            Err(met) => {
-                let met = met.among(|key| source.of_key(key));
-                let refusal = Refusal::new(RefusalReason::Shaped, met.error(guard).to_string());
-                Err(refusal.at(guard.name(met.node)))
-            }
-        })
+        let mut apart = self.apart.clone();
+        Ok(changes_apart(apart.as_deref_mut(), guard, source)?.err())
     }
 
     /// The streams that the next launch waits for after an update from the graph.
@@ -558,4 +546,29 @@ impl GraphGuard<'_> {
         let index = if raw.is_null() { None } else { self.find(raw) };
         self.id(index?).map(|id| self.name(id))
     }
+}
+
+/// The footprints of nodes after an update from a graph, or a refusal if two would meet that are
+/// ordered no more.
+fn changes_apart(
+    apart: Option<&mut Apart>,
+    guard: &GraphGuard<'_>,
+    source: &UpdateSource,
+) -> Result<Result<Changes, Refusal>> {
+    let mut changes = Changes::default();
+    let Some(apart) = apart else { return Ok(Ok(changes)) };
+    let keys: Vec<NodeId> = apart.ids().collect();
+    for key in keys {
+        // All nodes are known, or the update was refused.
+        let id = source.of_key(key).unwrap_or(key);
+        apart.add(&mut changes, key, guard.footprint(id)?);
+    }
+    Ok(match apart.check(&changes) {
+        Ok(()) => Ok(changes),
+        Err(met) => {
+            let met = met.among(|key| source.of_key(key));
+            let refusal = Refusal::new(RefusalReason::Shaped, met.error(guard).to_string());
+            Err(refusal.at(guard.name(met.node)))
+        }
+    })
 }

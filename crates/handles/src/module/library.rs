@@ -10,7 +10,7 @@ use super::entry_wait::EntryWait;
 use super::image::{Checked, Image};
 use super::jit::{Jit, LoadOptions};
 use super::known_globals::Globals;
-use super::module_state;
+use super::module_state::ModuleState;
 use crate::context::{Context, lock_unless_inside};
 use crate::destroy::{self, UnusedLibrary};
 use crate::error::Result;
@@ -29,8 +29,8 @@ pub(crate) struct LibraryBox {
     globals: Globals,
     /// `None` if it was not asked for.
     entry_wait: Option<EntryWait>,
-    /// Whether the text of the image has no state; `false` if there is no text.
-    has_stateless_text: bool,
+    /// What is known by the text of the image.
+    text: ModuleState,
 }
 
 /// A loaded image. It stays loaded while a handle, a kernel or a graph holds it;
@@ -102,11 +102,11 @@ impl Library {
             )
         };
         jit.check(context, Call::cuLibraryLoadData, code)?;
-        let has_stateless_text = match image {
-            Checked::Text(text) => text.to_str().is_ok_and(module_state::is_stateless),
-            Checked::Binary(_) => false,
+        let text = match image {
+            Checked::Text(text) => text.to_str().map_or(ModuleState::UNKNOWN, ModuleState::of),
+            Checked::Binary(_) => ModuleState::UNKNOWN,
         };
-        let library = Self::wrap(context, raw, Some(jit), entry_wait, has_stateless_text);
+        let library = Self::wrap(context, raw, Some(jit), entry_wait, text);
         library.probe()?;
         Ok(library)
     }
@@ -119,7 +119,7 @@ impl Library {
     /// every handle of it, every kernel of it, and everything that holds these is gone.
     #[must_use]
     pub unsafe fn from_raw(context: &Context, raw: CUlibrary) -> Self {
-        Self::wrap(context, raw, None, None, false)
+        Self::wrap(context, raw, None, None, ModuleState::UNKNOWN)
     }
 
     fn wrap(
@@ -127,7 +127,7 @@ impl Library {
         raw: CUlibrary,
         jit: Option<Jit>,
         entry_wait: Option<EntryWait>,
-        has_stateless_text: bool,
+        text: ModuleState,
     ) -> Self {
         Self(Arc::new(LibraryBox {
             raw: Raw::new(raw),
@@ -136,7 +136,7 @@ impl Library {
             compiling: Lock::new(Rank::Compiler, ()),
             globals: Globals::default(),
             entry_wait,
-            has_stateless_text,
+            text,
         }))
     }
 
@@ -210,12 +210,18 @@ impl Library {
     ///
     /// That is known of PTX which was loaded by this library and whose text has no variable that
     /// kernels can write (`__device__`, `__managed__`, textures), and no function from elsewhere
-    /// (`printf`, `malloc`). Constants (`__constant__`) are no obstacle, unless one was asked for
-    /// by [`global`](Self::global): the host may write it then. Of a cubin, a fatbin, and libraries
-    /// that other code loaded, nothing is known.
+    /// (`printf`, `malloc`). Constants (`__constant__`) are no obstacle: kernels cannot write them.
+    /// Of a cubin, a fatbin, and libraries that other code loaded, nothing is known.
     #[must_use]
     pub fn is_stateless(&self) -> bool {
-        self.0.has_stateless_text && !self.globals().were_given()
+        self.0.text.is_stateless
+    }
+
+    /// Whether its kernels may have variables that lie elsewhere than on the device, or that are of
+    /// other images (`__managed__`, `extern`). Makes no driver call.
+    #[must_use]
+    pub fn may_have_managed_variables(&self) -> bool {
+        self.0.text.may_be_managed
     }
 
     /// Its variables that have owners.

@@ -4,6 +4,38 @@ use core::ops::Range;
 
 use super::ptx_lexer::{Lexer, Token};
 
+/// What a PTX text tells of the variables of its kernels.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct ModuleState {
+    /// See [`is_stateless`].
+    pub(super) is_stateless: bool,
+    /// Whether a variable may be managed, or of another image.
+    pub(super) may_be_managed: bool,
+}
+
+impl ModuleState {
+    /// Of an image that is no text.
+    pub(super) const UNKNOWN: Self = Self { is_stateless: false, may_be_managed: true };
+
+    pub(super) fn of(text: &str) -> Self {
+        Self { is_stateless: is_stateless(text), may_be_managed: may_be_managed(text).unwrap_or(true) }
+    }
+}
+
+/// Whether a text has the word `.managed`, or declares a variable of another image.
+fn may_be_managed(text: &str) -> Result<bool, String> {
+    let (mut lexer, mut is_extern) = (Lexer::new(text), false);
+    while let Some((token, _)) = lexer.next()? {
+        match token {
+            Token::Dotted("managed") => return Ok(true),
+            Token::Dotted("global") if is_extern => return Ok(true),
+            Token::Dotted("weak" | "visible" | "align" | "attribute") if is_extern => {}
+            other => is_extern = matches!(other, Token::Dotted("extern")),
+        }
+    }
+    Ok(false)
+}
+
 /// Whether launches of the kernels of a PTX text share nothing but the memory of their arguments.
 ///
 /// The text has no variable that kernels can write, and no function from elsewhere, such as
@@ -11,8 +43,8 @@ use super::ptx_lexer::{Lexer, Token};
 /// conditions of graphs, which kernels set by handles among their arguments.
 ///
 /// A text that cannot be read may have state.
-pub(super) fn is_stateless(text: &str) -> bool {
-    let mut scan = Scan { lexer: Lexer::new(text), chain: Chain::default(), parentheses: 0 };
+fn is_stateless(text: &str) -> bool {
+    let mut scan = Scan { lexer: Lexer::new(text), chain: Chain::default(), parentheses: 0, braces: 0 };
     scan.finds_none().unwrap_or(false)
 }
 
@@ -31,10 +63,11 @@ struct Chain {
 }
 
 impl Chain {
-    fn add(&mut self, token: Token<'_>, range: &Range<usize>) {
+    /// Instructions are in bodies alone.
+    fn add(&mut self, token: Token<'_>, range: &Range<usize>, is_in_body: bool) {
         let goes_on = range.start == self.end && matches!(token, Token::Dotted(_));
         if !goes_on {
-            self.is_instruction = matches!(token, Token::Word(_));
+            self.is_instruction = is_in_body && matches!(token, Token::Word(_));
         }
         self.end = range.end;
     }
@@ -45,15 +78,18 @@ struct Scan<'t> {
     lexer: Lexer<'t>,
     chain: Chain,
     parentheses: usize,
+    braces: usize,
 }
 
 impl<'t> Scan<'t> {
     fn next(&mut self) -> Result<Option<Token<'t>>, String> {
         let Some((token, range)) = self.lexer.next()? else { return Ok(None) };
-        self.chain.add(token, &range);
+        self.chain.add(token, &range, self.braces > 0);
         match token {
             Token::Mark(b'(') => self.parentheses += 1,
             Token::Mark(b')') => self.parentheses = self.parentheses.saturating_sub(1),
+            Token::Mark(b'{') => self.braces += 1,
+            Token::Mark(b'}') => self.braces = self.braces.saturating_sub(1),
             _ => {}
         }
         Ok(Some(token))
@@ -155,9 +191,19 @@ mod tests {
             ".entry b() { .global .u32 inside; ret; }",
             ".entry b() { L: .global .u32 inside; ret; }",
             ".entry b() { call.uni (r), malloc, (p); }",
+            ".target sm_70.global .align 4 .u32 calls;",
         ] {
             assert!(!is_free(more), "{more}");
         }
+    }
+
+    #[test]
+    fn managed_variables_and_those_of_other_images_are_seen() {
+        let may_be = |more: &str| ModuleState::of(&format!("{KERNEL}{more}\n")).may_be_managed;
+        assert!(may_be(".visible .global .attribute(.managed) .align 4 .u32 total;"));
+        assert!(may_be(".extern .global .u32 calls;") && may_be("/* "));
+        assert!(!may_be(".visible .global .align 4 .u32 calls;"));
+        assert!(!may_be(".extern .shared .align 16 .b8 dynamic[];") && !may_be(""));
     }
 
     #[test]

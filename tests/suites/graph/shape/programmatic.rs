@@ -1,11 +1,13 @@
 //! Programmatic edges that shaping makes between kernels that wait at their entry.
 
-use cuda_graph::{ContextExt, Error, Graph, GraphExec, InstantiateOptions, KernelNode, Shape, UpdateError};
-use cuda_handles::{Buffer, Context, Stream};
-use cuda_launch::{LaunchConfig, per};
+use cuda_graph::{
+    ContextExt, Error, Graph, GraphExec, InstantiateOptions, KernelNode, Node, Shape, UpdateError,
+};
+use cuda_handles::{Buffer, Context, Image, Stream};
+use cuda_launch::{LaunchConfig, kernel, per};
 use cuda_tests::{needs, no_leaks, setup};
 
-use crate::capture::{N, add_to};
+use crate::capture::{N, add_to, increment_all};
 
 /// A chain of three kernels that add 1 each.
 struct Chain {
@@ -205,5 +207,87 @@ fn kernels_in_place_of_fills_and_copies_wait_as_well() {
         exec.node(&fill).set(&numbers, 10).unwrap();
         exec.launch(&stream).unwrap();
         assert_eq!(read(pinned.read_blocking(&stream).unwrap()), [11, 10]);
+    });
+}
+
+#[test]
+fn nodes_that_parameters_may_empty_keep_full_edges() {
+    let context = setup();
+    needs!(EdgeKinds, LaunchAttributes);
+    no_leaks(|| {
+        let stream = context.stream().unwrap();
+        let all = increment_all::load_waiting(&context).unwrap();
+        let (numbers, others) = (stream.zeros::<u32>(N).unwrap(), stream.zeros::<u32>(N).unwrap());
+        let pinned = context.pinned_zeros::<u32>(N).unwrap().share();
+        let empty = || pinned.slice(0..0).unwrap();
+        // The middle of three is a launch by a length, one by a configuration, and a copy.
+        for middle in 0..3 {
+            stream.clear(&numbers).unwrap();
+            let graph = context.graph().unwrap();
+            let values = graph.param(&others).unwrap();
+            let config = graph.param(LaunchConfig::new(1, 1)).unwrap();
+            let source = graph.param(&pinned).unwrap();
+            let first = graph.root().launch(&all, per(N, 4), (N as u32, &numbers)).unwrap();
+            let at = first.then();
+            let second: Node = match middle {
+                0 => {
+                    let node = at.launch(&all, per(values.len(), 4), (values.len(), &values)).unwrap();
+                    (*node).clone()
+                }
+                1 => (*at.launch(&all, &config, (1, &others)).unwrap()).clone(),
+                _ => (*at.copy(&source, &others).unwrap()).clone(),
+            };
+            second.then().launch(&all, per(N, 4), (N as u32, &numbers)).unwrap();
+            let mut exec = graph.instantiate_with(InstantiateOptions::new().shape(Shape::Auto)).unwrap();
+            assert_eq!(programmatic(&exec), 0);
+            match middle {
+                0 => exec.launch_with(&stream, ((&values, others.slice(0..0).unwrap()),)).unwrap(),
+                1 => exec.launch_with(&stream, ((&config, LaunchConfig::new(0, 1)),)).unwrap(),
+                _ => exec.launch_with(&stream, ((&source, empty()),)).unwrap(),
+            }
+            assert_eq!(numbers.read_blocking(&stream).unwrap(), [2; N]);
+        }
+    });
+}
+
+const MANAGED: &str = "
+.version 7.8
+.target sm_70
+.address_size 64
+.visible .global .attribute(.managed) .align 4 .u32 total;
+.visible .entry bump(.param .u64 value)
+{
+    .reg .b32 %r<3>;
+    .reg .b64 %rd<3>;
+    ld.param.u64 %rd1, [value];
+    cvta.to.global.u64 %rd2, %rd1;
+    ld.global.u32 %r1, [total];
+    add.u32 %r2, %r1, 1;
+    st.global.u32 [total], %r2;
+    st.global.u32 [%rd2], %r2;
+    ret;
+}";
+
+kernel! {
+    // SAFETY: the kernel has this parameter, and touches the first element and a variable of the
+    // image.
+    unsafe in Image::Ptx(MANAGED);
+
+    fn bump(value: Out<u32>)
+    where value.len() >= 1;
+}
+
+#[test]
+fn kernels_with_a_managed_variable_have_full_edges_behind_them() {
+    let context = setup();
+    needs!(EdgeKinds, LaunchAttributes);
+    no_leaks(|| {
+        let stream = context.stream().unwrap();
+        let bump = bump::load_waiting(&context).unwrap();
+        let numbers = stream.zeros::<u32>(N).unwrap();
+        let graph = context.graph().unwrap();
+        let first = graph.root().launch(&bump, per(1, 1), (&numbers,)).unwrap();
+        first.then().launch(&bump, per(1, 1), (&numbers,)).unwrap();
+        assert_eq!(programmatic(&graph.instantiate_with(options()).unwrap()), 0);
     });
 }

@@ -134,9 +134,10 @@ fn a_kernel_that_may_wait_takes_no_place_of_one_that_does_not() {
         let increment = kernel(&context, "increment");
         let numbers = stream.zeros::<u32>(N).unwrap();
         let graph = context.graph().unwrap();
-        // The empty node is dissolved.
-        let start = graph.root().empty().unwrap();
-        let node = start.then().launch(&add, per(1, 1), (1, &numbers)).unwrap();
+        let node = graph.root().launch(&add, per(1, 1), (1, &numbers)).unwrap();
+        // The two get a kernel in front, which may hold back what others wait for.
+        let other = stream.zeros::<u32>(N).unwrap();
+        graph.root().launch(&add, per(1, 1), (1, &other)).unwrap();
         let mut exec = shaped(&graph, Shape::Reduced);
         let assuming = InstantiateOptions::new().shape(Shape::Reduced).assume_progress();
         let mut assuming = graph.instantiate_with(assuming).unwrap();

@@ -14,7 +14,7 @@ use crate::state::guard::GraphGuard;
 use crate::state::ids::NodeId;
 
 /// The accesses of an executable's nodes, and which nodes are apart.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Apart {
     numbers: HashMap<NodeId, u32>,
     nodes: Vec<ApartNode>,
@@ -24,7 +24,7 @@ pub(crate) struct Apart {
     kept: Reachability,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct ApartNode {
     id: NodeId,
     /// Whether it is a node of the user, and not one that passed order on.

@@ -96,6 +96,17 @@ pub(crate) enum Action {
 }
 
 impl Action {
+    /// Whether it was done because kernels beside promise progress.
+    pub(crate) fn relies_on_progress(&self) -> bool {
+        matches!(
+            self,
+            Self::EmptiesReplaced { .. }
+                | Self::RootsFronted { .. }
+                | Self::HostSubmittedReplaced { .. }
+                | Self::SetsThreaded { .. }
+        )
+    }
+
     /// Whether something was done, and not left.
     pub(crate) fn is_change(&self) -> bool {
         match self {

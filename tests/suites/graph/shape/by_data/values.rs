@@ -3,8 +3,8 @@
 use cuda_graph::{
     ContextExt, Error, Graph, InstantiateOptions, KernelNode, Meeting, Order, RefusalReason, UpdateError,
 };
-use cuda_handles::{Buffer, Stream};
-use cuda_launch::{params, per};
+use cuda_handles::{Buffer, Image, Stream};
+use cuda_launch::{TypedKernel, kernel as declare, params, per};
 use cuda_sys::{CUresult, Call};
 use cuda_tests::{fail, kernel, no_leaks, setup};
 
@@ -194,5 +194,70 @@ fn a_whole_update_with_values_that_meet_is_refused() {
         assert_eq!(figures(&exec), (1, 1, 1));
         exec.launch(&stream).unwrap();
         assert_eq!(first(&y, &stream), 22);
+    });
+}
+
+/// A kernel that adds, with a constant beside it.
+const CONSTANT: &str = "
+.version 7.8
+.target sm_70
+.address_size 64
+.const .align 4 .u32 table[2] = {1, 2};
+.visible .entry add_beside_table(.param .u32 amount, .param .u64 value)
+{
+    .reg .b32 %r<2>;
+    .reg .b64 %rd<3>;
+    ld.param.u32 %r1, [amount];
+    ld.param.u64 %rd1, [value];
+    cvta.to.global.u64 %rd2, %rd1;
+    red.global.add.u32 [%rd2], %r1;
+    ret;
+}";
+
+declare! {
+    // SAFETY: the kernel has these parameters, and touches the first element alone.
+    unsafe in Image::Ptx(CONSTANT);
+
+    fn add_beside_table(amount: u32, value: InOut<u32>)
+    where value.len() >= 1;
+}
+
+#[test]
+fn values_go_on_after_a_constant_was_asked_for() {
+    let context = setup();
+    no_leaks(|| {
+        let stream = context.stream().unwrap();
+        let add = add_beside_table::load(&context).unwrap();
+        let numbers = [0; 2].map(|_| stream.zeros::<u32>(1).unwrap());
+        let graph = context.graph().unwrap();
+        let amount = graph.param(1_u32).unwrap();
+        let one = graph.root().launch(&add, per(1, 1), (&amount, &numbers[0])).unwrap();
+        one.then().launch(&add, per(1, 1), (&amount, &numbers[1])).unwrap();
+        let mut exec = by_data(&graph);
+        assert_eq!(exec.shape_report().unwrap().dropped_edges().len(), 1);
+        exec.launch_with(&stream, ((&amount, 2_u32),)).unwrap();
+        // SAFETY: nothing relies on the values.
+        let table = unsafe { TypedKernel::kernel(&add).library().global::<u32>("table") }.unwrap();
+        assert_eq!(table.read_blocking(&stream).unwrap(), [1, 2]);
+        exec.launch_with(&stream, ((&amount, 3_u32),)).unwrap();
+        assert_eq!(numbers.map(|numbers| numbers.read_blocking(&stream).unwrap()), [[5], [5]]);
+    });
+}
+
+#[test]
+fn a_check_of_an_update_sees_nodes_that_would_meet() {
+    let context = setup();
+    no_leaks(|| {
+        let stream = context.stream().unwrap();
+        let [x, y] = [0; 2].map(|_| stream.zeros::<u32>(4).unwrap());
+        let graph = context.graph().unwrap();
+        let one = graph.root().fill(&x, 1).unwrap();
+        let two = one.then().fill(&y, 2).unwrap();
+        let mut exec = by_data(&graph);
+        assert_eq!(exec.check_update(&graph).unwrap(), []);
+        two.set(&x, 2).unwrap();
+        let found = exec.check_update(&graph).unwrap();
+        let outcome = exec.update(&graph).unwrap();
+        assert_eq!(found, [outcome.refusal().unwrap().clone()]);
     });
 }
