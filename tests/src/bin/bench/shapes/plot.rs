@@ -21,14 +21,17 @@ type Panel<'a> = ChartContext<'a, SVGBackend<'a>, Cartesian2d<LogCoord<f64>, Ran
 
 /// Writes an SVG with two panels: launch calls and runs.
 pub(super) fn write(path: &Path, rows: &[Row]) -> Outcome<()> {
+    // Of large graphs only the instantiation was measured.
+    let rows: Vec<&Row> =
+        rows.iter().filter(|row| row.times.iter().all(|times| times.run.is_known())).collect();
     let height = HEAD + FOOT + ROW * rows.len().max(1) as u32;
     let area = SVGBackend::new(path, (WIDTH, height)).into_drawing_area();
     area.fill(&WHITE)?;
     let (head, body) = area.split_vertically(HEAD);
     legend(&head)?;
     let (left, right) = body.split_horizontally(NAMES + (WIDTH - NAMES) / 2);
-    panel(&left, "launch call, times faster", rows, NAMES, |times| times.launch)?;
-    panel(&right, "run, times faster", rows, 16, |times| times.run)?;
+    panel(&left, "launch call, times faster", &rows, NAMES, |times| times.launch)?;
+    panel(&right, "run, times faster", &rows, 16, |times| times.run)?;
     area.present()?;
     Ok(())
 }
@@ -46,7 +49,7 @@ fn legend(area: &DrawingArea<SVGBackend<'_>, plotters::coord::Shift>) -> Outcome
 fn panel(
     area: &DrawingArea<SVGBackend<'_>, plotters::coord::Shift>,
     title: &str,
-    rows: &[Row],
+    rows: &[&Row],
     names: u32,
     median: fn(&Times) -> Median,
 ) -> Outcome<()> {
@@ -55,12 +58,13 @@ fn panel(
     let (least, most) = (all().fold(0.8, f64::min), all().fold(2.0, f64::max));
     let mut chart: Panel<'_> = ChartBuilder::on(area)
         .margin_right(16)
-        .x_label_area_size(FOOT - 12)
+        .x_label_area_size(FOOT)
         .y_label_area_size(names)
         .build_cartesian_2d((least * 0.9..most * 1.2).log_scale(), rows.len() as f64..0.0)?;
     chart
         .configure_mesh()
         .disable_y_mesh()
+        .max_light_lines(1)
         .y_labels(0)
         .x_label_formatter(&|gain| format!("{gain}"))
         .x_desc(title)

@@ -82,6 +82,11 @@ impl Samples {
 }
 
 impl Median {
+    /// Whether it was measured.
+    pub(super) fn is_known(self) -> bool {
+        !self.value.is_nan()
+    }
+
     fn of(mut times: Vec<Duration>) -> Self {
         times.sort_unstable();
         let at = |part: usize| {
