@@ -3,6 +3,8 @@
 //! | File | Contents |
 //! | --- | --- |
 //! | `mod.rs` | the steps: reading, planning, making |
+//! | [`levels`] | the graph and the bodies in it, each of which is shaped by itself |
+//! | [`made`] | how the graph is made, once or again |
 //! | [`options`] | [`Shape`], the shapes that can be asked for |
 //! | [`overlap`](mod@overlap) | which kernels can be at programmatic edges |
 //! | [`planning`] | the shape: which nodes and edges the other graph has |
@@ -12,6 +14,8 @@
 //! | [`shaped`] | the graph that the executable is made of, with a map from the user's nodes |
 //! | [`report`] | [`ShapeReport`], what was done and left |
 
+mod levels;
+mod made;
 pub(crate) mod options;
 mod overlap;
 mod planning;
@@ -27,9 +31,11 @@ use crate::error::Result;
 use crate::exec::options::InstantiateOptions;
 use crate::graph::Graph;
 use crate::own_kernels::{Own, OwnImage};
+use crate::shape::levels::{Level, plan_levels};
+use crate::shape::made::NotMade;
 use crate::shape::options::Shape;
 use crate::shape::planning::drawn::Overlap;
-use crate::shape::planning::plan::plan;
+use crate::shape::planning::plan::ShapePlan;
 use crate::shape::planning::report::Action;
 use crate::shape::planning::wish::{Wish, Wishes};
 use crate::shape::report::ShapeReport;
@@ -85,11 +91,11 @@ impl GraphGuard<'_> {
         if let Some(why) = self.reason_to_leave(options) {
             return Ok(Some(Shaping::as_drawn(shape, why)));
         }
-        match own.and_then(|own| self.make_shaped(&own, options)) {
+        match own.map_err(NotMade::from).and_then(|own| self.make_shaped(&own, options)) {
             Ok(shaping) => Ok(Some(shaping)),
-            Err(error) => {
+            Err(why) => {
                 self.context().ensure_usable()?;
-                Ok(Some(Shaping::as_drawn(shape, format!("a step of shaping failed: {error}"))))
+                Ok(Some(Shaping::as_drawn(shape, why.to_string())))
             }
         }
     }
@@ -98,10 +104,10 @@ impl GraphGuard<'_> {
         self.driver().table().cuGraphAddNode_v12030.is_some()
     }
 
-    fn make_shaped(&mut self, own: &Arc<Own>, options: &InstantiateOptions) -> Result<Shaping> {
+    fn make_shaped(&mut self, own: &Arc<Own>, options: &InstantiateOptions) -> Result<Shaping, NotMade> {
         let (shape, assume_progress) = (options.wanted_shape(), options.assumes_progress());
         let substitutes = SubstituteKernels::wanted(options, own, self.context())?;
-        let (flat, drawn) = self.read_for_shape(&substitutes)?;
+        let levels = self.levels(&substitutes, assume_progress)?;
         let wish = match shape {
             Shape::AsBuilt => Wish::AsBuilt,
             Shape::Reduced => Wish::Reduced,
@@ -114,11 +120,16 @@ impl GraphGuard<'_> {
             programmatic: options.makes_programmatic_edges() && self.knows_edge_kinds(),
             no_ops: if own.waits_at_entry() { Overlap::Both } else { Overlap::Never },
         };
-        let plan = plan(&drawn, wishes);
-        if !plan.report.actions.iter().any(Action::is_change) {
-            return Ok(Shaping { graph: None, report: ShapeReport::unchanged(shape, &plan.report) });
+        let plans = plan_levels(&levels, wishes);
+        let is_changed = plans.iter().any(|plan| plan.report.actions.iter().any(Action::is_change));
+        let names = levels.iter().map(|level| self.body_name(level));
+        let reports = names.zip(plans.iter().map(|plan| &plan.report));
+        let report = ShapeReport::of(shape, reports, is_changed);
+        if !is_changed {
+            return Ok(Shaping { graph: None, report });
         }
-        let graph = ShapedGraph::make(self, &flat, &plan, (own, substitutes), assume_progress)?;
-        Ok(Shaping { graph: Some(graph), report: ShapeReport::shaped(shape, &plan.report) })
+        let levels: Vec<(Level, ShapePlan)> = levels.into_iter().zip(plans).collect();
+        let graph = ShapedGraph::make(self, &levels, (own, substitutes), assume_progress)?;
+        Ok(Shaping { graph: Some(graph), report })
     }
 }

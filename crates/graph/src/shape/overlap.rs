@@ -17,11 +17,12 @@ use crate::state::kernel_config::KernelConfig;
 use crate::state::params::NodeParams;
 
 impl GraphGuard<'_> {
-    /// Whether a graph parameter enables a node. Then it can be at no programmatic edge: a disabled
-    /// kernel does not wait.
-    pub(super) fn may_be_disabled(&self, id: NodeId) -> bool {
+    /// Whether a node can be at no programmatic edge, whatever its parameters. If a graph parameter
+    /// enables it, it may be disabled, and a disabled kernel does not wait. If it sets a condition,
+    /// a conditional node goes by that.
+    pub(super) fn overlaps_never(&self, id: NodeId) -> bool {
         let mut uses = self.bindings.get(id).into_iter().flat_map(|binding| &binding.uses);
-        uses.any(|one| one.place == Place::Enabled)
+        self.is_deciding(id) || uses.any(|one| one.place == Place::Enabled)
     }
 }
 

@@ -31,8 +31,9 @@ enum Outcome {
 }
 
 /// The size of a graph. Nodes in child graphs count as nodes of the graph, and each child graph as
-/// two empty nodes, before and behind them.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+/// two empty nodes, before and behind them. A conditional node is one node; what its bodies hold is
+/// not counted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
 pub struct ShapeFigures {
     /// The number of nodes.
@@ -57,22 +58,34 @@ impl From<Figures> for ShapeFigures {
 }
 
 impl ShapeReport {
-    pub(super) fn shaped(shape: Shape, report: &PlanReport) -> Self {
-        let notes = report.actions.iter().map(ToString::to_string).collect();
-        let outcome = Outcome::Shaped { before: report.before.into(), after: report.after.into(), notes };
+    /// Of the plans of a graph and of the bodies in it, each with the name of the body. If nothing
+    /// is changed, nothing gains.
+    pub(super) fn of<'p>(
+        shape: Shape,
+        plans: impl Iterator<Item = (Option<String>, &'p PlanReport)>,
+        is_changed: bool,
+    ) -> Self {
+        let (mut figures, mut notes) = (None, Vec::new());
+        for (body, report) in plans {
+            figures.get_or_insert((report.before.into(), report.after.into()));
+            notes.extend(report.actions.iter().map(|action| match &body {
+                Some(body) => format!("in {body}: {action}"),
+                None => action.to_string(),
+            }));
+        }
+        let (before, after) = figures.unwrap_or_default();
+        let outcome = match is_changed {
+            true => Outcome::Shaped { before, after, notes },
+            false => {
+                let why = "no change would make it faster".to_owned();
+                Outcome::AsDrawn { why, figures: Some(before), notes }
+            }
+        };
         Self { shape, outcome }
     }
 
     pub(super) fn as_drawn(shape: Shape, why: impl Into<String>) -> Self {
         Self { shape, outcome: Outcome::AsDrawn { why: why.into(), figures: None, notes: Vec::new() } }
-    }
-
-    /// Of a graph in which nothing gains.
-    pub(super) fn unchanged(shape: Shape, report: &PlanReport) -> Self {
-        let notes = report.actions.iter().map(ToString::to_string).collect();
-        let why = "no change would make it faster".to_owned();
-        let figures = Some(report.before.into());
-        Self { shape, outcome: Outcome::AsDrawn { why, figures, notes } }
     }
 
     /// The shape that was asked for.
@@ -108,7 +121,8 @@ impl ShapeReport {
         }
     }
 
-    /// What was done, and what was left and why, a sentence each.
+    /// What was done, and what was left and why, a sentence each. Sentences about a body of a
+    /// conditional node begin with its name.
     #[must_use]
     pub fn notes(&self) -> &[String] {
         match &self.outcome {
