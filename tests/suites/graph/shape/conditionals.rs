@@ -297,17 +297,32 @@ fn whole_updates_take_the_own_graph_and_others_with_their_bodies() {
             exec.launch(stream).unwrap();
             assert_eq!(read(), [1_215, 612], "{shape:?}");
 
-            // Other nodes in the body, and conditions with other numbers.
+            // Other nodes in the body.
             let other = Rounds::new(&bench, &more, 100, [&x, &y]);
             other.node.body().unwrap().root().launch(&bench.add, per(1, 1), (1, &x)).unwrap();
             let refused = exec.update(&other.graph).unwrap();
             assert_eq!(refused.refusal().unwrap().reason, RefusalReason::Shaped);
             exec.launch(stream).unwrap();
             assert_eq!(read(), [1_815, 612]);
+            // A branch in place of the loop.
+            let branch = context.graph().unwrap();
+            let condition = branch.condition_with_default(1).unwrap();
+            let start = branch.root().fill(&more, 3).unwrap();
+            let between = start.then().empty().unwrap();
+            let node = branch.after([&*start, &*between]).unwrap().if_node(&condition).unwrap();
+            let body = node.body().unwrap();
+            bench.diamond(&body, 1, [&x, &y]);
+            let all = body.nodes().unwrap();
+            let last = body.after_all(&all).unwrap();
+            last.launch(&bench.count_down, per(1, 1), (&more, &condition)).unwrap();
+            let refused = exec.update(&branch).unwrap();
+            assert!(!refused.is_updated());
+            exec.launch(stream).unwrap();
+            assert_eq!(read(), [2_415, 612]);
             drop(exec);
             // The graphs can have an executable again.
             second.graph.instantiate().unwrap().launch(stream).unwrap();
-            assert_eq!(read(), [2_415, 1_212]);
+            assert_eq!(read(), [3_015, 1_212]);
         }
     });
 }
