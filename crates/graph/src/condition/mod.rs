@@ -213,7 +213,8 @@ impl GraphGuard<'_> {
     fn create_condition(&self, graph: CUgraph, default: Option<u32>) -> Result<u64> {
         let flags = if default.is_some() { cuda_sys::CU_GRAPH_COND_ASSIGN_DEFAULT } else { 0 };
         let mut raw = 0;
-        // SAFETY: graph and context are live, nobody else uses the graph, and the out pointer is valid.
+        // SAFETY: graph and context are live, nobody else uses the graph, and the out pointer is
+        // valid.
         let result = unsafe {
             self.driver().cuGraphConditionalHandleCreate(
                 &raw mut raw,

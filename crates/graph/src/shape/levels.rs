@@ -21,7 +21,7 @@ pub(super) struct Level {
     /// The node that a body is of; `None` for the root graph.
     within: Option<Within>,
     pub(super) flat: FlatGraph,
-    drawn: Drawn,
+    pub(super) drawn: Drawn,
     /// The levels of the bodies of each conditional node, by its number in the flattened graph.
     pub(super) bodies: HashMap<u32, Range<usize>>,
 }
@@ -78,7 +78,7 @@ impl GraphGuard<'_> {
     }
 }
 
-/// The conditional nodes with a node in a body, at any depth, that may wait for what runs beside it.
+/// The conditional nodes with a node in a body, at any depth, that may wait for what runs beside.
 fn waiting_branches(levels: &[Level], assume_progress: bool) -> Vec<(usize, u32)> {
     let mut waits: Vec<bool> = levels
         .iter()

@@ -118,8 +118,8 @@ impl GraphGuard<'_> {
                 submitted.map_or(Role::Other, Role::HostSubmitted)
             }
             Some(NodeParams::EventRecord(_) | NodeParams::SignalSemaphores(_)) => Role::Other,
-            // A loop may go on until something beside it happens. The nodes in the bodies of a branch
-            // are looked at later.
+            // A loop may go on until something beside it happens. What is in the bodies of a branch
+            // is looked at later.
             Some(NodeParams::Conditional(Conditional { kind, .. })) => match kind {
                 ConditionalKind::While => Role::Waits,
                 ConditionalKind::If | ConditionalKind::IfElse | ConditionalKind::Switch => Role::Other,

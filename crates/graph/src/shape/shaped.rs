@@ -67,8 +67,8 @@ impl ShapedGraph {
         Ok(Self { graph, nodes, made, latest: None, reliances })
     }
 
-    /// Why the shape does not permit new parameters for a node, if it does not. `memory` is all that
-    /// they keep alive.
+    /// Why the shape does not permit new parameters for a node, if it does not. `memory` is all
+    /// that they keep alive.
     pub(crate) fn refusal(
         &self,
         context: &Context,
@@ -83,8 +83,8 @@ impl ShapedGraph {
         self.reliances.get(&id)?.refusal(params, overlap)
     }
 
-    /// Why the shape does not permit a fill or copy for a node, if it does not. `memory` is all that
-    /// the new parameters keep alive.
+    /// Why the shape does not permit a fill or copy for a node, if it does not. `memory` is all
+    /// that the new parameters keep alive.
     pub(crate) fn refusal_of_work(
         &self,
         context: &Context,

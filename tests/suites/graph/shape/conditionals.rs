@@ -538,8 +538,7 @@ impl Programs<'_> {
             before.dedup();
             let after = graph.after_all(before.iter().map(|other| &nodes[*other])).unwrap();
             let joined = step.is_joined.then(|| after.empty().unwrap());
-            nodes
-                .push(self.add(&joined.map_or(after, |joined| graph.after_all([&**&joined]).unwrap()), step));
+            nodes.push(self.add(&joined.map_or(after, |joined| graph.after_all([&*joined]).unwrap()), step));
         }
     }
 
