@@ -52,7 +52,7 @@ mod record;
 mod things;
 mod wrapped;
 
-pub use driver::{Need, Setup, chosen, install, is_soft, raw, setup};
+pub use driver::{Need, Setup, chosen, forced_shape, install, is_soft, raw, setup};
 pub use faults::{Hold, Injection, fail, fail_any, hold};
 pub use poll::{SOON, ends_soon, until};
 #[cfg(unix)]
@@ -72,6 +72,16 @@ macro_rules! skip {
         println!("skipped: {}", format_args!($($reason)*));
         return;
     }};
+}
+
+/// Skips a test of graphs as drawn in a run in which all executables are shaped, with the reason.
+#[macro_export]
+macro_rules! as_drawn {
+    ($($reason:tt)*) => {
+        if $crate::forced_shape().is_some() {
+            $crate::skip!("as drawn alone: {}", format_args!($($reason)*));
+        }
+    };
 }
 
 /// Skips a test that takes all memory of the GPU, unless the environment says that it runs alone.

@@ -15,7 +15,10 @@ mod edge;
 mod edge_kind;
 mod error;
 mod exec;
+mod footprint;
 mod graph;
+#[doc(hidden)]
+pub mod internal;
 mod interop;
 mod loops;
 mod memory;
@@ -40,6 +43,7 @@ pub use cuda_sys as sys;
 pub use cuda_handles::{CallbackPanic, HostView, set_panic_hook};
 
 pub use alloc_options::{AllocOptions, AllocPlace};
+pub use build::dataflow::Dataflow;
 pub use build::frontier::Frontier;
 pub use cache::cached_exec::CachedExec;
 pub use cache::executable::Executable;
@@ -60,7 +64,7 @@ pub use error::instantiate::InstantiateError;
 pub use error::memory_order::{Disorder, MemoryOrder};
 pub use error::{
     Broken, CacheError, CaptureError, ConditionError, DrawError, EdgeError, EmbedError, Error, ExecError,
-    HostLoopError, HostRound, InteropError, LoopError, MemoryError, NodeError, ParamError, Refusal,
+    HostLoopError, HostRound, InteropError, LoopError, Meeting, MemoryError, NodeError, ParamError, Refusal,
     RefusalReason, Result, StaleConstant, UpdateError,
 };
 pub use exec::GraphExec;
@@ -82,8 +86,9 @@ pub use param::config::{NodeConfig, ParamConfig};
 pub use param::fill_value::FillValue;
 pub use param::graph_param::{ByValue, GraphParam, IntoParam, ParamArg, ParamLen, ParamType};
 pub use param::node_event::NodeEvent;
-pub use shape::options::Shape;
-pub use shape::report::{ShapeFigures, ShapeReport};
+pub use shape::by_data::dropped::WhyDropped;
+pub use shape::options::{Order, Shape};
+pub use shape::report::{DroppedEdge, ShapeFigures, ShapeReport};
 pub use update::enable::CanBeDisabled;
 pub use update::exec_node::ExecNode;
 pub use update::params::ParamValues;

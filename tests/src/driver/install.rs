@@ -1,8 +1,10 @@
 //! Choosing and installing the driver under test.
 
+use core::num::NonZeroU16;
 use core::ops::Deref;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
+use cuda_graph::Shape;
 use cuda_handles::{Context, Device, reaper};
 use cuda_sys::{Driver, Loader};
 
@@ -62,7 +64,26 @@ pub fn install(loader: Loader) -> &'static Driver {
     // SAFETY: injected codes are those of calls that did nothing; a test that makes a context look
     // lost has no work on the device that matters.
     let loader = unsafe { loader.observe(&WATCH).intercept(&WATCH) };
+    if let Some(shape) = forced_shape() {
+        cuda_graph::internal::set_shape_by_default(shape);
+    }
     loader.install().unwrap_or_else(|error| panic!("the driver under test: {error}"))
+}
+
+/// The shape of executables whose options name none, if the environment variable
+/// `CUDA_TEST_SHAPE` names one.
+///
+/// # Panics
+/// It names something else.
+#[must_use]
+pub fn forced_shape() -> Option<Shape> {
+    match std::env::var("CUDA_TEST_SHAPE").as_deref() {
+        Err(_) => None,
+        Ok("reduced") => Some(Shape::Reduced),
+        Ok("lanes") => Some(Shape::Lanes(const { NonZeroU16::new(2).unwrap() })),
+        Ok("auto") => Some(Shape::Auto),
+        Ok(other) => panic!("CUDA_TEST_SHAPE is {other}, and not reduced, lanes or auto"),
+    }
 }
 
 /// Installs the driver under test, once, and opens device 0. One test of a process at a time gets

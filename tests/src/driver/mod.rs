@@ -4,5 +4,5 @@ pub(crate) mod install;
 mod need;
 pub mod raw;
 
-pub use install::{Setup, chosen, install, is_soft, setup};
+pub use install::{Setup, chosen, forced_shape, install, is_soft, setup};
 pub use need::Need;

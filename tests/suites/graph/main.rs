@@ -7,6 +7,7 @@ mod check;
 mod common;
 mod conditions;
 mod costs;
+mod dataflow;
 mod edges;
 mod exec;
 mod hierarchy;

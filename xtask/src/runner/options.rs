@@ -20,6 +20,10 @@ pub struct TestOptions {
     /// own]
     #[arg(long, value_name = "VERSION")]
     pub soft_version: Option<String>,
+    /// The shape of executables whose options name none: reduced, lanes or auto; tests that are
+    /// about graphs as drawn are skipped then, and say why [default: as drawn]
+    #[arg(long, value_name = "SHAPE", value_parser = ["reduced", "lanes", "auto"])]
+    pub shape: Option<String>,
     /// The compiler for CUDA C++ that tests use, or its folder [default: where CUDA_NVRTC says, or
     /// where it is found; else they are skipped]
     #[arg(long, value_name = "PATH")]
@@ -47,7 +51,9 @@ impl TestOptions {
     pub(crate) fn environment(&self) -> impl Iterator<Item = (&'static str, OsString)> {
         let version = self.soft_version.as_ref().map(|version| ("CUDA_SOFT_VERSION", version.into()));
         let compiler = self.nvrtc.as_ref().map(|path| ("CUDA_NVRTC", path.into()));
-        [("CUDA_TEST_DRIVER", self.driver.argument())].into_iter().chain(version).chain(compiler)
+        let shape = self.shape.as_ref().map(|shape| ("CUDA_TEST_SHAPE", shape.into()));
+        let driver = ("CUDA_TEST_DRIVER", self.driver.argument());
+        [driver].into_iter().chain(version).chain(compiler).chain(shape)
     }
 
     pub(crate) fn limit(&self) -> Duration {

@@ -5,7 +5,7 @@ use std::collections::hash_map::Entry;
 use cuda_sys::{CUgraphEdgeData, CUgraphNode, CUgraphNodeParams, Call};
 use smallvec::SmallVec;
 
-use crate::build::insertion::{Before, PlainNode};
+use crate::build::insertion::{Before, BoundPlainNode, PlainNode};
 use crate::edge_kind::EdgeKind;
 use crate::error::{EdgeError, Error, NodeError, Result};
 use crate::graph::Graph;
@@ -33,13 +33,15 @@ pub struct Frontier<'g> {
     /// Whether all edges from `after` are full edges.
     full: bool,
     before: Option<Box<Before>>,
+    /// Whether it belongs to a dataflow: nodes also wait for earlier ones that their accesses need.
+    by_data: bool,
 }
 
 impl Graph {
     /// The frontier without predecessors: nodes added here wait for nothing.
     #[inline]
     pub fn root(&self) -> Frontier<'_> {
-        Frontier { graph: self, after: SmallVec::new(), full: true, before: None }
+        Frontier { graph: self, after: SmallVec::new(), full: true, before: None, by_data: false }
     }
 
     /// The frontier after `nodes`: nodes added here wait for all of them. A node given twice counts
@@ -127,7 +129,7 @@ impl Graph {
         }
         let before = Before { nodes: vec![(to.id(), EdgeKind::Full)], cut: Some((from.id(), to.id())) };
         let after = SmallVec::from_slice(&[(from.id(), EdgeKind::Full)]);
-        Ok(Frontier { graph: self, after, full: true, before: Some(Box::new(before)) })
+        Ok(Frontier { graph: self, after, full: true, before: Some(Box::new(before)), by_data: false })
     }
 
     /// Refuses a node that cannot be an end of an edge of this kind.
@@ -184,7 +186,7 @@ impl Node {
     #[inline]
     pub fn then(&self) -> Frontier<'_> {
         let after = SmallVec::from_slice(&[(self.id(), EdgeKind::Full)]);
-        Frontier { graph: self.graph(), after, full: true, before: None }
+        Frontier { graph: self.graph(), after, full: true, before: None, by_data: false }
     }
 
     /// The frontier after this node with a kind of edge, which says how far the new nodes wait for
@@ -195,7 +197,7 @@ impl Node {
     pub fn then_with(&self, kind: EdgeKind) -> Frontier<'_> {
         let kind = kind.plain();
         let after = SmallVec::from_slice(&[(self.id(), kind)]);
-        Frontier { graph: self.graph(), after, full: kind == EdgeKind::Full, before: None }
+        Frontier { graph: self.graph(), after, full: kind == EdgeKind::Full, before: None, by_data: false }
     }
 }
 
@@ -223,7 +225,7 @@ impl<'g> Frontier<'g> {
     ///
     /// # Errors
     /// [`NodeError::Foreign`], if a node is in another graph; [`NodeError::Removed`], if a node was
-    /// removed.
+    /// removed; [`EdgeError::Dataflow`], for the frontier of a [dataflow](Graph::dataflow).
     ///
     /// Adding a node fails with [`EdgeError::Cycle`] if the new edges close a cycle, and with
     /// [`EdgeError::MovesBefore`] if a graph is to be moved into the node. After a failure the
@@ -245,6 +247,7 @@ impl<'g> Frontier<'g> {
         mut self,
         nodes: impl IntoIterator<Item = E>,
     ) -> Result<Self> {
+        self.ensure_not_by_data("a frontier before other nodes")?;
         let mut before = self.before.take().unwrap_or_default();
         let mut seen = Seen::default();
         for (node, kind) in nodes.into_iter().map(Into::into) {
@@ -269,7 +272,7 @@ impl<'g> Frontier<'g> {
     pub(crate) fn before_ids(graph: &'g Graph, nodes: Vec<(NodeId, EdgeKind)>) -> Self {
         let before = Some(nodes).filter(|nodes| !nodes.is_empty());
         let before = before.map(|nodes| Box::new(Before { nodes, cut: None }));
-        Frontier { graph, after: SmallVec::new(), full: true, before }
+        Frontier { graph, after: SmallVec::new(), full: true, before, by_data: false }
     }
 
     /// The frontier after some nodes, each given once, and before the nodes of `before`.
@@ -279,7 +282,19 @@ impl<'g> Frontier<'g> {
         before: Option<&Before>,
     ) -> Self {
         let full = after.iter().all(|(_, kind)| *kind == EdgeKind::Full);
-        Frontier { graph, after, full, before: before.map(|before| Box::new(before.clone())) }
+        let before = before.map(|before| Box::new(before.clone()));
+        Frontier { graph, after, full, before, by_data: false }
+    }
+
+    /// The frontier of a dataflow.
+    pub(crate) fn by_data(graph: &'g Graph) -> Self {
+        Frontier { by_data: true, ..graph.root() }
+    }
+
+    /// Whether it is the frontier of a dataflow.
+    #[inline]
+    pub(crate) fn is_by_data(&self) -> bool {
+        self.by_data
     }
 
     /// The nodes that nodes added here wait for, with the kinds of edges.
@@ -290,7 +305,7 @@ impl<'g> Frontier<'g> {
     /// The frontier after some nodes, each given once.
     pub(crate) fn after_ids(graph: &'g Graph, nodes: Vec<NodeId>) -> Self {
         let after = nodes.into_iter().map(|id| (id, EdgeKind::Full)).collect();
-        Frontier { graph, after, full: true, before: None }
+        Frontier { graph, after, full: true, before: None, by_data: false }
     }
 
     /// The same frontier, also after another node.
@@ -311,7 +326,8 @@ impl<'g> Frontier<'g> {
     /// nodes as this one.
     pub(crate) fn moved_behind(&self, node: &Node) -> Self {
         let after = SmallVec::from_slice(&[(node.id(), EdgeKind::Full)]);
-        Frontier { graph: self.graph, after, full: true, before: self.before.clone() }
+        let (before, by_data) = (self.before.clone(), self.by_data);
+        Frontier { graph: self.graph, after, full: true, before, by_data }
     }
 
     /// Refuses a frontier with edges that are not full.
@@ -387,7 +403,8 @@ impl<'g> Frontier<'g> {
         guard.ensure_may_hold(subgraph, &node_params)?;
         guard.ensure_own_memory(&owners, &node_params)?;
         guard.ensure_not_freed(&owners, &node_params)?;
-        let id = self.insert(&mut guard, PlainNode { subgraph, node_params, owners }, params)?;
+        let new = BoundPlainNode(PlainNode { subgraph, node_params, owners });
+        let id = self.insert(&mut guard, new, params)?;
         guard.bindings.bind(id, binding.into_binding());
         drop(guard);
         Ok(Node::new(self.graph.clone(), id, kind))

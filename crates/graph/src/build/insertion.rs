@@ -17,10 +17,12 @@ use cuda_handles::internal::alone_in_order;
 use cuda_sys::{CUgraphChildGraphNodeOwnership, CUgraphNode, CUgraphNodeParams, CUgraphNodeType, Call};
 
 use crate::build::frontier::Frontier;
+use crate::check::collect::memory_among;
 use crate::edge::change::{Link, ensure_kinds};
 use crate::edge::order::Labels;
 use crate::edge_kind::EdgeKind;
 use crate::error::{Broken, EdgeError, Error, Result};
+use crate::footprint::Footprint;
 use crate::node_kind::NodeKind;
 use crate::state::AddedNode;
 use crate::state::guard::GraphGuard;
@@ -34,6 +36,12 @@ pub(crate) trait NewNode {
     type Found;
 
     fn kind(&self) -> NodeKind;
+
+    /// The bytes that the node will touch; unknown unless the type of node says more. `params` are
+    /// complete.
+    fn footprint(&self, _: &GraphGuard<'_>, _: &CUgraphNodeParams) -> Result<Footprint> {
+        Ok(Footprint::OPAQUE)
+    }
 
     /// Makes the driver calls that the node needs after it was added. `params` are the parameters
     /// of the call that added it; the driver may have written into them.
@@ -65,6 +73,15 @@ impl NewNode for PlainNode {
         self.node_params.kind()
     }
 
+    fn footprint(&self, guard: &GraphGuard<'_>, params: &CUgraphNodeParams) -> Result<Footprint> {
+        if matches!(self.node_params, NodeParams::Empty) {
+            // A barrier.
+            return Ok(Footprint::OPAQUE);
+        }
+        let used = memory_among(self.owners.iter());
+        Footprint::of_new(guard.context(), &self.node_params, params, used, &[])
+    }
+
     fn finish(&mut self, _: &mut GraphGuard<'_>, _: CUgraphNode, _: &CUgraphNodeParams) -> Result<()> {
         Ok(())
     }
@@ -77,6 +94,34 @@ impl NewNode for PlainNode {
         let mut owners = self.owners;
         owners.extend(self.node_params.owner());
         owners
+    }
+}
+
+/// The same for a node whose accesses are not known, since graph parameters decide about them.
+pub(crate) struct BoundPlainNode(pub(crate) PlainNode);
+
+impl NewNode for BoundPlainNode {
+    type Found = ();
+
+    fn kind(&self) -> NodeKind {
+        self.0.kind()
+    }
+
+    fn finish(
+        &mut self,
+        guard: &mut GraphGuard<'_>,
+        raw: CUgraphNode,
+        params: &CUgraphNodeParams,
+    ) -> Result<()> {
+        self.0.finish(guard, raw, params)
+    }
+
+    fn commit(self, guard: &mut GraphGuard<'_>, added: AddedNode, found: ()) -> NodeId {
+        self.0.commit(guard, added, found)
+    }
+
+    fn into_owners(self) -> Owners {
+        self.0.into_owners()
     }
 }
 
@@ -119,6 +164,9 @@ impl Frontier<'_> {
     ) -> Result<NodeId> {
         if let Some(before) = self.comes_before() {
             return self.insert_before(before, guard, new, params);
+        }
+        if self.is_by_data() {
+            return self.insert_by_data(guard, new, params);
         }
         guard.reserve(self.graph().subgraph());
         let added = guard.retain_if_adopted().and_then(|()| self.call_add(guard, new.kind(), params));
@@ -276,7 +324,7 @@ impl GraphGuard<'_> {
 
     /// Drops the owners of a node that was not added, once the lock is released.
     #[cold]
-    fn abandon(&mut self, owners: Owners, cause: Error) -> Error {
+    pub(crate) fn abandon(&mut self, owners: Owners, cause: Error) -> Error {
         owners.into_iter().for_each(|owner| self.drop_deferred(Some(owner)));
         cause
     }

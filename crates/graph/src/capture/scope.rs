@@ -100,6 +100,8 @@ impl Frontier<'_> {
     /// The closure's error, or the errors of [`GraphBuilder::begin`] and [`GraphBuilder::end`]. The
     /// graph is as before, or [broken](Error::Broken). Only conditions that the closure made stay,
     /// since the driver cannot destroy them; see [`GraphBuilder::condition`].
+    ///
+    /// [`EdgeError::Dataflow`](crate::EdgeError::Dataflow), at a [dataflow](crate::Dataflow).
     #[doc(alias = "cuStreamBeginCaptureToGraph")]
     #[doc(alias = "cudaStreamBeginCaptureToGraph")]
     pub fn capture<R, E: From<Error>>(
@@ -108,6 +110,7 @@ impl Frontier<'_> {
         options: impl Into<CaptureOptions>,
         work: impl FnOnce(&GraphBuilder<Primary, Capturing>) -> Result<R, E>,
     ) -> Result<R, E> {
+        self.ensure_not_by_data("a capture")?;
         let session = Session::begin(stream, &options.into(), Primary::NAME, Some(Position::of(self)))?;
         let capture = GraphBuilder::<Primary, _>::capturing(session, stream.clone())?;
         let result = work(&capture)?;

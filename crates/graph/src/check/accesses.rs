@@ -5,45 +5,79 @@
 //! record says how much memory that is, if not a whole allocation; and the driver says where it is.
 //! So arguments that other code has changed are noticed.
 
+use core::ffi::c_void;
 use std::sync::Arc;
 
 use cuda_handles::{Allocation, BatchOperation, Kernel};
 use cuda_launch::Access;
 use cuda_launch::internal::{AccessRanges, Accesses, MemoryParameter};
-use cuda_sys::{CUdeviceptr, CUgraphNode};
+use cuda_sys::{CUDA_KERNEL_NODE_PARAMS_v2, CUdeviceptr, CUgraphNodeParams, CUkernel};
 
 use super::model::{AddressSpace, MemoryAccess, Opaqueness};
 use super::region::Region;
 use crate::error::Result;
 use crate::node_kind::NodeKind;
-use crate::state::guard::GraphGuard;
 use crate::state::loop_control::LoopControl;
 use crate::state::params::{ConditionSource, NodeParams};
 
+/// The packed arguments of a launch.
+///
+/// There is a pointer to the value of each parameter of the kernel, or none at all, as long as the
+/// accesses are collected. In a node of the driver they lead into its own block, which nobody
+/// changes while the lock is held.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PackedLaunch {
+    pub(crate) kernel: CUkernel,
+    /// Null if there are none.
+    pub(crate) values: *mut *mut c_void,
+}
+
+impl PackedLaunch {
+    /// Of a node that is about to get these parameters; the second are the driver's form of the
+    /// first, complete for their type.
+    pub(crate) fn of_new(node_params: &NodeParams, raw: &CUgraphNodeParams) -> Self {
+        match node_params {
+            NodeParams::Kernel { kernel, .. } => {
+                // SAFETY: these are the parameters of a kernel.
+                let values = unsafe { raw.__bindgen_anon_1.kernel.kernelParams };
+                Self { kernel: kernel.as_raw(), values }
+            }
+            _ => Self { kernel: core::ptr::null_mut(), values: core::ptr::null_mut() },
+        }
+    }
+}
+
+impl From<CUDA_KERNEL_NODE_PARAMS_v2> for PackedLaunch {
+    fn from(params: CUDA_KERNEL_NODE_PARAMS_v2) -> Self {
+        Self { kernel: params.kern, values: params.kernelParams }
+    }
+}
+
 /// Collects the accesses of one node.
-pub(super) struct AccessCollector<'t, 'o> {
-    pub(super) node: u32,
+pub(crate) struct AccessCollector<'t, 'o> {
+    pub(crate) node: u32,
     /// The memory that the node keeps alive.
-    pub(super) used: Vec<&'t Arc<Allocation>>,
+    pub(crate) used: Vec<&'t Arc<Allocation>>,
     /// The ranges of its arguments, if they are kept apart from the declaration.
-    pub(super) ranges: Option<&'t AccessRanges>,
-    pub(super) accesses: &'o mut Vec<MemoryAccess>,
+    pub(crate) ranges: Option<&'t AccessRanges>,
+    pub(crate) accesses: &'o mut Vec<MemoryAccess>,
     /// The accesses whose allocation is known.
-    pub(super) found: Vec<(usize, &'t Arc<Allocation>)>,
+    pub(crate) found: Vec<(usize, &'t Arc<Allocation>)>,
 }
 
 impl<'t> AccessCollector<'t, '_> {
-    pub(super) fn node(
+    /// Collects the accesses of a node with these parameters. `launch` returns the arguments of its
+    /// kernel.
+    pub(crate) fn node(
         &mut self,
-        guard: &GraphGuard<'_>,
-        raw: CUgraphNode,
+        launch: impl FnOnce() -> Result<PackedLaunch>,
         node_params: &NodeParams,
         conditions: &[u64],
     ) -> Result<Option<Opaqueness>> {
         match node_params {
             NodeParams::Kernel { kernel, accesses, .. } => {
                 self.conditions(conditions);
-                return self.kernel(guard, raw, kernel, *accesses);
+                return self.kernel(launch, kernel, *accesses);
             }
             NodeParams::Memcpy(layout) => {
                 let (from, to) = (&layout.source, &layout.destination);
@@ -107,8 +141,7 @@ impl<'t> AccessCollector<'t, '_> {
 
     fn kernel(
         &mut self,
-        guard: &GraphGuard<'_>,
-        raw: CUgraphNode,
+        launch: impl FnOnce() -> Result<PackedLaunch>,
         kernel: &Kernel,
         accesses: Accesses,
     ) -> Result<Option<Opaqueness>> {
@@ -116,19 +149,18 @@ impl<'t> AccessCollector<'t, '_> {
         if declaration.each().next().is_none() {
             return Ok(None);
         }
-        let params = guard.kernel_params(raw)?;
+        let packed = launch()?;
         let ranges = if accesses.are_apart() { self.ranges } else { None };
         let is_kept = ranges.is_some() || !accesses.are_apart();
-        if params.kern != kernel.as_raw() || params.kernelParams.is_null() || !is_kept {
+        if packed.kernel != kernel.as_raw() || packed.values.is_null() || !is_kept {
             return Ok(Some(Opaqueness::Changed));
         }
         let before = self.accesses.len();
         for (position, parameter) in declaration.each() {
-            // SAFETY: the driver gives a pointer to each parameter of the kernel, in the node's own
-            // block, which nobody changes while the lock is held; the declaration promises that
-            // this parameter is there and an address, of eight bytes.
+            // SAFETY: there is a pointer to each parameter of the kernel, as `PackedLaunch` says;
+            // the declaration promises that this parameter is there and an address, of eight bytes.
             let given = || unsafe {
-                let value = *params.kernelParams.add(position);
+                let value = *packed.values.add(position);
                 value.cast::<CUdeviceptr>().read_unaligned()
             };
             let known = ranges.and_then(|ranges| ranges.find(position));

@@ -15,6 +15,7 @@ use crate::error::Result;
 use crate::node_kind::NodeKind;
 use crate::state::guard::GraphGuard;
 use crate::state::ids::{NodeId, SubgraphId};
+use crate::state::nodes::NodeRecord;
 use crate::state::params::{Conditional, NodeParams};
 
 /// How much the model contains.
@@ -139,18 +140,7 @@ impl Collector {
         raw: CUgraphNode,
     ) -> Result<Option<Opaqueness>> {
         let Some(record) = guard.record(id) else { return Ok(None) };
-        let known = record.owners.kept().iter().chain(guard.used_by(record));
-        let (mut used, mut ranges) = (Vec::new(), None);
-        for owner in known {
-            match owner {
-                Owner::Allocation(allocation) => used.push(allocation),
-                Owner::Other(other) => ranges = other.downcast_ref::<AccessRanges>().or(ranges),
-                _ => {}
-            }
-        }
-        // Memory that was allocated in a capture belongs to the graph as a whole.
-        let of_graph = guard.facts(record.within).map_or(&[][..], |facts| &facts.kept);
-        used.extend(of_graph.iter().filter_map(Owner::memory));
+        let (mut used, ranges) = guard.used_memory(record);
         // An empty node at which the host decides accesses the memory of the decision.
         let ready = record.owners.decision().map(|decision| &*decision.control);
         let ready = ready.filter(|_| matches!(record.node_params, NodeParams::Empty));
@@ -161,7 +151,8 @@ impl Collector {
         let conditions = guard.conditions.of_kernel(id.index);
         let mut collector =
             AccessCollector { node, used, ranges, accesses: &mut self.model.accesses, found: Vec::new() };
-        let opaque = collector.node(guard, raw, &record.node_params, conditions)?;
+        let opaque =
+            collector.node(|| Ok(guard.kernel_params(raw)?.into()), &record.node_params, conditions)?;
         if let Some(ready) = ready {
             collector.decision(ready);
         }
@@ -171,6 +162,33 @@ impl Collector {
                 Some(number_of(&mut self.allocations, &mut self.model.allocations, allocation));
         }
         Ok(opaque)
+    }
+}
+
+/// The memory that a node uses, and the ranges of its arguments if these are kept apart.
+pub(crate) type UsedMemory<'o> = (Vec<&'o Arc<Allocation>>, Option<&'o AccessRanges>);
+
+/// The memory among owners, and the ranges of arguments.
+pub(crate) fn memory_among<'o>(owners: impl Iterator<Item = &'o Owner>) -> UsedMemory<'o> {
+    let (mut used, mut ranges) = (Vec::new(), None);
+    for owner in owners {
+        match owner {
+            Owner::Allocation(allocation) => used.push(allocation),
+            Owner::Other(other) => ranges = other.downcast_ref::<AccessRanges>().or(ranges),
+            _ => {}
+        }
+    }
+    (used, ranges)
+}
+
+impl GraphGuard<'_> {
+    /// The memory that a node keeps alive, and the ranges of its arguments.
+    pub(crate) fn used_memory<'s>(&'s self, record: &'s NodeRecord) -> UsedMemory<'s> {
+        let (mut used, ranges) = memory_among(record.owners.kept().iter().chain(self.used_by(record)));
+        // Memory that was allocated in a capture belongs to the graph as a whole.
+        let of_graph = self.facts(record.within).map_or(&[][..], |facts| &facts.kept);
+        used.extend(of_graph.iter().filter_map(Owner::memory));
+        (used, ranges)
     }
 }
 

@@ -70,18 +70,18 @@
 //! | [`report`] | the public types, their texts and JSON |
 //! | [`shared_writes`] | writes of memory that all executables of a graph share, for pools |
 
-mod accesses;
+pub(crate) mod accesses;
 mod assemble;
-mod collect;
+pub(crate) mod collect;
 mod history;
 mod memory_order;
-mod model;
+pub(crate) mod model;
 mod namer;
 mod options;
 mod order;
 mod race_search;
-mod reachability;
-mod region;
+pub(crate) mod reachability;
+pub(crate) mod region;
 mod report;
 mod shared_writes;
 mod structure;

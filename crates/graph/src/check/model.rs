@@ -130,6 +130,13 @@ pub(crate) struct MemoryAccess {
     pub(crate) synchronizes: bool,
 }
 
+impl MemoryAccess {
+    /// Whether it stands for a condition, and not for memory.
+    pub(crate) fn is_of_condition(&self) -> bool {
+        matches!(self.space, AddressSpace::Condition(_))
+    }
+}
+
 /// An allocation.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct AllocationInfo {

@@ -61,6 +61,15 @@ pub enum EdgeError {
          them, and the edges after it"
     )]
     MovesBefore,
+    /// Something with an order of its own was to be added to a dataflow.
+    #[error(
+        "{what} has an order of its own, which a dataflow does not know; add it at another frontier of the graph: the \
+         dataflow takes in what is there with the next node"
+    )]
+    Dataflow {
+        /// The thing.
+        what: &'static str,
+    },
 }
 
 shown!(EdgeError);

@@ -45,7 +45,7 @@ pub use memory::MemoryError;
 pub use node::NodeError;
 pub use param::ParamError;
 pub use refusal::{Refusal, RefusalReason};
-pub use update::UpdateError;
+pub use update::{Meeting, UpdateError};
 
 use core::fmt;
 

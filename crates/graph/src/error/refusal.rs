@@ -64,7 +64,7 @@ pub enum RefusalReason {
     Disabled,
     /// The executable was [shaped](crate::InstantiateOptions::shape), and the graph has other nodes
     /// or edges than the one that it was made of had then, or parameters that the shape does not
-    /// permit.
+    /// permit, or values with which nodes would [meet](crate::UpdateError::Meets).
     Shaped,
     /// The graph has graph parameters, and it is not known which nodes of the executable take them.
     Unpaired,

@@ -158,6 +158,9 @@ fn update_errors(name: &str) -> Vec<Error> {
         UpdateError::NotInExecutable { node: node() }.into(),
         UpdateError::Unpaired { why: "nodes were changed" }.into(),
         UpdateError::Lent.into(),
+        UpdateError::Meets { node: node(), other: node(), why: Meeting::Conflict }.into(),
+        UpdateError::Meets { node: node(), other: node(), why: Meeting::Unknown }.into(),
+        UpdateError::Meets { node: node(), other: node(), why: Meeting::TooMany }.into(),
         UpdateError::NotPossible { node: node(), why: "it copies in two dimensions".into() }.into(),
     ]
 }
@@ -240,6 +243,7 @@ fn edge_errors(name: &str) -> Vec<Error> {
         Error::Edge(EdgeError::Cycle { path: many() }),
         Error::Edge(EdgeError::EdgeTwice { from: node(), to: node() }),
         Error::Edge(EdgeError::MovesBefore),
+        Error::Edge(EdgeError::Dataflow { what: "a capture" }),
     ]
 }
 

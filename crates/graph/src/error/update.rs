@@ -1,5 +1,6 @@
 //! Errors about updates of executables.
 
+use core::fmt;
 use std::borrow::Cow;
 
 use crate::node_name::NodeName;
@@ -31,6 +32,20 @@ pub enum UpdateError {
          kernels launch it; instantiate the graph again"
     )]
     Lent,
+    /// The executable runs two nodes in no order, since edges between them were left out
+    /// ([`Order::ByData`](crate::Order::ByData)), and the new value would need one.
+    #[error(
+        "node `{node}` of the executable cannot be updated so: {why} node `{other}`, and the executable orders the \
+         two no more, since nothing needed it (Order::ByData); instantiate again"
+    )]
+    Meets {
+        /// The node's name.
+        node: NodeName,
+        /// The name of the other node.
+        other: NodeName,
+        /// How it would meet the other one.
+        why: Meeting,
+    },
     /// The driver cannot give an executable's node these parameters.
     #[error("node `{node}` of the executable cannot be updated so: {why}")]
     NotPossible {
@@ -39,6 +54,28 @@ pub enum UpdateError {
         /// The reason, and the way that works.
         why: Cow<'static, str>,
     },
+}
+
+/// How two nodes of an executable would meet that it runs in no order.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[non_exhaustive]
+pub enum Meeting {
+    /// They would touch the same bytes, and one of them would write.
+    Conflict,
+    /// It is not known which bytes the first would touch.
+    Unknown,
+    /// There are too many accesses to see whether they conflict.
+    TooMany,
+}
+
+impl fmt::Display for Meeting {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::Conflict => "it would touch bytes of",
+            Self::Unknown => "it would touch unknown bytes, maybe those of",
+            Self::TooMany => "there are too many accesses to see whether it would touch bytes of",
+        })
+    }
 }
 
 shown!(UpdateError);

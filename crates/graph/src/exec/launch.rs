@@ -89,7 +89,9 @@ impl GraphExec {
     ///   ([`Error::Launch`](crate::Error::Launch)), a [`ParamError`](crate::ParamError), or
     ///   [`UpdateError::NotPossible`](crate::UpdateError::NotPossible): a
     ///   [kernel](crate::InstantiateOptions::fills_by_kernels) runs in place of a fill or copy, and
-    ///   may not reach the memory. Nothing is launched; set them to others.
+    ///   may not reach the memory; or nodes would touch the same bytes that the executable runs in
+    ///   no order ([`UpdateError::Meets`](crate::UpdateError::Meets)). Nothing is launched; set
+    ///   them to others.
     /// - This is a host function, where the driver permits launches, but no updates of nodes whose
     ///   parameters were set (`CUDA_ERROR_NOT_PERMITTED`).
     /// - [`MemoryError::OutputInUse`](crate::MemoryError::OutputInUse): memory that the previous

@@ -43,6 +43,7 @@ use crate::exec::resources::ExecResources;
 use crate::exec::source::Source;
 use crate::graph::Graph;
 use crate::shape::Shaping;
+use crate::shape::by_data::apart::Apart;
 use crate::shape::report::ShapeReport;
 use crate::shape::shaped::ShapedGraph;
 use crate::shape::substitute::Substitutes;
@@ -110,6 +111,8 @@ pub struct GraphExec {
     options: InstantiateOptions,
     /// How it was shaped; `None` if no shape was asked for.
     pub(crate) shaping: Option<Box<Shaping>>,
+    /// The nodes that are apart in it, if edges were left out.
+    pub(crate) apart: Option<Box<Apart>>,
 }
 
 /// The driver's executable, and the nodes by which the driver knows its nodes.
@@ -138,12 +141,14 @@ impl GraphExec {
         options: InstantiateOptions,
     ) -> Self {
         let (context, source) = (handle.context().clone(), Source::of(graph));
-        Self { handle: Ok(handle), context, owners, source, launches, updates, options, shaping: None }
+        let handle = Ok(handle);
+        Self { handle, context, owners, source, launches, updates, options, shaping: None, apart: None }
     }
 
     /// It, with how it was shaped.
-    pub(crate) fn shaped_as(self, shaping: Option<Shaping>) -> Self {
-        Self { shaping: shaping.map(Box::new), ..self }
+    pub(crate) fn shaped_as(self, mut shaping: Option<Shaping>) -> Self {
+        let apart = shaping.as_mut().and_then(|shaping| shaping.apart.take());
+        Self { shaping: shaping.map(Box::new), apart: apart.map(Box::new), ..self }
     }
 
     /// The driver's executable.
@@ -156,7 +161,8 @@ impl GraphExec {
     }
 
     /// What [shaping](InstantiateOptions::shape) has done to the graph of the executable, and what
-    /// it has left and why; `None` if no shape was asked for.
+    /// it has left and why; `None` if no shape and no [order](InstantiateOptions::order) was asked
+    /// for.
     #[must_use]
     pub fn shape_report(&self) -> Option<&ShapeReport> {
         self.shaping.as_ref().map(|shaping| &shaping.report)

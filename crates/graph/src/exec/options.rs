@@ -3,7 +3,8 @@
 use cuda_handles::Stream;
 use cuda_sys::CUgraphInstantiate_flags as Flags;
 
-use crate::shape::options::Shape;
+use crate::shape::by_default::shape_by_default;
+use crate::shape::options::{Order, Shape};
 
 /// Options of an executable; see [`Graph::instantiate_with`](crate::Graph::instantiate_with).
 ///
@@ -27,6 +28,7 @@ use crate::shape::options::Shape;
 /// | [`shape`] | the executable is made of a graph of another shape | |
 /// | [`programmatic_edges`] | with programmatic edges, or without | |
 /// | [`fills_by_kernels`], [`copies_by_kernels`] | kernels take the place of nodes that the host submits | |
+/// | [`order`] | the executable orders its nodes by their data alone | |
 ///
 /// [`auto_free`]: Self::auto_free
 /// [`node_priorities`]: Self::node_priorities
@@ -36,7 +38,8 @@ use crate::shape::options::Shape;
 /// [`programmatic_edges`]: Self::programmatic_edges
 /// [`fills_by_kernels`]: Self::fills_by_kernels
 /// [`copies_by_kernels`]: Self::copies_by_kernels
-#[derive(Clone, Debug, Default)]
+/// [`order`]: Self::order
+#[derive(Clone, Debug)]
 #[must_use = "options do nothing by themselves"]
 #[doc(alias = "CUgraphInstantiate_flags")]
 #[doc(alias = "cudaGraphInstantiateFlags")]
@@ -47,11 +50,29 @@ pub struct InstantiateOptions {
     device_launch: bool,
     upload: Option<Stream>,
     shape: Shape,
+    order: Order,
     assume_progress: bool,
     /// `None` for the choice of the shape.
     programmatic_edges: Option<bool>,
     fills_by_kernels: Option<bool>,
     copies_by_kernels: Option<bool>,
+}
+
+impl Default for InstantiateOptions {
+    fn default() -> Self {
+        Self {
+            auto_free: false,
+            node_priorities: false,
+            device_launch: false,
+            upload: None,
+            shape: shape_by_default(),
+            order: Order::AsDrawn,
+            assume_progress: false,
+            programmatic_edges: None,
+            fills_by_kernels: None,
+            copies_by_kernels: None,
+        }
+    }
 }
 
 impl InstantiateOptions {
@@ -111,27 +132,41 @@ impl InstantiateOptions {
     }
 
     /// Lets [shaping](Self::shape) make edges between kernels
-    /// [programmatic](crate::EdgeKind::Programmatic). The default is yes for [`Shape::Auto`], and no
-    /// for the other shapes.
+    /// [programmatic](crate::EdgeKind::Programmatic). The default is yes for [`Shape::Auto`], and
+    /// no for the other shapes.
     ///
-    /// The device sets up the blocks of the second kernel while the last ones of the first drain, so
-    /// chains of short kernels run faster. The second kernel still begins once the first has ended
-    /// and its writes are visible. For that both kernels wait at their entry: shaping does this for
-    /// kernels whose library was loaded by
+    /// The device sets up the blocks of the second kernel while the last ones of the first drain,
+    /// so chains of short kernels run faster. The second kernel still begins once the first has
+    /// ended and its writes are visible. For that both kernels wait at their entry: shaping does
+    /// this for kernels whose library was loaded by
     /// [`Library::load_waiting`](cuda_handles::Library::load_waiting), declared as `fn` by
     /// [`kernel!`](cuda_launch::kernel), without launch attributes, and where the first one uses
-    /// memory of its own device alone ([pooled or plain](cuda_handles::MemoryKind)). All other edges
-    /// stay full.
+    /// memory of its own device alone ([pooled or plain](cuda_handles::MemoryKind)). All other
+    /// edges stay full.
     ///
-    /// A kernel at such an edge cannot be disabled, and cannot become one that does not wait, or one
-    /// that uses other memory ([`UpdateError::NotPossible`](crate::UpdateError::NotPossible)). A node
-    /// that a [graph parameter enables](crate::KernelNode::enabled_by) keeps full edges.
+    /// A kernel at such an edge cannot be disabled, and cannot become one that does not wait, or
+    /// one that uses other memory ([`UpdateError::NotPossible`](crate::UpdateError::NotPossible)).
+    /// A node that a [graph parameter enables](crate::KernelNode::enabled_by) keeps full edges.
     ///
     /// Needs CUDA 12.3; with an older driver all edges stay full.
     #[doc(alias = "CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC")]
     #[doc(alias = "programmatic dependent launch")]
     pub fn programmatic_edges(mut self, make: bool) -> Self {
         self.programmatic_edges = Some(make);
+        self
+    }
+
+    /// Makes the executable of a graph that orders nodes by their data alone. The default is
+    /// [`Order::AsDrawn`].
+    ///
+    /// The order comes first, then the [shape](Self::shape). With [`Shape::AsBuilt`], edges that
+    /// follow from others are left out as well, and nothing else changes. Graphs that are not
+    /// shaped keep their order, and so does a graph that is too large to find another one. The
+    /// [report](crate::GraphExec::shape_report) says so.
+    ///
+    /// Where the host decides ([`HostLoopExec`](crate::HostLoopExec)), the option does nothing.
+    pub fn order(mut self, order: Order) -> Self {
+        self.order = order;
         self
     }
 
@@ -210,6 +245,17 @@ impl InstantiateOptions {
         self.shape
     }
 
+    /// The order of the executable's nodes.
+    #[must_use]
+    pub fn wanted_order(&self) -> Order {
+        self.order
+    }
+
+    /// Whether the executable is made of another graph, as far as that is possible.
+    pub(crate) fn is_shaped(&self) -> bool {
+        self.shape != Shape::AsBuilt || self.order != Order::AsDrawn
+    }
+
     /// Whether shaping takes all kernels for ones that wait for no other.
     #[must_use]
     pub fn assumes_progress(&self) -> bool {
@@ -249,6 +295,7 @@ impl InstantiateOptions {
         RunOptions {
             flags,
             shape: self.shape,
+            order: self.order,
             assume_progress: self.assume_progress,
             programmatic_edges: self.makes_programmatic_edges(),
             fills_by_kernels: self.runs_fills_by_kernels(),
@@ -272,6 +319,7 @@ pub(crate) struct RunOptions {
     /// The driver's flags.
     flags: u64,
     shape: Shape,
+    order: Order,
     assume_progress: bool,
     programmatic_edges: bool,
     fills_by_kernels: bool,

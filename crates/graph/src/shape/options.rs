@@ -43,3 +43,73 @@ pub enum Shape {
     /// [`copies_by_kernels`](crate::InstantiateOptions::copies_by_kernels)).
     Auto,
 }
+
+/// The order of nodes in an executable.
+///
+/// Work that was written as a sequence, such as the calls of a captured stream, is drawn as a
+/// chain: each node waits for the one before. Much of that order is an accident of the writing. By
+/// its data alone, a node has to wait for another one only if both touch a byte, and one of them
+/// writes it.
+///
+/// # By data
+///
+/// With [`ByData`](Self::ByData), an executable keeps of the drawn order what declared accesses
+/// need: read after write, write after read and write after write, by bytes. Everything else runs
+/// side by side. The results are the same.
+///
+/// Which order is needed is known for *transparent* nodes:
+/// - copies and fills;
+/// - kernels that were declared as `fn` by [`kernel!`](cuda_launch::kernel), if the image is a PTX
+///   text without variables that kernels can write, and without functions from elsewhere, such as
+///   `printf` and `malloc` ([`Library::is_stateless`](cuda_handles::Library::is_stateless)).
+///
+/// All memory that they touch has to be pooled, plain or pinned memory that this library allocated.
+///
+/// Every other node is *opaque*, and keeps its order with all nodes: untyped kernels and those
+/// declared as `unsafe fn`, kernels of cubins, everything with managed, registered, imported or
+/// foreign memory or with variables of libraries, host functions, events, batches, semaphores. To
+/// make a kernel transparent, declare it as `fn` and load it from PTX, and keep variables and
+/// `printf` in an image apart. If the arguments prepared for one typed kernel are launched with
+/// another kernel ([`launch_untyped`](crate::Frontier::launch_untyped)), the declaration of the
+/// first counts.
+///
+/// Child graphs are ordered node by node. Nodes at [edges that are not full](crate::EdgeKind) keep
+/// all of their order. Nodes that the drawing does not order stay unordered.
+///
+/// [`ShapeReport::dropped_edges`](crate::ShapeReport::dropped_edges) lists the edges that nothing
+/// needs.
+///
+/// # Later values
+///
+/// Nodes that ran one after the other as drawn may now be in no order. If a later value (an
+/// [update of a node](crate::GraphExec::node), a [graph parameter](crate::GraphParam), an [update
+/// of the whole](crate::GraphExec::update)) would make two of them touch the same byte, it is
+/// refused with the names of both ([`UpdateError::Meets`](crate::UpdateError::Meets)). Another
+/// executable, which orders them, is the answer.
+///
+/// # Example
+///
+/// ```no_run
+/// # use cuda_graph::{InstantiateOptions, Order, Result};
+/// # fn example(
+/// #     graph: &cuda_graph::Graph, x: &cuda_handles::Buffer<f32>, y: &cuda_handles::Buffer<f32>
+/// # ) -> Result<()> {
+/// let first = graph.root().fill(x, 1.0)?;
+/// // The fills have no byte in common.
+/// first.then().fill(y, 2.0)?;
+/// let exec = graph.instantiate_with(InstantiateOptions::new().order(Order::ByData))?;
+/// if let Some(report) = exec.shape_report() {
+///     println!("{report}");
+/// }
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+#[non_exhaustive]
+pub enum Order {
+    /// As the graph was drawn.
+    #[default]
+    AsDrawn,
+    /// The part of the drawn order that declared accesses need.
+    ByData,
+}

@@ -15,6 +15,9 @@ pub(crate) struct Changes {
     last: HashMap<NodeId, u64>,
     /// The number of changes of nodes and edges.
     structure: u64,
+    /// The number of changes of parameters, and of nodes and edges but for nodes that were added
+    /// behind others.
+    other_than_adds: u64,
 }
 
 /// A point between changes of parameters.
@@ -36,6 +39,7 @@ impl Changes {
 
     /// Notes that a node's parameters change.
     pub(crate) fn note(&mut self, id: NodeId) {
+        self.other_than_adds += 1;
         if self.is_watched {
             self.count += 1;
             self.last.insert(id, self.count);
@@ -57,6 +61,18 @@ impl Changes {
     #[inline]
     pub(crate) fn note_structure(&mut self) {
         self.structure += 1;
+        self.other_than_adds += 1;
+    }
+
+    /// Notes that a node is added behind others.
+    #[inline]
+    pub(crate) fn note_added(&mut self) {
+        self.structure += 1;
+    }
+
+    /// How often anything changed but by nodes that were added behind others.
+    pub(crate) fn other_than_adds(&self) -> u64 {
+        self.other_than_adds
     }
 
     /// The point between the changes of nodes and edges up to now and later ones.

@@ -13,6 +13,7 @@ use cuda_sys::CUgraph;
 
 use super::subgraphs::Enclosing;
 use super::{GraphState, NodeRecord, Subgraph};
+use crate::state::flows::Flows;
 use crate::state::ids::{NodeId, RawGraph, SubgraphId};
 use crate::state::lineage::{Moved, Renamed};
 use crate::state::memory_nodes::MemoryNode;
@@ -81,6 +82,8 @@ impl GraphState {
         // Executables of the moved graph are updated no more; those of this one are.
         moved.changes = core::mem::take(&mut self.changes);
         moved.changes.note_structure();
+        // Those of both go by graphs of before; they are made anew.
+        moved.flows = Flows::default();
         // Parameters of the moved graph are no parameters here, and go after the lock.
         core::mem::swap(&mut moved.bindings, &mut self.bindings);
         moved.take_records_of(self);

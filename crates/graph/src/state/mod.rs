@@ -13,6 +13,7 @@
 //! | [`Sharing`] | whether other code has a graph, and the owners it retains | `keep`, `lent_log` |
 //! | [`Bindings`] | graph parameters, and the nodes that use them | `bindings` |
 //! | [`Changes`] | which nodes were changed since executables were made | `changes` |
+//! | [`Flows`] | the knowledge of dataflows about their graphs | `flows` |
 //! | [`LastRuns`] | the last run of each executable, which later ones wait for | `last_runs` |
 //!
 //! # Rules
@@ -43,6 +44,7 @@ pub(crate) mod changes;
 pub(crate) mod conditions;
 pub(crate) mod current_hierarchy;
 pub(crate) mod deferred;
+pub(crate) mod flows;
 pub(crate) mod guard;
 pub(crate) mod hierarchy;
 pub(crate) mod host_function;
@@ -74,6 +76,7 @@ use crate::state::bindings::Bindings;
 use crate::state::changes::Changes;
 use crate::state::conditions::ConditionTable;
 use crate::state::current_hierarchy::CurrentHierarchy;
+use crate::state::flows::Flows;
 use crate::state::ids::{NodeId, SubgraphId};
 use crate::state::last_runs::LastRuns;
 use crate::state::lineage::Moved;
@@ -108,6 +111,7 @@ pub(crate) struct GraphState {
     pub(crate) last_runs: LastRuns,
     pub(crate) changes: Changes,
     pub(crate) bindings: Bindings,
+    pub(crate) flows: Flows,
     /// The hierarchies whose state was merged into this one.
     pub(crate) moved: Vec<Moved>,
     /// The number by which the memory of its allocation nodes is known, if it differs from the
@@ -220,7 +224,8 @@ impl GraphState {
         uses: Uses,
     ) -> NodeId {
         let id = self.nodes.insert(within, added, node_params, uses);
-        self.changes.note_structure();
+        self.changes.note_added();
+        self.flows.note_added(within, id);
         if let Some(graph) = self.embedded_mut(within) {
             graph.nodes.insert(id.index);
         }

@@ -11,8 +11,10 @@ use crate::exec::launch::LaunchState;
 use crate::exec::node_updates::NodeUpdates;
 use crate::exec::not_rebuilt;
 use crate::exec::{ExecNodes, GraphExec};
+use crate::footprint::Footprint;
 use crate::graph::Graph;
 use crate::node::{event, memcpy, memset};
+use crate::shape::by_data::apart::{Apart, Changes};
 use crate::shape::substitute::work::MemoryWork;
 use crate::state::bindings::{BoundDecider, BoundNode};
 use crate::state::guard::GraphGuard;
@@ -63,6 +65,11 @@ pub(crate) trait ParamTarget {
     /// Notes the event that a node records. Returns the one before.
     fn set_event(&mut self, id: NodeId, event: Event) -> Option<Event>;
 
+    /// The nodes that are apart in it, if edges were left out.
+    fn apart(&mut self) -> Option<&mut Apart> {
+        None
+    }
+
     /// Lets the next run wait for the home of memory that may not be allocated yet.
     fn wait_for_home(&mut self, memory: &Allocation);
 }
@@ -72,6 +79,7 @@ struct ExecTarget<'e> {
     exec: ExecNodes<'e>,
     launches: &'e mut LaunchState,
     updates: &'e mut NodeUpdates,
+    apart: Option<&'e mut Apart>,
 }
 
 impl ParamTarget for ExecTarget<'_> {
@@ -118,6 +126,10 @@ impl ParamTarget for ExecTarget<'_> {
         self.launches.events.set(id, event)
     }
 
+    fn apart(&mut self) -> Option<&mut Apart> {
+        self.apart.as_deref_mut()
+    }
+
     fn wait_for_home(&mut self, memory: &Allocation) {
         self.launches.wait_for_home(memory);
     }
@@ -127,12 +139,12 @@ impl GraphExec {
     /// Updates the nodes whose parameters have changed. After an error the next launch tries again.
     pub(crate) fn apply_params(&mut self) -> Result<()> {
         self.ensure_not_lent()?;
-        let Self { handle, source, launches, updates, owners, shaping, .. } = self;
+        let Self { handle, source, launches, updates, owners, shaping, apart, .. } = self;
         let since = &mut owners.since;
         let Some(params) = &mut since.params else { return Ok(()) };
         let handle = handle.as_ref().map_err(|why| not_rebuilt(why))?;
         let exec = ExecNodes::new(handle, shaping.as_deref());
-        let mut target = ExecTarget { exec, launches, updates };
+        let mut target = ExecTarget { exec, launches, updates, apart: apart.as_deref_mut() };
         source.with_graph(|graph| apply(&mut target, graph, params, &mut since.replaced))
     }
 }
@@ -178,6 +190,7 @@ fn apply_pending(
     let guard = graph.enter()?;
     ensure_may_be_off(target, &guard, params, pending)?;
     ensure_not_refused(target, &guard, params, pending)?;
+    let changes = stay_apart(target, &guard, params, pending)?;
     for &place in pending {
         let Some((bound, _)) = params.node_mut(place) else { continue };
         if !target.has(bound.id) {
@@ -194,7 +207,32 @@ fn apply_pending(
             (bound.is_enabled, *of_some) = (enabled, true);
         }
     }
+    if let Some(apart) = target.apart() {
+        apart.commit(changes);
+    }
     Ok(())
+}
+
+/// Refuses values with which nodes would meet others that they are ordered with no more. All new
+/// values count together, also of nodes that an update which failed half-way has reached.
+fn stay_apart(
+    target: &mut impl ParamTarget,
+    guard: &GraphGuard<'_>,
+    params: &mut ExecParams,
+    pending: &[u32],
+) -> Result<Changes> {
+    let mut changes = Changes::default();
+    let Some(apart) = target.apart() else { return Ok(changes) };
+    for &place in pending {
+        let Some((bound, _)) = params.node_mut(place) else { continue };
+        if bound.is_on
+            && let Some(footprint) = Footprint::of_bound(guard.context(), &bound.binding.node)?
+        {
+            apart.add(&mut changes, bound.id, footprint);
+        }
+    }
+    apart.check(&changes).map_err(|met| met.error(guard))?;
+    Ok(changes)
 }
 
 /// Enables or disables a node. A fill of a row has its own parameters when it is enabled.

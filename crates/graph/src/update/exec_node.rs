@@ -8,12 +8,14 @@ use smallvec::SmallVec;
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use crate::check::collect::memory_among;
 use crate::error::{Error, ParamError, Result, UpdateError};
 use crate::exec::resources::Replaced;
 use crate::exec::since::Brought;
 use crate::exec::{ExecNodes, GraphExec};
-
+use crate::footprint::Footprint;
 use crate::graph::node::Node;
+use crate::shape::by_data::apart::Changes;
 use crate::shape::substitute::work::MemoryWork;
 use crate::state::guard::GraphGuard;
 use crate::state::ids::NodeId;
@@ -105,12 +107,30 @@ impl GraphExec {
         if let Some(record) = guard.record(node.key) {
             guard.ensure_may_hold(record.within, &new.node_params)?;
         }
+        let changes = self.stays_apart(node, new)?;
         self.call(guard, node.key, node.named(), new)?;
         self.commit(node.key, new, &[]);
+        if let Some(apart) = &mut self.apart {
+            apart.commit(changes);
+        }
         Ok(())
     }
 
     /// Makes the driver's call for a node, by its key. Errors name it as the node of a graph.
+    /// Refuses parameters with which a node would meet one that it is ordered with no more.
+    fn stays_apart(&mut self, node: &Located<'_>, new: &NewParams<'_>) -> Result<Changes> {
+        let mut changes = Changes::default();
+        if let Some(apart) = &mut self.apart {
+            let (context, used) = (node.keys().context(), memory_among(new.owners.iter()));
+            let footprint = Footprint::of_new(context, &new.node_params, new.raw, used, &[])?;
+            apart.add(&mut changes, node.key, footprint);
+            apart.check(&changes).map_err(|met| met.error(node.keys()))?;
+        }
+        Ok(changes)
+    }
+
+    /// Makes the driver's call for a node, by its key, with parameters that use these owners.
+    /// Errors name it as the node of a graph.
     pub(super) fn call(
         &self,
         keys: &GraphGuard<'_>,

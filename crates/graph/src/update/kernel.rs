@@ -26,6 +26,8 @@ impl ExecNode<'_, KernelNode> {
     /// - [`UpdateError::NotPossible`](crate::UpdateError::NotPossible): the configuration has
     ///   attributes that the node's does not have, or the reverse. An executable's node takes grid,
     ///   block and shared memory alone. Or the kernel has the handle of a condition.
+    /// - [`UpdateError::Meets`](crate::UpdateError::Meets): the executable is [ordered by
+    ///   data](crate::Order::ByData), and the node would meet one that it does not wait for.
     /// - [`UpdateError::NotInExecutable`](crate::UpdateError::NotInExecutable),
     ///   [`UpdateError::Lent`](crate::UpdateError::Lent),
     ///   [`NodeError::Removed`](crate::NodeError::Removed): the node cannot be updated.

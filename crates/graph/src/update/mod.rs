@@ -64,5 +64,5 @@ mod pairing;
 pub(crate) mod params;
 mod rules;
 mod shape;
-mod values;
+pub(crate) mod values;
 pub(crate) mod whole;

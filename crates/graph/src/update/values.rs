@@ -253,7 +253,8 @@ fn slice<T: Element>(memory: &StoredMemory, bytes: u64) -> Slice<'_, T> {
     unsafe { Slice::within(&memory.allocation, memory.start, len) }
 }
 
-fn copy_layout(copy: &BoundCopy) -> Result<Option<CopyLayout>> {
+/// The layout of a copy; `None` if it copies nothing.
+pub(crate) fn copy_layout(copy: &BoundCopy) -> Result<Option<CopyLayout>> {
     let bytes = copy.bytes();
     let (source, destination) = (slice::<u8>(&copy.source, bytes), slice::<u8>(&copy.destination, bytes));
     let mut layout = CopyLayout::linear(source, destination)?;
@@ -263,7 +264,8 @@ fn copy_layout(copy: &BoundCopy) -> Result<Option<CopyLayout>> {
     Ok(layout)
 }
 
-fn fill_layout(BoundFill { memory, layout, clears }: &BoundFill) -> Result<Option<FillLayout>> {
+/// The layout of a fill; `None` if it fills nothing.
+pub(crate) fn fill_layout(BoundFill { memory, layout, clears }: &BoundFill) -> Result<Option<FillLayout>> {
     let (all, value) = (memory.bytes, layout.value);
     Ok(match layout.element {
         _ if *clears => FillLayout::clear(slice::<u8>(memory, all)),

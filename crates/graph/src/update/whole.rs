@@ -17,6 +17,7 @@ use crate::exec::source::Source;
 use crate::exec::{GraphExec, NotRebuilt};
 use crate::graph::Graph;
 use crate::node_name::NodeName;
+use crate::shape::by_data::apart::Changes;
 use crate::shape::shaped::ShapedGraph;
 use crate::state::changes::StructurePoint;
 use crate::state::guard::GraphGuard;
@@ -301,6 +302,10 @@ impl GraphExec {
         if let Some(refusal) = self.disabled_fill(params.as_deref()) {
             return Ok(Err(refusal));
         }
+        let changes = match self.changes_apart(&guard, &source)? {
+            Ok(changes) => changes,
+            Err(refusal) => return Ok(Err(refusal)),
+        };
         awaited = self.awaited_after_update(&guard);
         (events, scratch) = (RecordedEvents::of(&guard), guard.scratch().into());
         let mut owners = guard.owners();
@@ -323,6 +328,9 @@ impl GraphExec {
         };
         let former = self.shaping.as_mut().and_then(|shaping| shaping.graph.as_mut());
         let former = former.and_then(|former| former.updated_from(shaped));
+        if let Some(apart) = &mut self.apart {
+            apart.commit(changes);
+        }
         let launches = &mut self.launches;
         replaced = (
             former,
@@ -431,6 +439,31 @@ impl GraphExec {
         let why = "it decides about a condition, and is disabled in the executable, or may be; enable all nodes \
                    first";
         Some(Refusal::new(RefusalReason::Disabled, why).at(guard.name(node)))
+    }
+
+    /// The footprints of nodes after an update from a graph, or a refusal if two
+    /// would meet that are ordered no more.
+    fn changes_apart(
+        &mut self,
+        guard: &GraphGuard<'_>,
+        source: &UpdateSource,
+    ) -> Result<Result<Changes, Refusal>> {
+        let mut changes = Changes::default();
+        let Some(apart) = &mut self.apart else { return Ok(Ok(changes)) };
+        let keys: Vec<NodeId> = apart.ids().collect();
+        for key in keys {
+            // All nodes are known, or the update was refused.
+            let id = source.of_key(key).unwrap_or(key);
+            apart.add(&mut changes, key, guard.footprint(id)?);
+        }
+        Ok(match apart.check(&changes) {
+            Ok(()) => Ok(changes),
+            Err(met) => {
+                let met = met.among(|key| source.of_key(key));
+                let refusal = Refusal::new(RefusalReason::Shaped, met.error(guard).to_string());
+                Err(refusal.at(guard.name(met.node)))
+            }
+        })
     }
 
     /// The streams that the next launch waits for after an update from the graph.

@@ -10,6 +10,7 @@ use super::entry_wait::EntryWait;
 use super::image::{Checked, Image};
 use super::jit::{Jit, LoadOptions};
 use super::known_globals::Globals;
+use super::module_state;
 use crate::context::{Context, lock_unless_inside};
 use crate::destroy::{self, UnusedLibrary};
 use crate::error::Result;
@@ -28,6 +29,8 @@ pub(crate) struct LibraryBox {
     globals: Globals,
     /// `None` if it was not asked for.
     entry_wait: Option<EntryWait>,
+    /// Whether the text of the image has no state; `false` if there is no text.
+    has_stateless_text: bool,
 }
 
 /// A loaded image. It stays loaded while a handle, a kernel or a graph holds it;
@@ -99,7 +102,11 @@ impl Library {
             )
         };
         jit.check(context, Call::cuLibraryLoadData, code)?;
-        let library = Self::wrap(context, raw, Some(jit), entry_wait);
+        let has_stateless_text = match image {
+            Checked::Text(text) => text.to_str().is_ok_and(module_state::is_stateless),
+            Checked::Binary(_) => false,
+        };
+        let library = Self::wrap(context, raw, Some(jit), entry_wait, has_stateless_text);
         library.probe()?;
         Ok(library)
     }
@@ -112,10 +119,16 @@ impl Library {
     /// every handle of it, every kernel of it, and everything that holds these is gone.
     #[must_use]
     pub unsafe fn from_raw(context: &Context, raw: CUlibrary) -> Self {
-        Self::wrap(context, raw, None, None)
+        Self::wrap(context, raw, None, None, false)
     }
 
-    fn wrap(context: &Context, raw: CUlibrary, jit: Option<Jit>, entry_wait: Option<EntryWait>) -> Self {
+    fn wrap(
+        context: &Context,
+        raw: CUlibrary,
+        jit: Option<Jit>,
+        entry_wait: Option<EntryWait>,
+        has_stateless_text: bool,
+    ) -> Self {
         Self(Arc::new(LibraryBox {
             raw: Raw::new(raw),
             context: context.clone(),
@@ -123,6 +136,7 @@ impl Library {
             compiling: Lock::new(Rank::Compiler, ()),
             globals: Globals::default(),
             entry_wait,
+            has_stateless_text,
         }))
     }
 
@@ -189,6 +203,19 @@ impl Library {
     #[must_use]
     pub fn entry_wait(&self) -> Option<&EntryWait> {
         self.0.entry_wait.as_ref()
+    }
+
+    /// Whether its kernels are known to share nothing but the memory of their arguments, between
+    /// launches and with the host. Makes no driver call.
+    ///
+    /// That is known of PTX which was loaded by this library and whose text has no variable that
+    /// kernels can write (`__device__`, `__managed__`, textures), and no function from elsewhere
+    /// (`printf`, `malloc`). Constants (`__constant__`) are no obstacle, unless one was asked for
+    /// by [`global`](Self::global): the host may write it then. Of a cubin, a fatbin, and libraries
+    /// that other code loaded, nothing is known.
+    #[must_use]
+    pub fn is_stateless(&self) -> bool {
+        self.0.has_stateless_text && !self.globals().were_given()
     }
 
     /// Its variables that have owners.

@@ -12,6 +12,7 @@ mod known_globals;
 mod library;
 mod linker;
 mod load_waiting;
+mod module_state;
 #[cfg(feature = "nvrtc")]
 pub mod nvrtc;
 mod ptx_lexer;

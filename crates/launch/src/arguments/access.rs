@@ -62,7 +62,7 @@ pub struct MemoryParameter {
 }
 
 /// The declaration of a kernel, without its types. The kernel accesses no other memory than that of
-/// its memory parameters.
+/// its memory parameters, and variables of its image.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Declaration {
     /// The names of the parameters.

@@ -145,6 +145,11 @@
 ///   memory holds, the kernel ends without a fault, and waits for no other kernel. It accesses only
 ///   the memory of its arguments, within their lengths, and variables of the image. It only reads
 ///   `In` and only writes `Out`.
+/// - Apart from its arguments the kernel keeps no state between launches, but in variables of the
+///   image: two launches whose arguments have no memory in common, in any order or at the same
+///   time, do the same. Graphs leave out order that no argument needs, if they are [asked
+///   to](https://docs.rs/cuda-graph/latest/cuda_graph/enum.Order.html), where the image has no
+///   variable that a kernel can write.
 /// - This includes launches with
 ///   [`programmatic_serialization`](crate::StreamConfig::programmatic_serialization), which can
 ///   start before the previous kernel in the stream has ended. Unless the kernel waits for it, the

@@ -7,3 +7,4 @@ pub(crate) mod gone;
 pub(crate) mod other;
 pub(crate) mod same_as_stream;
 pub(crate) mod scale;
+pub(crate) mod sequences;

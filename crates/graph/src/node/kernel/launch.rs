@@ -11,8 +11,10 @@ use super::attribute::set_all;
 use super::relaunch::Relaunch;
 use crate::build::frontier::Frontier;
 use crate::build::insertion::NewNode;
+use crate::check::collect::memory_among;
 use crate::error::Result;
 use crate::error::wrong_context::ensure;
+use crate::footprint::Footprint;
 use crate::graph::Graph;
 use crate::graph::node::Node;
 use crate::node::kernel::KernelNode;
@@ -443,6 +445,12 @@ impl NewNode for PlainLaunch<'_> {
         NodeKind::Kernel
     }
 
+    fn footprint(&self, guard: &GraphGuard<'_>, params: &CUgraphNodeParams) -> Result<Footprint> {
+        let (kernel, config) = (self.kernel.clone(), (*self.config).into());
+        let node_params = NodeParams::Kernel { kernel, config, accesses: self.accesses };
+        Footprint::of_new(guard.context(), &node_params, params, (self.used.to_vec(), None), &[])
+    }
+
     #[inline]
     fn finish(&mut self, _: &mut GraphGuard<'_>, _: CUgraphNode, _: &CUgraphNodeParams) -> Result<()> {
         Ok(())
@@ -487,6 +495,15 @@ impl NewNode for NewLaunch {
 
     fn kind(&self) -> NodeKind {
         NodeKind::Kernel
+    }
+
+    fn footprint(&self, guard: &GraphGuard<'_>, params: &CUgraphNodeParams) -> Result<Footprint> {
+        if self.binding.is_some() {
+            return Ok(Footprint::OPAQUE);
+        }
+        let PreparedLaunch { node_params, owners, .. } = &self.launch;
+        let conditions: SmallVec<[u64; 1]> = self.handles.iter().map(|handle| handle.number()).collect();
+        Footprint::of_new(guard.context(), node_params, params, memory_among(owners.iter()), &conditions)
     }
 
     fn finish(&mut self, guard: &mut GraphGuard<'_>, raw: CUgraphNode, _: &CUgraphNodeParams) -> Result<()> {

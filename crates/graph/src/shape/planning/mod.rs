@@ -13,7 +13,8 @@
 //! | --- | --- | --- |
 //! | edges that follow from others go | all wishes but `AsBuilt` | [`reduction`], by [`rows`] on [`chains`], and [`hubs`] |
 //! | kernels take the place of nodes that the host submits | the same, as far as the user wants it | [`host_submitted`] |
-//! | empty nodes are dissolved, or become kernels that do nothing | the same | [`empties`] |
+//! | empty nodes are dissolved | the same | [`empties`] |
+//! | the others become kernels that do nothing | the same, but `FewerEdges` | [`empties`] |
 //! | a kernel that does nothing is put in front of many roots | the same | [`front`] |
 //! | sets of twins are threaded through lanes | `Lanes` and `Auto` | [`lanes`], by [`twins`] and [`kernel_roots`] |
 //! | full edges become programmatic | the wish for it | [`overlap`](mod@overlap) |

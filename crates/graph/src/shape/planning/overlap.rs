@@ -1,18 +1,18 @@
 //! Programmatic edges in place of full ones.
 //!
 //! Behind a programmatic edge, the device sets up the blocks of a kernel while the last ones of the
-//! kernel in front of it drain. The kernel itself begins with a wait until all kernels in front have
-//! ended and their writes are visible. So the edge orders what a full one does, as long as *every*
-//! kernel at such edges waits: then a path of both kinds of edges orders its ends, too.
+//! kernel in front of it drain. The kernel itself begins with a wait until all kernels in front
+//! have ended and their writes are visible. So the edge orders what a full one does, as long as
+//! *every* kernel at such edges waits: then a path of both kinds of edges orders its ends, too.
 //!
 //! Nothing holds a multiprocessor for long behind such an edge. Each kernel in front waits for no
 //! other kernel, and none of its blocks still has to begin when those behind are set up. So no
 //! promise of the kernels beside is needed.
 //!
-//! Not every edge gains. Measured on an H200 (`docs/shapes.md`): chains run 11 % faster, and joins of
-//! up to four kernels run as fast or faster. Joins of 64 and forks of 4 or 64 run up to 12 % slower.
-//! So an edge becomes programmatic only if it is the only one from its kernel, and leads to a kernel
-//! with few edges.
+//! Not every edge gains. Measured on an H200 (`docs/shapes.md`): chains run 11 % faster, and joins
+//! of up to four kernels run as fast or faster. Joins of 64 and forks of 4 or 64 run up to 12 %
+//! slower. So an edge becomes programmatic only if it is the only one from its kernel, and leads to
+//! a kernel with few edges.
 
 use super::drawn::{Overlap, Role};
 use super::sketch::{Sketch, SketchNode};

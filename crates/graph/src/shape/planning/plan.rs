@@ -54,7 +54,7 @@ pub(crate) fn plan_in(surroundings: Surroundings, drawn: &Drawn, wishes: Wishes)
     let before = Figures::of(&sketch);
     let threading = match wishes.shape {
         Wish::AsBuilt => return finished(sketch, PlanReport { before, after: before, actions: Vec::new() }),
-        Wish::Reduced => None,
+        Wish::FewerEdges | Wish::Reduced => None,
         Wish::Lanes(lanes) => Some(Threading::Lanes(lanes)),
         Wish::Auto => Some(Threading::Auto),
     };
@@ -62,8 +62,10 @@ pub(crate) fn plan_in(surroundings: Surroundings, drawn: &Drawn, wishes: Wishes)
     let concerned = surroundings.concerned(&sketch, wishes.assume_progress);
     steps.substitute(&mut sketch, &concerned);
     steps.dissolve_empties(&mut sketch);
-    steps.replace_empties(&mut sketch, &concerned);
-    if !surroundings.is_body() {
+    if wishes.shape != Wish::FewerEdges {
+        steps.replace_empties(&mut sketch, &concerned);
+    }
+    if wishes.shape != Wish::FewerEdges && !surroundings.is_body() {
         steps.put_in_front(&mut sketch, &concerned);
     }
     if let Some(threading) = threading {
@@ -82,6 +84,11 @@ pub(crate) fn plan_in(surroundings: Surroundings, drawn: &Drawn, wishes: Wishes)
     let actions = steps.into_actions();
     let report = PlanReport { before, after: Figures::of(&sketch), actions };
     finished(sketch, report)
+}
+
+/// The figures of a graph; `None` if it has a cycle.
+pub(crate) fn figures(drawn: &Drawn) -> Option<Figures> {
+    Sketch::new(drawn).map(|sketch| Figures::of(&sketch))
 }
 
 /// The plan that a sketch is.

@@ -7,6 +7,9 @@ use super::drawn::Overlap;
 pub(crate) enum Wish {
     /// The graph as drawn.
     AsBuilt,
+    /// Without edges that follow from others, and without empty nodes where that makes no more
+    /// edges.
+    FewerEdges,
     /// Fewer edges, roots and empty nodes, and no new order between nodes of the user.
     Reduced,
     /// As `Reduced`, with sets of [twins](super::twins) threaded through so many lanes.

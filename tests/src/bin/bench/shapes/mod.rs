@@ -1,8 +1,8 @@
 //! Shapes: the same graph in all shapes, on a device.
 //!
 //! For each [drawing](drawings) and each [variant](variants): how long the launch call takes, how
-//! long a run, and how long an instantiation. The variants of a drawing take turns, so that a change
-//! of the clock's speed affects all.
+//! long a run, and how long an instantiation. The variants of a drawing take turns, so that a
+//! change of the clock's speed affects all.
 
 mod drawings;
 mod plot;

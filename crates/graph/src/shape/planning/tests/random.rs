@@ -314,7 +314,7 @@ impl Case {
         let lanes = match self.wishes.shape {
             Wish::Lanes(lanes) => usize::from(lanes),
             Wish::Auto => usize::from(AUTO_LANES),
-            Wish::AsBuilt | Wish::Reduced => return,
+            Wish::AsBuilt | Wish::FewerEdges | Wish::Reduced => return,
         };
         let new = self.new_pairs();
         let ordered: HashSet<u32> = new.iter().flat_map(|(from, to)| [*from, *to]).collect();

@@ -1,0 +1,3 @@
+//! Items for the tests of this workspace. No promise of stability.
+
+pub use crate::shape::by_default::set_shape_by_default;
