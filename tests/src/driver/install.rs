@@ -4,7 +4,7 @@ use core::num::NonZeroU16;
 use core::ops::Deref;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
-use cuda_graph::Shape;
+use cuda_graph::{ContextExt, Shape};
 use cuda_handles::{Context, Device, reaper};
 use cuda_sys::{Driver, Loader};
 
@@ -110,6 +110,14 @@ pub fn is_soft() -> bool {
     cuda_sys::installed().is_some_and(|driver| driver.origin().contains("cuda-soft"))
 }
 
+/// Loads the library's own kernels for shapes, and keeps them loaded. Loading them waits for the
+/// device, and tests close a gate there.
+fn keep_kernels_of_shapes(context: &Context) {
+    let graph = context.graph().expect("a graph");
+    drop(graph.instantiate().expect("an executable"));
+    core::mem::forget(graph);
+}
+
 /// Makes the library create what it keeps for ever (the reaper's thread and its stream), so that
 /// this does not look like a leak. Waits until the reaper is idle, so that its calls do not mix
 /// with those of the test.
@@ -120,6 +128,9 @@ fn warm(context: &Context) {
     other.fill(&buffer, 1_u32).expect("a fill");
     other.synchronize_blocking().expect("the fill ends");
     drop((buffer, home, other));
+    if forced_shape().is_some() {
+        keep_kernels_of_shapes(context);
+    }
     let quiet = until(SOON, || {
         reaper::drain();
         let more = live().since(&before);

@@ -86,6 +86,7 @@ fn another_stamp_builds_again_and_keeps_the_executables_place() {
 
 #[test]
 fn an_executable_that_cannot_be_updated_is_made_again_and_the_reason_counted() {
+    cuda_tests::as_drawn!("it tells apart reasons for which drivers refuse updates");
     let context = setup();
     no_leaks(|| {
         let stream = context.stream().unwrap();

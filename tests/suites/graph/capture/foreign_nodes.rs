@@ -4,7 +4,7 @@ use core::cell::RefCell;
 use std::rc::Rc;
 
 use cuda_graph::capture::ForeignNode;
-use cuda_graph::{CaptureError, Error, Result};
+use cuda_graph::{CaptureError, Error, InstantiateOptions, Result, Shape};
 use cuda_handles::{Buffer, Owner};
 use cuda_tests::{no_leaks, raw, setup};
 
@@ -112,7 +112,9 @@ fn values_are_set_in_an_executable_for_later_launches() -> Result<()> {
         // SAFETY: the work fills only the buffer, and only on the stream that it gets.
         let node = unsafe { capture.embed_foreign(first, fill) }?;
         let graph = capture.end()?.into_graph();
-        let mut exec = graph.instantiate()?;
+        // Shaping expands child graphs.
+        let as_drawn = InstantiateOptions::new().shape(Shape::AsBuilt);
+        let mut exec = graph.instantiate_with(as_drawn)?;
         exec.launch(&bench.stream)?;
         let other = bench.stream.zeros::<u32>(N)?;
         node.set_in(&mut exec, (other.clone(), vec![5]))?;

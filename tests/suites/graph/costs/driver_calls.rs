@@ -103,6 +103,7 @@ fn clones_of_handles_cost_nothing() {
 
 #[test]
 fn making_an_executable_is_one_call_whatever_it_keeps_alive() {
+    cuda_tests::as_drawn!("it counts calls");
     let context = setup();
     no_leaks(|| {
         let increment = kernel(&context, "increment");

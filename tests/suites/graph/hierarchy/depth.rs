@@ -36,6 +36,7 @@ fn nested(context: &Context, depth: usize) -> Graph {
 
 #[test]
 fn deep_graphs_are_built_cloned_run_drawn_replaced_and_dropped() {
+    cuda_tests::as_drawn!("shaping expands child graphs");
     let context = setup();
     no_leaks(|| {
         let stream = context.stream().unwrap();

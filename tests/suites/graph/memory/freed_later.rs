@@ -434,6 +434,7 @@ impl Line<'_> {
 /// taken.
 #[test]
 fn what_may_be_added_when_is_what_the_rules_say() {
+    cuda_tests::as_drawn!("a step of shaping that fails is no error");
     traceless(|context, stream| {
         let own = stream.zeros::<u32>(N).unwrap();
         let refused = core::cell::Cell::new(0);

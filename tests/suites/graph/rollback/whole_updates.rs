@@ -12,6 +12,7 @@ use crate::conditions::branches_and_loops::{count_down, increment_by};
 
 #[test]
 fn updating_rebuilding_and_comparing() {
+    cuda_tests::as_drawn!("a step of shaping that fails is no error");
     let context = setup();
     let add = add_to::load(&context).unwrap();
     let (home, other) = (used_stream(&context), used_stream(&context));

@@ -43,6 +43,7 @@ fn memory_of_graphs_and_graphs_that_other_code_knows() {
 
 #[test]
 fn the_kernels_of_shapes_are_loaded_once_for_a_graph_that_is_left() {
+    cuda_tests::as_drawn!("it counts loads of the library's own kernels");
     let context = setup();
     no_leaks(|| {
         let stream = context.stream().unwrap();

@@ -12,6 +12,7 @@ use crate::capture::{N, add_to};
 
 #[test]
 fn many_roots_get_a_kernel_in_front_and_redundant_edges_go() {
+    cuda_tests::as_drawn!("it is about executables that are not shaped");
     let context = setup();
     no_leaks(|| {
         let stream = context.stream().unwrap();
@@ -86,6 +87,7 @@ fn host_functions_are_not_ordered_anew_whatever_is_assumed() {
 
 #[test]
 fn the_kernels_of_shapes_are_loaded_once_for_a_graph() {
+    cuda_tests::as_drawn!("it counts loads of the library's own kernels");
     let context = setup();
     no_leaks(|| {
         let stream = context.stream().unwrap();

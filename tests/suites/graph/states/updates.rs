@@ -1,7 +1,7 @@
 //! Updates of nodes of executables.
 
 use cuda_graph::{ChildGraphNode, GraphExec, HostCallbackNode, KernelNode, MemcpyNode, MemsetNode};
-use cuda_graph::{ContextExt, EventRecordNode, EventWaitNode};
+use cuda_graph::{ContextExt, EventRecordNode, EventWaitNode, InstantiateOptions, Shape};
 use cuda_handles::Owner;
 use cuda_launch::{params, per};
 use cuda_tests::states::{CALLS, LEN, PURE, Refusal, Row, Things, done, prepared};
@@ -30,7 +30,9 @@ fn calls(things: &Things) -> Result<Calls, Refusal> {
 fn nested(things: &Things) -> Result<(GraphExec, ChildGraphNode, cuda_graph::Graph), Refusal> {
     let (graph, inner) = (things.context.graph()?, drawn(things)?);
     let child = graph.root().child(&inner)?;
-    Ok((graph.instantiate()?, child, inner))
+    // Shaping expands child graphs.
+    let as_drawn = InstantiateOptions::new().shape(Shape::AsBuilt);
+    Ok((graph.instantiate_with(as_drawn)?, child, inner))
 }
 
 unsafe extern "C" fn nothing(_data: *mut core::ffi::c_void) {}

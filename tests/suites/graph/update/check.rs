@@ -14,6 +14,7 @@ fn reasons(found: &[Refusal]) -> Vec<RefusalReason> {
 
 #[test]
 fn what_an_update_would_say_is_said_without_one() {
+    cuda_tests::as_drawn!("it tells apart reasons for which drivers refuse updates");
     let context = setup();
     no_leaks(|| {
         let bench = Bench::new(&context);

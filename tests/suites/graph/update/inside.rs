@@ -123,6 +123,7 @@ fn nodes_of_captured_graphs_are_set() {
 
 #[test]
 fn a_child_graph_is_replaced_by_one_of_the_same_shape() {
+    cuda_tests::as_drawn!("shaping expands child graphs");
     let context = setup();
     no_leaks(|| {
         let stream = context.stream().unwrap();
@@ -163,6 +164,7 @@ fn a_child_graph_is_replaced_by_one_of_the_same_shape() {
 
 #[test]
 fn a_disabled_node_in_a_child_graph_stays_disabled_when_that_is_replaced() {
+    cuda_tests::as_drawn!("shaping expands child graphs");
     let context = setup();
     no_leaks(|| {
         let stream = context.stream().unwrap();
@@ -185,6 +187,7 @@ fn a_disabled_node_in_a_child_graph_stays_disabled_when_that_is_replaced() {
 
 #[test]
 fn a_child_graph_of_another_shape_is_refused_and_the_executable_as_before() {
+    cuda_tests::as_drawn!("shaping expands child graphs");
     let context = setup();
     no_leaks(|| {
         let stream = context.stream().unwrap();
@@ -245,6 +248,7 @@ fn a_child_graph_with_a_kernel_that_decides_is_not_replaced() {
 
 #[test]
 fn a_replaced_child_graph_records_its_own_events() {
+    cuda_tests::as_drawn!("shaping expands child graphs");
     let context = setup();
     no_leaks(|| {
         let (stream, other) = (context.stream().unwrap(), context.stream().unwrap());
@@ -283,6 +287,7 @@ fn a_replaced_child_graph_records_its_own_events() {
 
 #[test]
 fn a_replaced_child_graph_waits_for_the_homes_of_its_memory() {
+    cuda_tests::as_drawn!("shaping expands child graphs");
     let context = setup();
     no_leaks(|| {
         let (stream, home) = (context.stream().unwrap(), context.stream().unwrap());

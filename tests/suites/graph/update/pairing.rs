@@ -154,6 +154,7 @@ impl Bench {
 
 #[test]
 fn node_updates_meet_the_counterpart() {
+    cuda_tests::as_drawn!("it tells apart reasons for which drivers refuse updates");
     let context = setup();
     no_leaks(|| {
         let bench = Bench::new(&context);

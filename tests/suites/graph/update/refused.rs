@@ -282,6 +282,7 @@ fn nodes_of_a_graph_that_was_moved_into_the_executables_graph() {
 
 #[test]
 fn nodes_in_a_child_graph_that_the_graph_has_replaced() {
+    cuda_tests::as_drawn!("shaping expands child graphs");
     let context = setup();
     no_leaks(|| {
         let mut bench = Bench::new(&context);
@@ -327,6 +328,7 @@ fn executables_that_other_code_or_kernels_launch() {
 
 #[test]
 fn arguments_that_an_added_node_could_not_have_either() {
+    cuda_tests::as_drawn!("kernels in place of fills and copies do not reach the memory");
     let context = setup();
     no_leaks(|| {
         let mut bench = Bench::new(&context);

@@ -204,6 +204,7 @@ fn an_update_starts_from_the_parameters_that_the_executable_has() {
 
 #[test]
 fn a_large_graph_is_read_once_and_not_before_a_node_update() {
+    cuda_tests::as_drawn!("it counts calls");
     const NODES: usize = 5_000;
     let context = setup();
     no_leaks(|| {
@@ -238,6 +239,7 @@ fn a_large_graph_is_read_once_and_not_before_a_node_update() {
 
 #[test]
 fn a_refusal_changes_nothing_and_says_why() {
+    cuda_tests::as_drawn!("it tells apart reasons for which drivers refuse updates");
     let context = setup();
     no_leaks(|| {
         let Adding { stream, add, numbers } = Adding::new(&context);
@@ -313,6 +315,7 @@ fn graphs_that_no_driver_is_asked_about() {
 
 #[test]
 fn graph_parameters_are_the_new_graphs_with_their_initial_values() {
+    cuda_tests::as_drawn!("it tells apart reasons for which drivers refuse updates");
     let context = setup();
     no_leaks(|| {
         let Adding { stream, add, numbers } = Adding::new(&context);
@@ -375,6 +378,7 @@ fn graph_parameters_are_the_new_graphs_with_their_initial_values() {
 
 #[test]
 fn a_child_graph_is_set_by_the_nodes_of_both_graphs() {
+    cuda_tests::as_drawn!("shaping expands child graphs");
     let context = setup();
     no_leaks(|| {
         let Adding { stream, add, numbers } = Adding::new(&context);

@@ -102,6 +102,7 @@ impl Things {
 
 #[test]
 fn kernels_change_but_for_cooperation() {
+    cuda_tests::as_drawn!("it tells apart reasons for which drivers refuse updates");
     let context = setup();
     no_leaks(|| {
         let things = Things::new(&context);
@@ -138,6 +139,7 @@ fn clusters_and_domains_change() {
 
 #[test]
 fn fills_of_rows_change_and_those_of_rectangles_keep_their_shape() {
+    cuda_tests::as_drawn!("it tells apart reasons for which drivers refuse updates");
     let context = setup();
     no_leaks(|| {
         let things = Things::new(&context);
@@ -159,6 +161,7 @@ fn fills_of_rows_change_and_those_of_rectangles_keep_their_shape() {
 
 #[test]
 fn copies_keep_direction_and_dimension() {
+    cuda_tests::as_drawn!("it tells apart reasons for which drivers refuse updates");
     let context = setup();
     no_leaks(|| {
         let things = Things::new(&context);
@@ -276,6 +279,7 @@ fn host_functions_events_and_batches() {
 
 #[test]
 fn other_nodes_and_edges_are_refused() {
+    cuda_tests::as_drawn!("it tells apart reasons for which drivers refuse updates");
     let context = setup();
     no_leaks(|| {
         let things = Things::new(&context);
@@ -335,6 +339,7 @@ fn edges_keep_their_kinds() {
 
 #[test]
 fn chains_and_lone_nodes_in_another_order_are_paired_or_refused() {
+    cuda_tests::as_drawn!("it tells apart reasons for which drivers refuse updates");
     let context = setup();
     no_leaks(|| {
         let things = Things::new(&context);
@@ -373,6 +378,7 @@ fn chains_and_lone_nodes_in_another_order_are_paired_or_refused() {
 
 #[test]
 fn graphs_of_other_code_are_compared_and_updated_from() {
+    cuda_tests::as_drawn!("it tells apart reasons for which drivers refuse updates");
     let context = setup();
     no_leaks(|| {
         let things = Things::new(&context);

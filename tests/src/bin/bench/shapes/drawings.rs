@@ -54,8 +54,8 @@ pub(super) const DRAWINGS: &[Drawing] = &[
     },
     Drawing { name: "20 layers of 64, joined by empty nodes", draw: |kit| kit.layers(20, 64) },
     Drawing { name: "20 layers of 4, joined by empty nodes", draw: |kit| kit.layers(20, 4) },
-    Drawing { name: "dense random graph of 1000", draw: |kit| kit.random(7) },
-    Drawing { name: "sparse random graph of 1000", draw: |kit| kit.random(2) },
+    Drawing { name: "dense random graph of 1000", draw: |kit| kit.random(1_000, 7) },
+    Drawing { name: "sparse random graph of 1000", draw: |kit| kit.random(1_000, 2) },
     Drawing { name: "chain of 1000", draw: |kit| kit.chain(1_000, 1, 0) },
     Drawing { name: "chain of 1000, 7 shortcuts each", draw: |kit| kit.chain(1_000, 8, 0) },
     Drawing { name: "chain of 200 of 5 µs", draw: |kit| kit.chain(200, 1, 9_000) },
@@ -69,6 +69,7 @@ pub(super) const DRAWINGS: &[Drawing] = &[
     Drawing { name: "100 × fill, copy pinned to device, 64 KiB", draw: |kit| kit.copies(100, 16_384, true) },
     Drawing { name: "heat, 100 steps of 512 × 512, a fill each", draw: Kit::heat },
     Drawing { name: "chain of 512 on 64 buffers, captured", draw: Kit::captured },
+    Drawing { name: "random graph of 100 000, a million edges", draw: |kit| kit.random(100_000, 10) },
 ];
 
 impl Kit {
@@ -127,9 +128,9 @@ impl Kit {
     }
 
     /// Each kernel waits for so many of the fifty before it.
-    fn random(&self, edges: usize) -> Outcome<Graph> {
+    fn random(&self, count: usize, edges: usize) -> Outcome<Graph> {
         let (graph, mut nodes, mut seed) = (self.graph()?, Vec::<Node>::new(), 1_u64);
-        for at in 0..1_000_usize {
+        for at in 0..count {
             let mut after: Vec<usize> = Vec::new();
             for _ in 0..edges.min(at) {
                 seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);

@@ -14,6 +14,10 @@ const ROUNDS: usize = 40;
 /// An instantiation takes long, and its time varies little.
 const INSTANTIATIONS: usize = 5;
 
+/// A graph of more nodes is large, and measured less often.
+const LARGE: usize = 10_000;
+const FEW: usize = 2;
+
 /// Medians, in microseconds.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Times {
@@ -41,7 +45,9 @@ struct Samples {
 pub(super) fn measure(kit: &Kit, graph: &Graph) -> Outcome<Vec<Times>> {
     let mut samples: Vec<Samples> = VARIANTS.iter().map(|_| Samples::default()).collect();
     let mut executables: Vec<GraphExec> = Vec::new();
-    for round in 0..=INSTANTIATIONS {
+    let is_large = graph.len()? > LARGE;
+    let (instantiations, rounds) = if is_large { (FEW, FEW) } else { (INSTANTIATIONS, ROUNDS) };
+    for round in 0..=instantiations {
         executables.clear();
         for (variant, samples) in VARIANTS.iter().zip(&mut samples) {
             let start = Instant::now();
@@ -52,7 +58,7 @@ pub(super) fn measure(kit: &Kit, graph: &Graph) -> Outcome<Vec<Times>> {
             }
         }
     }
-    for round in 0..WARM_UP + ROUNDS {
+    for round in 0..WARM_UP + rounds {
         for (exec, samples) in executables.iter_mut().zip(&mut samples) {
             let start = Instant::now();
             exec.launch(&kit.stream)?;

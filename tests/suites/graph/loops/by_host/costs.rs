@@ -64,12 +64,14 @@ fn costs(steps: &Steps) {
 
 #[test]
 fn each_decision_is_a_copy_and_a_wait() {
+    cuda_tests::as_drawn!("it counts calls");
     let context = setup();
     costs(&Steps::new(&context, By::Host));
 }
 
 #[test]
 fn a_driver_without_conditionals_costs_the_same() {
+    cuda_tests::as_drawn!("it counts calls");
     alone!("CUDA_SOFT_VERSION" = "12.2", "CUDA_TEST_DRIVER" = "soft");
     let context = setup();
     costs(&Steps::new(&context, By::Need));
