@@ -14,9 +14,8 @@ const ROUNDS: usize = 40;
 /// An instantiation takes long, and its time varies little.
 const INSTANTIATIONS: usize = 5;
 
-/// A graph of more nodes is large, and measured less often.
+/// Of a graph with more nodes, the instantiation alone is measured, and once: it takes seconds.
 const LARGE: usize = 10_000;
-const FEW: usize = 2;
 
 /// Medians, in microseconds.
 #[derive(Clone, Copy, Debug)]
@@ -46,19 +45,21 @@ pub(super) fn measure(kit: &Kit, graph: &Graph) -> Outcome<Vec<Times>> {
     let mut samples: Vec<Samples> = VARIANTS.iter().map(|_| Samples::default()).collect();
     let mut executables: Vec<GraphExec> = Vec::new();
     let is_large = graph.len()? > LARGE;
-    let (instantiations, rounds) = if is_large { (FEW, FEW) } else { (INSTANTIATIONS, ROUNDS) };
-    for round in 0..=instantiations {
+    for round in 0..=if is_large { 1 } else { INSTANTIATIONS } {
         executables.clear();
         for (variant, samples) in VARIANTS.iter().zip(&mut samples) {
             let start = Instant::now();
-            executables.push(graph.instantiate_with((variant.options)())?);
+            let exec = graph.instantiate_with((variant.options)())?;
             // The first one loads kernels.
             if round > 0 {
                 samples.instantiate.push(start.elapsed());
             }
+            if !is_large {
+                executables.push(exec);
+            }
         }
     }
-    for round in 0..WARM_UP + rounds {
+    for round in 0..WARM_UP + ROUNDS {
         for (exec, samples) in executables.iter_mut().zip(&mut samples) {
             let start = Instant::now();
             exec.launch(&kit.stream)?;
