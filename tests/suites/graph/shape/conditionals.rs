@@ -2,7 +2,7 @@
 
 use cuda_graph::{
     CacheOptions, ContextExt, Error, ExecError, Graph, GraphCache, GraphExec, InstantiateOptions, KernelNode,
-    Node, RefusalReason, Shape, ShapeReport, Test, UpdateError, WhileNode,
+    Node, Order, RefusalReason, Shape, ShapeReport, Test, UpdateError, WhileNode,
 };
 use cuda_handles::{Buffer, Context, Stream};
 use cuda_launch::{params, per};
@@ -438,6 +438,8 @@ fn nothing_is_done_in_a_body_beside_a_kernel_that_may_wait() {
     });
 }
 
+const ORDERS: [Order; 2] = [Order::AsDrawn, Order::ByData];
+
 const CELLS: usize = 3;
 type Cells = [u32; CELLS];
 
@@ -591,9 +593,9 @@ fn each_shape_of_random_loops_and_branches_computes_what_the_operations_do_in_tu
         let checked = runner.run(&steps(), |steps| {
             let graph = bench.context.graph().unwrap();
             programs.build(&graph, &steps);
-            for shape in shapes() {
+            for (shape, order) in shapes().into_iter().flat_map(|shape| ORDERS.map(|order| (shape, order))) {
                 let mut expected = programs.read();
-                let options = InstantiateOptions::new().shape(shape).programmatic_edges(true);
+                let options = InstantiateOptions::new().shape(shape).order(order).programmatic_edges(true);
                 let mut exec = graph.instantiate_with(options).unwrap();
                 let report = exec.shape_report().unwrap();
                 let reason = report.reason_to_leave();
