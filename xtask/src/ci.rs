@@ -27,6 +27,7 @@ const STEPS: &[Step] = &[
     ("tests", |cargo| test(cargo, false, &[])),
     ("tests, newest compiler", newest_compiler),
     ("tests, oldest driver", |cargo| test(cargo, false, &["--soft-version", "12.2", "--filter", "tests::"])),
+    ("tests, shaped", |cargo| test(cargo, false, &["--shape", "auto", "--filter", "tests::graph"])),
     ("runner's tests", |cargo| passed(cargo.run(&["test", "--quiet", "--package", "xtask"]))),
     ("sweep, optimised", |cargo| {
         passed(cargo.run(&["test", "--quiet", "--release", "--package", "cuda-soft", "--test", "sweep"]))

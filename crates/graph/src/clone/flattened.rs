@@ -90,16 +90,30 @@ impl FoundConditionals {
 type Ends = (usize, usize);
 
 impl FlatGraph {
-    /// Flattens a graph.
+    /// Flattens a graph in which the host decides about loops and branches.
     pub(crate) fn of(
         guard: &mut GraphGuard<'_>,
         subgraph: SubgraphId,
         conditionals: &mut FoundConditionals,
     ) -> Result<Self> {
+        Self::flatten(guard, subgraph, Some(conditionals))
+    }
+
+    /// Flattens a graph in which the device decides about loops and branches: it runs all nodes
+    /// that are not empty, conditional ones as well.
+    pub(crate) fn of_device(guard: &mut GraphGuard<'_>, subgraph: SubgraphId) -> Result<Self> {
+        Self::flatten(guard, subgraph, None)
+    }
+
+    fn flatten(
+        guard: &mut GraphGuard<'_>,
+        subgraph: SubgraphId,
+        mut conditionals: Option<&mut FoundConditionals>,
+    ) -> Result<Self> {
         let mut flat = Self::default();
         let mut waiting: Vec<(SubgraphId, Option<Ends>)> = vec![(subgraph, None)];
         while let Some((subgraph, ends)) = waiting.pop() {
-            flat.expand(guard, subgraph, ends, conditionals, &mut waiting)?;
+            flat.expand(guard, subgraph, ends, conditionals.as_deref_mut(), &mut waiting)?;
         }
         Ok(flat)
     }
@@ -110,7 +124,7 @@ impl FlatGraph {
         guard: &mut GraphGuard<'_>,
         subgraph: SubgraphId,
         ends: Option<Ends>,
-        conditionals: &mut FoundConditionals,
+        mut conditionals: Option<&mut FoundConditionals>,
         waiting: &mut Vec<(SubgraphId, Option<Ends>)>,
     ) -> Result<()> {
         let graph = guard.graph_at(subgraph)?;
@@ -121,8 +135,11 @@ impl FlatGraph {
                 return Err(Error::Interop(InteropError::UnknownNode { raw: raw.addr() }));
             };
             let inside = guard.record(id).and_then(|record| record.node_params.embedded());
-            let action =
-                if inside.is_some() { Action::Nothing } else { action(guard, id, raw, conditionals)? };
+            let action = match &mut conditionals {
+                _ if inside.is_some() => Action::Nothing,
+                Some(conditionals) => action(guard, id, raw, conditionals)?,
+                None => action_of_device(guard, id, raw),
+            };
             let begin = self.push(FlatNode { id, action });
             let end = match inside {
                 None => begin,
@@ -175,7 +192,15 @@ impl FlatGraph {
     }
 }
 
-/// The action for a node other than a child graph.
+/// The action for a node other than a child graph, if the device decides.
+fn action_of_device(guard: &GraphGuard<'_>, id: NodeId, raw: CUgraphNode) -> Action {
+    match guard.record(id).map(|record| &record.node_params) {
+        Some(NodeParams::Empty) => Action::Nothing,
+        Some(_) | None => Action::Run(raw),
+    }
+}
+
+/// The action for a node other than a child graph, if the host decides.
 fn action(
     guard: &GraphGuard<'_>,
     id: NodeId,

@@ -9,7 +9,7 @@ use core::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use cuda_launch::{Argument, ConditionalHandle, FixedArgument, KernelArg, Params};
-use cuda_sys::Call;
+use cuda_sys::{CUgraph, Call};
 
 use crate::error::{ConditionError, Error, Result};
 use crate::graph::Graph;
@@ -108,7 +108,7 @@ impl Graph {
         let shared = guard.conditions.next_handles();
         let raw = match guard.reusable(default) {
             Some(raw) => raw,
-            None => guard.create_condition(default)?,
+            None => guard.create_condition(guard.raw(), default)?,
         };
         guard.conditions.insert(raw, default, &shared);
         drop(guard);
@@ -198,14 +198,27 @@ unsafe impl<'a> KernelArg<'a> for &Condition {
 }
 
 impl GraphGuard<'_> {
-    fn create_condition(&self, default: Option<u32>) -> Result<u64> {
+    /// Makes the conditions of the hierarchy once more, in the same order, for a graph that nobody
+    /// else knows. Returns whether each has the handle there by which the kernels here know it.
+    pub(crate) fn repeat_conditions(&self, graph: CUgraph) -> Result<bool> {
+        for entry in self.conditions.iter() {
+            if self.create_condition(graph, entry.default)? != entry.raw {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Makes a condition of a graph that is locked, or that nobody else knows.
+    fn create_condition(&self, graph: CUgraph, default: Option<u32>) -> Result<u64> {
         let flags = if default.is_some() { cuda_sys::CU_GRAPH_COND_ASSIGN_DEFAULT } else { 0 };
         let mut raw = 0;
-        // SAFETY: graph and context are live, the graph is locked, and the out pointer is valid.
+        // SAFETY: graph and context are live, nobody else uses the graph, and the out pointer is
+        // valid.
         let result = unsafe {
             self.driver().cuGraphConditionalHandleCreate(
                 &raw mut raw,
-                self.raw(),
+                graph,
                 self.context().as_raw(),
                 default.unwrap_or(0),
                 flags,

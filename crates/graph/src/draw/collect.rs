@@ -39,7 +39,7 @@ fn drawing(guard: &mut GraphGuard<'_>, subgraph: SubgraphId, title: String, dept
     Ok(Drawing { title, nodes, edges })
 }
 
-fn node(guard: &mut GraphGuard<'_>, id: NodeId, depth: usize) -> Result<Option<DrawnNode>> {
+pub(super) fn node(guard: &mut GraphGuard<'_>, id: NodeId, depth: usize) -> Result<Option<DrawnNode>> {
     let Some(record) = guard.record(id) else { return Ok(None) };
     let mut node = DrawnNode {
         id: id.index,
@@ -74,7 +74,7 @@ fn labelled(node_params: &NodeParams) -> Vec<(String, SubgraphId)> {
     node_params.subgraphs().iter().enumerate().map(|(index, subgraph)| (label(index), *subgraph)).collect()
 }
 
-fn kind(kind: NodeKind) -> DrawnKind {
+pub(super) fn kind(kind: NodeKind) -> DrawnKind {
     let known = if let NodeKind::Other(raw) = kind { NodeKind::of(raw) } else { kind };
     let family = match known {
         NodeKind::Empty => Family::Empty,
@@ -93,7 +93,7 @@ fn kind(kind: NodeKind) -> DrawnKind {
     DrawnKind { family, label: kind.to_string() }
 }
 
-fn edge_kind(kind: EdgeKind) -> DrawnEdgeKind {
+pub(super) fn edge_kind(kind: EdgeKind) -> DrawnEdgeKind {
     match kind {
         EdgeKind::Full => DrawnEdgeKind::Full,
         EdgeKind::Programmatic => DrawnEdgeKind::Programmatic,

@@ -6,6 +6,7 @@
 //! | File | Contents |
 //! | --- | --- |
 //! | [`drawing`], [`collect`] | the drawing, and how it is read from a graph |
+//! | [`executable`] | the drawing of an executable, which may be shaped |
 //! | [`summary`] | a node's parameters in one line |
 //! | [`style`] | colours and strokes, common to all pictures |
 //! | [`dot`] | DOT text: `Graph::to_dot` |
@@ -16,6 +17,7 @@ mod collect;
 mod debug_dot;
 mod dot;
 mod drawing;
+mod executable;
 mod style;
 mod summary;
 
@@ -25,6 +27,7 @@ mod svg;
 pub use debug_dot::DebugDotFlags;
 
 use crate::error::Result;
+use crate::exec::GraphExec;
 use crate::graph::Graph;
 
 impl Graph {
@@ -48,5 +51,31 @@ impl Graph {
     pub fn to_dot(&self) -> Result<String> {
         let drawing = collect::collect(&mut self.enter()?)?;
         Ok(dot::Dot(&drawing).to_string())
+    }
+}
+
+impl GraphExec {
+    /// The graph that the executable was made of, as [`Graph::to_dot`] writes it: the graph of its
+    /// own, if it was [shaped](crate::InstantiateOptions::shape), and the graph as drawn otherwise.
+    ///
+    /// Nodes have the parameters that they have in the graph now, and not those of updates of the
+    /// executable. Kernels that shaping has put in place of other nodes say so.
+    ///
+    /// ```no_run
+    /// # use cuda_graph::{InstantiateOptions, Shape};
+    /// # fn example(graph: &cuda_graph::Graph) -> Result<(), Box<dyn std::error::Error>> {
+    /// let exec = graph.instantiate_with(InstantiateOptions::new().shape(Shape::Auto))?;
+    /// std::fs::write("drawn.dot", graph.to_dot()?)?;
+    /// std::fs::write("shaped.dot", exec.to_dot()?)?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Graph::to_dot`]; [`NodeError::GraphRemoved`](crate::NodeError::GraphRemoved) if the
+    /// graph was adopted and has no other handle.
+    #[doc(alias = "graphviz")]
+    pub fn to_dot(&self) -> Result<String> {
+        Ok(dot::Dot(&executable::drawing_of(self)?).to_string())
     }
 }

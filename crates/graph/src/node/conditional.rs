@@ -1,8 +1,6 @@
 //! Conditional nodes: run bodies as the value of a condition says.
 
-use cuda_sys::{
-    CUgraphConditionalNodeType as RawClass, CUgraphNode, CUgraphNodeParams, CUgraphNodeType, Feature,
-};
+use cuda_sys::{CUgraphNode, CUgraphNodeParams, CUgraphNodeType, Feature};
 use smallvec::SmallVec;
 
 use crate::build::frontier::Frontier;
@@ -20,8 +18,7 @@ use crate::state::guard::GraphGuard;
 use crate::state::ids::{NodeId, SubgraphId};
 use crate::state::owners::Owners;
 use crate::state::params::{ConditionSource, Conditional, ConditionalKind, NodeParams};
-use crate::state::raw_params::blank;
-use crate::state::raw_params::raw_bodies;
+use crate::state::raw_params::{blank, conditional_params, raw_bodies};
 use cuda_sys::CUgraph;
 
 typed! {
@@ -266,13 +263,14 @@ impl Frontier<'_> {
                 node: node_kind.to_string().into(),
             }));
         }
+        let raw = condition.handle().as_raw();
         let setter = match condition.default_value() {
             Some(default) if !self.graph().subgraph().is_root() => {
-                Some(SetKernel::load(self.graph().context(), condition.handle().as_raw(), default)?)
+                Some(SetKernel::load(self.graph().context(), raw, default)?)
             }
             _ => None,
         };
-        let mut params = params(self.graph(), kind, condition, bodies);
+        let mut params = conditional_params(self.graph().context(), kind, raw, bodies);
         let mut guard = self.graph().enter()?;
         guard.ensure_no_placeholder_around(self.graph().subgraph(), node_kind)?;
         guard.ensure_unused(condition)?;
@@ -376,20 +374,4 @@ impl GraphGuard<'_> {
             None => Ok(()),
         }
     }
-}
-
-/// The driver's parameters of a conditional node.
-fn params(graph: &Graph, kind: ConditionalKind, condition: &Condition, bodies: usize) -> CUgraphNodeParams {
-    let mut params = blank(CUgraphNodeType::CU_GRAPH_NODE_TYPE_CONDITIONAL);
-    let fields = &mut params.__bindgen_anon_1;
-    fields.conditional.handle = condition.handle().as_raw();
-    fields.conditional.type_ = match kind {
-        ConditionalKind::If | ConditionalKind::IfElse => RawClass::CU_GRAPH_COND_TYPE_IF,
-        ConditionalKind::While => RawClass::CU_GRAPH_COND_TYPE_WHILE,
-        ConditionalKind::Switch => RawClass::CU_GRAPH_COND_TYPE_SWITCH,
-    };
-    // At most `ConditionError::MOST_BRANCHES`.
-    fields.conditional.size = bodies as u32;
-    fields.conditional.ctx = graph.context().as_raw();
-    params
 }

@@ -5,6 +5,7 @@
 //! | `mod.rs` | the steps: reading, ordering, planning, making |
 //! | [`options`] | [`Shape`] and [`Order`], which can be asked for |
 //! | [`by_default`] | the shape of options that name none |
+//! | [`levels`] | the graph and the bodies in it, each of which is planned by itself |
 //! | [`by_data`] | the order that accesses need, of the one drawn |
 //! | [`overlap`](mod@overlap) | which kernels can be at programmatic edges |
 //! | [`planning`] | the shape: which nodes and edges the other graph has |
@@ -16,6 +17,8 @@
 
 pub(crate) mod by_data;
 pub(crate) mod by_default;
+mod levels;
+pub(crate) mod made;
 pub(crate) mod options;
 mod overlap;
 mod planning;
@@ -36,9 +39,11 @@ use crate::own_kernels::{Own, OwnImage};
 use crate::shape::by_data::apart::Apart;
 use crate::shape::by_data::dropped::dropped;
 use crate::shape::by_data::{Left, Limits, order_by_data};
+use crate::shape::levels::{Level, plan_levels};
+use crate::shape::made::NotMade;
 use crate::shape::options::{Order, Shape};
 use crate::shape::planning::drawn::{Drawn, Overlap};
-use crate::shape::planning::plan::{figures, plan};
+use crate::shape::planning::plan::{ShapePlan, figures};
 use crate::shape::planning::report::Action;
 use crate::shape::planning::wish::{Wish, Wishes};
 use crate::shape::report::{OrderReport, ShapeReport};
@@ -116,11 +121,11 @@ impl GraphGuard<'_> {
         if let Some(why) = self.reason_to_leave(options) {
             return Ok(Some(Shaping::as_drawn(asked, why)));
         }
-        match own.and_then(|own| self.make_shaped(&own, options)) {
+        match own.map_err(NotMade::from).and_then(|own| self.make_shaped(&own, options)) {
             Ok(shaping) => Ok(Some(shaping)),
-            Err(error) => {
+            Err(why) => {
                 self.context().ensure_usable()?;
-                Ok(Some(Shaping::as_drawn(asked, format!("a step of shaping failed: {error}"))))
+                Ok(Some(Shaping::as_drawn(asked, why.to_string())))
             }
         }
     }
@@ -129,25 +134,28 @@ impl GraphGuard<'_> {
         self.driver().table().cuGraphAddNode_v12030.is_some()
     }
 
-    fn make_shaped(&mut self, own: &Arc<Own>, options: &InstantiateOptions) -> Result<Shaping> {
+    fn make_shaped(&mut self, own: &Arc<Own>, options: &InstantiateOptions) -> Result<Shaping, NotMade> {
         let asked = Asked::from(options);
         let substitutes = SubstituteKernels::wanted(options, own, self.context())?;
-        let (flat, mut drawn) = self.read_for_shape(&substitutes)?;
-        let Some(before) = figures(&drawn) else { return Ok(Shaping::as_drawn(asked, "it has a cycle")) };
-        let ordered = match asked.order {
-            Order::AsDrawn => Ordered::default(),
-            Order::ByData => self.order_by_data(&flat, &mut drawn)?,
+        let mut levels = self.levels(&substitutes, asked.assume_progress)?;
+        let before = levels.first().and_then(|level| figures(&level.drawn));
+        let Some(before) = before else { return Ok(Shaping::as_drawn(asked, "it has a cycle")) };
+        let ordered = match (asked.order, levels.first_mut()) {
+            (Order::ByData, Some(Level { flat, drawn, .. })) => self.order_by_data(flat, drawn)?,
+            (Order::AsDrawn | Order::ByData, _) => Ordered::default(),
         };
-        let mut plan = plan(&drawn, self.wishes(own, options));
-        plan.report.before = before;
-        let is_changed = ordered.report.has_dropped() || plan.report.actions.iter().any(Action::is_change);
+        let mut plans = plan_levels(&levels, self.wishes(own, options));
+        plans.iter_mut().take(1).for_each(|plan| plan.report.before = before);
+        let is_changed = ordered.report.has_dropped()
+            || plans.iter().any(|plan| plan.report.actions.iter().any(Action::is_change));
+        let names = levels.iter().map(|level| self.body_name(level));
+        let plan_reports = names.zip(plans.iter().map(|plan| &plan.report));
+        let report = ShapeReport::of((asked.shape, asked.order), plan_reports, ordered.report, is_changed);
         if !is_changed {
-            let report = ShapeReport::unchanged(asked.shape, asked.order, &plan.report, ordered.report);
             return Ok(Shaping { graph: None, apart: None, report });
         }
-        let made = (own, substitutes);
-        let graph = ShapedGraph::make(self, &flat, &plan, made, asked.assume_progress)?;
-        let report = ShapeReport::shaped(asked.shape, asked.order, &plan.report, ordered.report);
+        let levels: Vec<(Level, ShapePlan)> = levels.into_iter().zip(plans).collect();
+        let graph = ShapedGraph::make(self, &levels, (own, substitutes), asked.assume_progress)?;
         Ok(Shaping { graph: Some(graph), apart: ordered.apart, report })
     }
 

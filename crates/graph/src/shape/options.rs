@@ -11,6 +11,12 @@ use core::num::NonZeroU16;
 /// which does the same work in the same order. The graph itself stays as it is, and updates,
 /// parameters and errors go by its nodes as ever.
 ///
+/// Bodies of conditional nodes are shaped as the graph around them is, each by itself. They get no
+/// kernel in front of their roots, none in place of fills and copies, and no programmatic edges. A
+/// loop counts as a kernel that [may wait](crate::InstantiateOptions::assume_progress) for another,
+/// whatever is assumed of kernels, and so does a branch with such a kernel or a loop in it. A body
+/// is not ordered anew if a node beside its conditional node may wait.
+///
 /// A graph that cannot be shaped is instantiated as drawn, without an error.
 /// [`GraphExec::shape_report`](crate::GraphExec::shape_report) says what was done, what was left,
 /// and why.

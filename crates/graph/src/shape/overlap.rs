@@ -16,12 +16,12 @@ use crate::state::kernel_config::KernelConfig;
 use crate::state::params::NodeParams;
 
 impl GraphGuard<'_> {
-    /// Whether graph parameters may disable a node: by a flag, or by a grid or memory of a copy
-    /// that is empty. Then it can be at no programmatic edge, since a disabled kernel does not
-    /// wait.
-    pub(super) fn may_be_disabled(&self, id: NodeId) -> bool {
+    /// Whether a node can be at no programmatic edge, whatever its parameters. If graph parameters
+    /// may disable it, by a flag, or by a grid or memory of a copy that is empty, it may not wait.
+    /// If it sets a condition, a conditional node goes by that.
+    pub(super) fn overlaps_never(&self, id: NodeId) -> bool {
         let mut uses = self.bindings.get(id).into_iter().flat_map(|binding| &binding.uses);
-        uses.any(|one| match one.place {
+        let may_be_disabled = uses.any(|one| match one.place {
             Place::Enabled | Place::Config | Place::Grid(..) | Place::Source | Place::Destination => true,
             // An empty fill of a row fills spare memory.
             Place::Target
@@ -30,7 +30,8 @@ impl GraphGuard<'_> {
             | Place::Value
             | Place::Tested
             | Place::Event => false,
-        })
+        });
+        may_be_disabled || self.is_deciding(id)
     }
 }
 

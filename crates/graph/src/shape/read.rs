@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use cuda_handles::{Context, Kernel};
 use cuda_launch::Dim;
 
-use crate::clone::flattened::{Action, FlatGraph, FoundConditionals};
+use crate::clone::flattened::{Action, FlatGraph};
 use crate::edge_kind::EdgeKind;
 use crate::error::Result;
 use crate::exec::options::InstantiateOptions;
@@ -17,7 +17,7 @@ use crate::shape::substitute::work::MemoryWork;
 use crate::state::guard::GraphGuard;
 use crate::state::ids::{NodeId, SubgraphId};
 use crate::state::kernel_config::KernelConfig;
-use crate::state::params::NodeParams;
+use crate::state::params::{ConditionSource, Conditional, ConditionalKind, NodeParams};
 
 impl GraphGuard<'_> {
     /// Why an executable is made of the graph as drawn, if shaping leaves it.
@@ -25,8 +25,8 @@ impl GraphGuard<'_> {
         if self.is_shared() {
             return Some("other code knows the graph");
         }
-        if self.has_conditionals() {
-            return Some("it has conditional nodes");
+        if self.has_conditionals_of_others() {
+            return Some("it has conditional nodes or conditions of other code");
         }
         if !self.memory.is_empty() {
             return Some("it has allocation or free nodes");
@@ -40,6 +40,18 @@ impl GraphGuard<'_> {
         self.has_others_contexts().then_some("its nodes or their memory are of several contexts")
     }
 
+    /// Whether there is a conditional node that does not go by a condition of this library.
+    fn has_conditionals_of_others(&self) -> bool {
+        let is_own = |id: NodeId| match self.record(id).map(|record| &record.node_params) {
+            Some(NodeParams::Conditional(Conditional { source, .. })) => {
+                matches!(source, ConditionSource::Condition(_))
+            }
+            Some(_) | None => false,
+        };
+        let nodes = self.records().filter(|(_, record)| record.node_params.is_conditional());
+        self.has_conditionals() && !nodes.map(|(id, _)| id).all(is_own)
+    }
+
     /// Whether a kernel or memory is of another context than the graph.
     fn has_others_contexts(&self) -> bool {
         let is_other = |context: &Context| context != self.context();
@@ -51,15 +63,20 @@ impl GraphGuard<'_> {
             || self.allocations().any(|allocation| is_other(allocation.context()))
     }
 
-    /// The graph with its child graphs expanded, and the same in numbers. `substitutes` are the
-    /// kernels that may take the place of nodes.
-    pub(super) fn read_for_shape(&mut self, substitutes: &SubstituteKernels) -> Result<(FlatGraph, Drawn)> {
-        let flat = FlatGraph::of(self, SubgraphId::ROOT, &mut FoundConditionals::default())?;
+    /// The root graph, or a body, with its child graphs expanded, and the same in numbers.
+    /// `substitutes` are the kernels that may take the place of nodes which the host submits. It
+    /// submits none of a body.
+    pub(super) fn read_for_shape(
+        &mut self,
+        subgraph: SubgraphId,
+        substitutes: Option<&SubstituteKernels>,
+    ) -> Result<(FlatGraph, Drawn)> {
+        let flat = FlatGraph::of_device(self, subgraph)?;
         let mut kinds = Kinds::default();
         let nodes = flat.nodes.iter().map(|node| {
             let role = match node.action {
                 Action::Run(_) => self.role(node.id, &mut kinds, substitutes),
-                // There are no loops and branches here.
+                // The host decides about no loops and branches here.
                 Action::Nothing | Action::Decide(..) | Action::Enter(_) => Role::Empty,
             };
             DrawnNode { role }
@@ -75,10 +92,10 @@ impl GraphGuard<'_> {
     }
 
     /// The role of a node that the device runs.
-    fn role(&self, id: NodeId, kinds: &mut Kinds, substitutes: &SubstituteKernels) -> Role {
+    fn role(&self, id: NodeId, kinds: &mut Kinds, substitutes: Option<&SubstituteKernels>) -> Role {
         match self.record(id).map(|record| &record.node_params) {
             Some(params @ NodeParams::Kernel { kernel, config, accesses }) => {
-                let overlap = match self.may_be_disabled(id) {
+                let overlap = match self.overlaps_never(id) {
                     true => Overlap::Never,
                     false => overlap_of_kernel(self.context(), params, &self.memory_of(id)),
                 };
@@ -86,12 +103,13 @@ impl GraphGuard<'_> {
                 Role::Kernel { like: kinds.number(kernel, config), promises_progress, overlap }
             }
             Some(params @ (NodeParams::Memcpy(_) | NodeParams::Memset(_))) => {
+                let Some(substitutes) = substitutes else { return Role::Other };
                 let memory = self.memory_of(id);
                 let submitted = MemoryWork::of(params).and_then(|work| {
                     let kernel = |launch: &SubstituteLaunch<'_>| Substitute::Kernel {
                         like: kinds.number_of(launch),
                         overlap: match launch.overlap(self.context(), &work, &memory) {
-                            _ if self.may_be_disabled(id) => Overlap::Never,
+                            _ if self.overlaps_never(id) => Overlap::Never,
                             // Begun early, copies to the host took a tenth longer (seen on an
                             // H200).
                             Overlap::Behind => Overlap::Never,
@@ -103,6 +121,12 @@ impl GraphGuard<'_> {
                 submitted.map_or(Role::Other, Role::HostSubmitted)
             }
             Some(NodeParams::EventRecord(_) | NodeParams::SignalSemaphores(_)) => Role::Other,
+            // A loop may go on until something beside it happens. What is in the bodies of a branch
+            // is looked at later.
+            Some(NodeParams::Conditional(Conditional { kind, .. })) => match kind {
+                ConditionalKind::While => Role::Waits,
+                ConditionalKind::If | ConditionalKind::IfElse | ConditionalKind::Switch => Role::Other,
+            },
             // The others may wait for what runs beside them.
             Some(_) | None => Role::Waits,
         }

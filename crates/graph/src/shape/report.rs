@@ -39,8 +39,9 @@ enum Outcome {
 }
 
 /// The size of a graph. Nodes in child graphs count as nodes of the graph, and each child graph as
-/// two empty nodes, before and behind them.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+/// two empty nodes, before and behind them. A conditional node is one node; what its bodies hold is
+/// not counted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
 pub struct ShapeFigures {
     /// The number of nodes.
@@ -65,24 +66,37 @@ impl From<Figures> for ShapeFigures {
 }
 
 impl ShapeReport {
-    pub(super) fn shaped(shape: Shape, order: Order, report: &PlanReport, ordered: OrderReport) -> Self {
+    /// Of the plans of a graph and of the bodies in it, each with the name of the body. If nothing
+    /// is changed, nothing gains.
+    pub(super) fn of<'p>(
+        (shape, order): (Shape, Order),
+        plans: impl Iterator<Item = (Option<String>, &'p PlanReport)>,
+        ordered: OrderReport,
+        is_changed: bool,
+    ) -> Self {
         let OrderReport { dropped, mut notes } = ordered;
-        notes.extend(report.actions.iter().map(ToString::to_string));
-        let (before, after) = (report.before.into(), report.after.into());
-        Self { shape, order, outcome: Outcome::Shaped { before, after, notes, dropped } }
+        let mut figures = None;
+        for (body, report) in plans {
+            figures.get_or_insert((report.before.into(), report.after.into()));
+            notes.extend(report.actions.iter().map(|action| match &body {
+                Some(body) => format!("in {body}: {action}"),
+                None => action.to_string(),
+            }));
+        }
+        let (before, after) = figures.unwrap_or_default();
+        let outcome = match is_changed {
+            true => Outcome::Shaped { before, after, notes, dropped },
+            false => {
+                let why = "no change would make it faster".to_owned();
+                Outcome::AsDrawn { why, figures: Some(before), notes }
+            }
+        };
+        Self { shape, order, outcome }
     }
 
     pub(super) fn as_drawn(shape: Shape, order: Order, why: impl Into<String>) -> Self {
         let outcome = Outcome::AsDrawn { why: why.into(), figures: None, notes: Vec::new() };
         Self { shape, order, outcome }
-    }
-
-    /// Of a graph in which nothing gains.
-    pub(super) fn unchanged(shape: Shape, order: Order, report: &PlanReport, ordered: OrderReport) -> Self {
-        let mut notes = ordered.notes;
-        notes.extend(report.actions.iter().map(ToString::to_string));
-        let why = "no change would make it faster".to_owned();
-        Self { shape, order, outcome: Outcome::AsDrawn { why, figures: Some(report.before.into()), notes } }
     }
 
     /// The shape that was asked for.
@@ -135,7 +149,8 @@ impl ShapeReport {
         }
     }
 
-    /// What was done, and what was left and why, a sentence each.
+    /// What was done, and what was left and why, a sentence each. Sentences about a body of a
+    /// conditional node begin with its name.
     #[must_use]
     pub fn notes(&self) -> &[String] {
         match &self.outcome {

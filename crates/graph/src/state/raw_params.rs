@@ -1,6 +1,6 @@
 //! Node parameters in the driver's form.
 
-use cuda_handles::Kernel;
+use cuda_handles::{Context, Kernel};
 use cuda_launch::LaunchConfig;
 use cuda_sys::{CUgraph, CUgraphConditionalNodeType as RawKind, CUgraphNodeParams, CUgraphNodeType};
 use smallvec::SmallVec;
@@ -37,6 +37,27 @@ pub(crate) fn kernel_params(
     to.kernel.kernelParams = arguments;
     to.kernel.kern = kernel.as_raw();
     to.kernel.ctx = kernel.context().as_raw();
+    params
+}
+
+/// The driver's form of a conditional node with so many bodies, at most
+/// [`MOST_BRANCHES`](crate::error::ConditionError::MOST_BRANCHES).
+pub(crate) fn conditional_params(
+    context: &Context,
+    kind: ConditionalKind,
+    handle: u64,
+    bodies: usize,
+) -> CUgraphNodeParams {
+    let mut params = blank(CUgraphNodeType::CU_GRAPH_NODE_TYPE_CONDITIONAL);
+    let fields = &mut params.__bindgen_anon_1;
+    fields.conditional.handle = handle;
+    fields.conditional.type_ = match kind {
+        ConditionalKind::If | ConditionalKind::IfElse => RawKind::CU_GRAPH_COND_TYPE_IF,
+        ConditionalKind::While => RawKind::CU_GRAPH_COND_TYPE_WHILE,
+        ConditionalKind::Switch => RawKind::CU_GRAPH_COND_TYPE_SWITCH,
+    };
+    fields.conditional.size = bodies as u32;
+    fields.conditional.ctx = context.as_raw();
     params
 }
 

@@ -326,11 +326,14 @@ impl GraphExec {
                 self.updates.update_from(&mut guard, Source::of(graph), counterparts)
             }
         };
+        let former = self.shaping.as_mut().and_then(|shaping| shaping.graph.as_mut());
+        let former = former.and_then(|former| former.updated_from(shaped));
         if let Some(apart) = &mut self.apart {
             apart.commit(changes);
         }
         let launches = &mut self.launches;
         replaced = (
+            former,
             updates,
             self.owners.replace(base, params),
             core::mem::replace(&mut launches.awaited, awaited),
@@ -475,10 +478,9 @@ impl GraphExec {
         let Some(shaped) = self.shaped() else { return Ok(Ok(None)) };
         match self.context().with_current(|| shaped.again(guard, &|key| source.of_key(key)))? {
             Ok(copy) => Ok(Ok(Some(copy))),
-            Err(error) => {
+            Err(why) => {
                 self.context().ensure_usable()?;
-                let why = format!("a step of shaping failed: {error}");
-                Ok(Err(Refusal::new(RefusalReason::Shaped, why)))
+                Ok(Err(Refusal::new(RefusalReason::Shaped, why.to_string())))
             }
         }
     }

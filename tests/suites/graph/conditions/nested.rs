@@ -1,13 +1,14 @@
 //! Nested branches and loops whose conditions kernels set in each round, compared with plain Rust
-//! over ten launches.
+//! over ten launches, as drawn and in each shape.
 
-use cuda_graph::{Condition, ContextExt, Error, Frontier, Graph, Node};
+use cuda_graph::{Condition, ContextExt, Error, Frontier, Graph, GraphExec, Node};
 use cuda_handles::{Buffer, Context, Slice, Stream};
 use cuda_launch::per;
 use cuda_tests::{is_soft, needs, no_leaks, setup};
 use proptest::prelude::*;
 
 use crate::conditions::branches_and_loops::{count_down, increment_by, set_from};
+use crate::shape::{shaped, shapes};
 
 /// Added to a number, this takes one away.
 const ONE_LESS: u32 = u32::MAX;
@@ -195,11 +196,22 @@ impl Machine {
         }
     }
 
-    /// Runs one executable with one row of inputs after the other.
+    /// Runs an executable of each shape.
     fn check(&self, steps: &[Step], inputs: &[Vec<u32>]) {
         let graph = self.stream.context().graph().unwrap();
         self.build(&graph, steps);
-        let mut exec = graph.instantiate().unwrap();
+        self.check_exec(graph.instantiate().unwrap(), steps, inputs);
+        for shape in shapes() {
+            let exec = shaped(&graph, shape);
+            let report = exec.shape_report().unwrap();
+            let left = report.reason_to_leave();
+            assert!(left.is_none_or(|why| why == "no change would make it faster"), "{report}");
+            self.check_exec(exec, steps, inputs);
+        }
+    }
+
+    /// Runs one executable with one row of inputs after the other.
+    fn check_exec(&self, mut exec: GraphExec, steps: &[Step], inputs: &[Vec<u32>]) {
         for row in inputs {
             self.inputs.write_blocking(&self.stream, row).unwrap();
             self.stream.fill(&self.counted, 0).unwrap();

@@ -119,6 +119,7 @@ fn a_host_loop_of_the_graph_ends_it() {
 
 #[test]
 fn a_device_without_memory_left_ends_it() {
+    cuda_tests::as_drawn!("a step of shaping that fails is no error");
     with_loops(|context, stream, number| {
         let (graph, another) = (looping(context, stream, number), looping(context, stream, number));
         let instantiate = || {

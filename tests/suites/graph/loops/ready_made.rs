@@ -756,6 +756,7 @@ pub(crate) fn a_loop_and_a_branch(
 
 #[test]
 fn sweeping_loops_and_branches() {
+    cuda_tests::as_drawn!("a step of shaping that fails is no error");
     let context = setup();
     needs!(Conditionals);
     let home = used_stream(&context);

@@ -42,6 +42,7 @@ fn updating_rebuilding_and_comparing() {
 
 #[test]
 fn updating_loops() {
+    cuda_tests::as_drawn!("a step of shaping that fails is no error");
     let context = setup();
     needs!(Conditionals);
     let (down, count) = (count_down::load(&context).unwrap(), increment_by::load(&context).unwrap());

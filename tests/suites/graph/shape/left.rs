@@ -1,11 +1,12 @@
 //! Graphs that are left as drawn, with the reason.
 
 use cuda_graph::{ContextExt, Graph, InstantiateOptions, Shape};
-use cuda_sys::{CUresult, Call};
-use cuda_tests::{count, fail, needs, no_leaks, setup};
+use cuda_sys::{CUgraphConditionalNodeType as Class, CUresult, Call};
+use cuda_tests::{alone, count, fail, no_leaks, setup};
 
 use super::shaped;
 use crate::capture::N;
+use crate::common::other;
 
 /// Instantiates the graph and expects a reason.
 fn left(graph: &Graph, options: InstantiateOptions, reason: &str) {
@@ -59,16 +60,20 @@ fn the_kernels_of_shapes_are_loaded_once_for_a_graph_that_is_left() {
 }
 
 #[test]
-fn conditional_nodes() {
+fn conditional_nodes_of_other_code() {
+    // The first driver that describes them.
+    alone!("CUDA_SOFT_VERSION" = "13.2", "CUDA_TEST_DRIVER" = "soft");
     let context = setup();
-    needs!(Conditionals);
     no_leaks(|| {
-        let stream = context.stream().unwrap();
-        let number = stream.zeros::<u32>(1).unwrap();
-        let graph = context.graph().unwrap();
-        let body = |body: &cuda_graph::LoopBody| body.root().fill(&number, 0).map(|_| ());
-        graph.root().while_loop(cuda_graph::Test::nonzero(&number), body).unwrap();
-        left(&graph, InstantiateOptions::new(), "conditional nodes");
+        let raw = other::graph();
+        let condition = other::condition(&context, raw, 1);
+        other::conditional(&context, raw, condition, Class::CU_GRAPH_COND_TYPE_IF, 1);
+        {
+            // SAFETY: the graph lives longer than the handle.
+            let graph = unsafe { Graph::from_raw(&context, raw) }.unwrap();
+            left(&graph, InstantiateOptions::new(), "other code knows the graph");
+        }
+        other::destroy(raw);
     });
 }
 

@@ -2,6 +2,7 @@
 
 mod by_data;
 mod by_kernels;
+mod conditionals;
 mod left;
 mod programmatic;
 mod reports;
@@ -13,11 +14,11 @@ use core::num::NonZeroU16;
 use cuda_graph::{Graph, GraphExec, InstantiateOptions, Shape};
 
 /// All shapes but the drawn one.
-fn shapes() -> [Shape; 4] {
+pub(crate) fn shapes() -> [Shape; 4] {
     let lanes = |count| Shape::Lanes(NonZeroU16::new(count).unwrap());
     [Shape::Reduced, lanes(1), lanes(3), Shape::Auto]
 }
 
-fn shaped(graph: &Graph, shape: Shape) -> GraphExec {
+pub(crate) fn shaped(graph: &Graph, shape: Shape) -> GraphExec {
     graph.instantiate_with(InstantiateOptions::new().shape(shape)).unwrap()
 }

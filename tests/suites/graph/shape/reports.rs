@@ -122,3 +122,29 @@ fn a_launch_of_a_shaped_executable_is_one_call() {
         assert_eq!(cost.heap_allocations(), 0);
     });
 }
+
+#[test]
+fn pictures_show_the_graph_as_drawn_and_shaped() {
+    let context = setup();
+    no_leaks(|| {
+        let stream = context.stream().unwrap();
+        let add = add_to::load(&context).unwrap();
+        let numbers: Vec<_> = (0..3).map(|_| stream.zeros::<u32>(N).unwrap()).collect();
+        let graph = context.graph().unwrap();
+        let clear = graph.root().fill(&numbers[0], 1).unwrap().named("clear");
+        clear.then().launch(&add, per(1, 1), (1, &numbers[0])).unwrap().named("added");
+        for numbers in &numbers[1..] {
+            graph.root().launch(&add, per(1, 1), (1, numbers)).unwrap();
+        }
+        let drawn = graph.instantiate_with(InstantiateOptions::new().shape(Shape::AsBuilt)).unwrap();
+        assert_eq!(drawn.to_dot().unwrap(), graph.to_dot().unwrap());
+        assert_eq!(drawn.to_svg().unwrap(), graph.to_svg().unwrap());
+        let shaped = graph.instantiate_with(InstantiateOptions::new().shape(Shape::Auto)).unwrap();
+        for picture in [shaped.to_dot().unwrap(), shaped.to_svg().unwrap()] {
+            for text in ["clear", "in place of a memset", "added", "nothing"] {
+                assert!(picture.contains(text), "{text}: {picture}");
+            }
+        }
+        assert!(!graph.to_dot().unwrap().contains("nothing"));
+    });
+}

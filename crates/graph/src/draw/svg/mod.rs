@@ -29,8 +29,10 @@ use overlay::Overlay;
 
 use super::collect::collect;
 use super::drawing::Drawing;
+use super::executable::drawing_of;
 use crate::check::Report;
 use crate::error::{DrawError, Error, Result};
+use crate::exec::GraphExec;
 use crate::graph::Graph;
 
 impl Graph {
@@ -94,6 +96,19 @@ impl Graph {
         };
         overlay.mark(&mut drawing);
         picture(&drawing, &overlay)
+    }
+}
+
+impl GraphExec {
+    /// The graph that the executable was made of, as [`Graph::to_svg`] draws it: the graph of its
+    /// own, if it was [shaped](crate::InstantiateOptions::shape), and the graph as drawn otherwise;
+    /// see [`to_dot`](Self::to_dot).
+    ///
+    /// # Errors
+    /// As [`Graph::to_svg`] and [`to_dot`](Self::to_dot).
+    #[doc(alias = "picture")]
+    pub fn to_svg(&self) -> Result<String> {
+        picture(&drawing_of(self)?, &Overlay::default())
     }
 }
 

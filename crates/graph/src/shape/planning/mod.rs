@@ -33,6 +33,10 @@
 //! an empty node, a fill or a copy becomes a kernel, a root gets a kernel in front, and a node is
 //! ordered anew only if every kernel that is unordered with it promises progress ([`progress`]).
 //!
+//! **Bodies** of conditional nodes are planned one by one, each as a graph in its
+//! [`surroundings`]: what runs beside the conditional node runs beside every node of its bodies.
+//! Nothing is put in front of their roots, which the device starts.
+//!
 //! **Bounds.** Time and memory are bounded ([`rows::Limits`], [`progress`]). A plan for a graph
 //! beyond a bound keeps the promises above and has more edges than it needs; its report says so.
 
@@ -54,6 +58,7 @@ pub(crate) mod report;
 mod rows;
 mod sketch;
 mod steps;
+pub(crate) mod surroundings;
 mod twins;
 pub(crate) mod wish;
 

@@ -3,10 +3,10 @@
 use super::drawn::Drawn;
 use super::figures::Figures;
 use super::lanes::Threading;
-use super::progress::Concerned;
 use super::report::{Action, PlanReport};
 use super::sketch::{Sketch, SketchNode};
 use super::steps::Steps;
+use super::surroundings::Surroundings;
 use super::wish::{Wish, Wishes};
 
 /// A graph that does the same as the drawn one.
@@ -43,7 +43,13 @@ pub(crate) enum PlannedNode {
 }
 
 /// Plans the shape of a graph. A graph with a cycle is left as drawn.
+#[cfg(test)]
 pub(crate) fn plan(drawn: &Drawn, wishes: Wishes) -> ShapePlan {
+    plan_in(Surroundings::None, drawn, wishes)
+}
+
+/// Plans the shape of a graph in its surroundings. A graph with a cycle is left as drawn.
+pub(crate) fn plan_in(surroundings: Surroundings, drawn: &Drawn, wishes: Wishes) -> ShapePlan {
     let Some(mut sketch) = Sketch::new(drawn) else { return cyclic(drawn) };
     let before = Figures::of(&sketch);
     let threading = match wishes.shape {
@@ -53,17 +59,19 @@ pub(crate) fn plan(drawn: &Drawn, wishes: Wishes) -> ShapePlan {
         Wish::Auto => Some(Threading::Auto),
     };
     let mut steps = Steps::reduce(&mut sketch);
-    let concerned = Concerned::of(&sketch, wishes.assume_progress);
+    let concerned = surroundings.concerned(&sketch, wishes.assume_progress);
     steps.substitute(&mut sketch, &concerned);
     steps.dissolve_empties(&mut sketch);
     if wishes.shape != Wish::FewerEdges {
         steps.replace_empties(&mut sketch, &concerned);
+    }
+    if wishes.shape != Wish::FewerEdges && !surroundings.is_body() {
         steps.put_in_front(&mut sketch, &concerned);
     }
     if let Some(threading) = threading {
         steps.thread(&mut sketch, threading, &concerned);
     }
-    if wishes.programmatic {
+    if wishes.programmatic && !surroundings.is_body() {
         steps.overlap(&mut sketch, wishes.no_ops);
     }
     if wishes.shape == Wish::Auto

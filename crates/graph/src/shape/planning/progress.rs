@@ -5,7 +5,7 @@
 //! it may never begin. So the plan leaves every node alone that is unordered with a kernel that
 //! does not promise progress.
 
-use super::drawn::Role;
+use super::drawn::DrawnNode;
 use super::sketch::Sketch;
 
 /// Kernels are followed 64 at a time, with one step for each node and edge. In a graph of 1 000 000
@@ -27,11 +27,16 @@ enum Nodes {
     Some(Vec<bool>),
     /// Too many kernels do not promise progress: each node may be concerned.
     Any,
+    /// The graph is a body, and such a kernel runs beside it.
+    All,
 }
 
 impl Concerned {
     /// No node at all.
     pub(super) const NONE: Self = Self { nodes: Nodes::None, kernels: 0 };
+
+    /// Every node, since the graph is a body and what runs beside it may wait for kernels.
+    pub(super) const ALL: Self = Self { nodes: Nodes::All, kernels: 0 };
 
     /// Looks at a sketch in which every node is as drawn.
     pub(super) fn of(sketch: &Sketch<'_>, assume_progress: bool) -> Self {
@@ -40,11 +45,8 @@ impl Concerned {
 
     /// Takes no more than so many steps.
     pub(super) fn within(sketch: &Sketch<'_>, assume_progress: bool, steps: usize) -> Self {
-        let promises_none = |node: &u32| match sketch.role(*node) {
-            Some(Role::Kernel { promises_progress, .. }) => !promises_progress && !assume_progress,
-            Some(Role::Waits) => true,
-            Some(Role::Empty | Role::HostSubmitted(_) | Role::Other) | None => false,
-        };
+        let promises_none =
+            |node: &u32| sketch.role(*node).is_some_and(|role| DrawnNode { role }.may_wait(assume_progress));
         let waiting: Vec<u32> = sketch.numbers().filter(promises_none).collect();
         let step = sketch.nodes.len() + sketch.edges.len();
         if waiting.is_empty() {
@@ -67,7 +69,7 @@ impl Concerned {
         match &self.nodes {
             Nodes::None => false,
             Nodes::Some(nodes) => nodes[node as usize],
-            Nodes::Any => true,
+            Nodes::Any | Nodes::All => true,
         }
     }
 
@@ -79,6 +81,11 @@ impl Concerned {
     /// Whether nodes may be among them that are ordered with all those kernels.
     pub(super) fn is_guess(&self) -> bool {
         self.nodes == Nodes::Any
+    }
+
+    /// Whether all nodes are among them, for what runs beside the conditional node.
+    pub(super) fn is_around(&self) -> bool {
+        self.nodes == Nodes::All
     }
 }
 

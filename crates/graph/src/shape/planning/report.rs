@@ -139,6 +139,8 @@ pub(crate) enum Obstacle {
     Progress { kernels: usize },
     /// So many kernels do not promise progress that it is unknown which run beside it.
     ProgressUnknown { kernels: usize },
+    /// Something that runs beside the conditional node of the body may wait for kernels.
+    AroundBody,
     /// It is beside nodes at programmatic edges.
     ProgrammaticEdges,
     /// It is not certain that a kernel of the library reaches the memory.
@@ -231,6 +233,9 @@ impl fmt::Display for Obstacle {
                     formatter,
                     "too many kernels, {kernels}, do not promise progress to see which run beside"
                 )
+            }
+            Self::AroundBody => {
+                formatter.write_str("what runs beside the conditional node may wait for a kernel")
             }
             Self::ProgrammaticEdges => formatter.write_str("programmatic edges lead to their neighbours"),
             Self::OtherMemory(HostSubmittedKind::Fill) => {

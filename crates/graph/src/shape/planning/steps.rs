@@ -144,6 +144,9 @@ fn edges(sketch: &Sketch<'_>) -> usize {
 /// Why nodes that are concerned are left.
 fn progress(concerned: &Concerned) -> Obstacle {
     let kernels = concerned.kernels();
+    if concerned.is_around() {
+        return Obstacle::AroundBody;
+    }
     match concerned.is_guess() {
         true => Obstacle::ProgressUnknown { kernels },
         false => Obstacle::Progress { kernels },

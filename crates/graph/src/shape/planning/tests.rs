@@ -1,5 +1,6 @@
 //! Plans of random graphs against the closures of their edges, and plans of small known graphs.
 
+mod bodies;
 mod closure;
 mod known;
 mod limits;

@@ -21,12 +21,11 @@ fn costs(steps: &Steps) {
         ("cuGraphGetNodes", 4),
         ("cuGraphGetEdges", 4),
         ("cuGraphCreate", 2),
-        // The fill; two kernels, with all their attributes; where a driver hangs with an empty
-        // body, a node that does nothing.
+        // The fill; two kernels, which have no attributes; where a driver hangs with an empty body,
+        // a node that does nothing.
         ("cuGraphAddNode", if super::has_some() && !super::has_all() { 4 } else { 3 }),
         ("cuGraphMemsetNodeGetParams", 1),
         ("cuGraphKernelNodeGetParams", 2),
-        ("cuGraphKernelNodeCopyAttributes", 2),
         ("cuGraphInstantiateWithParams", 2),
         ("cuGraphDestroy", 2),
         // Whether this is a host function, before each of these.

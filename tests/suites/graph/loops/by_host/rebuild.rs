@@ -74,6 +74,7 @@ fn another_graph_takes_the_place_of_the_first() {
 
 #[test]
 fn the_device_updates_or_makes_another_one() {
+    cuda_tests::as_drawn!("it tells apart reasons for which drivers refuse updates");
     let context = setup();
     needs!(Conditionals);
     no_leaks(|| {
