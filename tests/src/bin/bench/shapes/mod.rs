@@ -18,7 +18,7 @@ use cuda_handles::Device;
 use crate::Outcome;
 use crate::driver::Choice;
 use crate::report;
-use drawings::{DRAWINGS, Kit};
+use drawings::{DRAWINGS, Drawing, Kit, LARGE};
 use timing::Times;
 
 /// The times of a drawing, in the order of the variants.
@@ -30,9 +30,14 @@ pub(super) struct Row {
 pub(crate) fn run(driver: &Choice, filter: Option<&str>, svg: Option<&Path>) -> Outcome<ExitCode> {
     report::driver_and_device(driver)?;
     let kit = Kit::new(&Device::new(0)?.context()?)?;
+    let is_named = |drawing: &&Drawing| filter.is_some_and(|text| drawing.name.contains(text));
+    for drawing in LARGE.iter().filter(is_named) {
+        println!("\n{}", drawing.name);
+        timing::instantiate(&(drawing.draw)(&kit)?)?;
+    }
     let mut rows = Vec::new();
     table::header();
-    for drawing in DRAWINGS.iter().filter(|drawing| filter.is_none_or(|text| drawing.name.contains(text))) {
+    for drawing in DRAWINGS.iter().filter(|drawing| filter.is_none() || is_named(drawing)) {
         let graph = (drawing.draw)(&kit)?;
         let row = Row { name: drawing.name, times: timing::measure(&kit, &graph)? };
         table::row(&row);

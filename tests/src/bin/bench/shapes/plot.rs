@@ -21,17 +21,14 @@ type Panel<'a> = ChartContext<'a, SVGBackend<'a>, Cartesian2d<LogCoord<f64>, Ran
 
 /// Writes an SVG with two panels: launch calls and runs.
 pub(super) fn write(path: &Path, rows: &[Row]) -> Outcome<()> {
-    // Of large graphs only the instantiation was measured.
-    let rows: Vec<&Row> =
-        rows.iter().filter(|row| row.times.iter().all(|times| times.run.is_known())).collect();
     let height = HEAD + FOOT + ROW * rows.len().max(1) as u32;
     let area = SVGBackend::new(path, (WIDTH, height)).into_drawing_area();
     area.fill(&WHITE)?;
     let (head, body) = area.split_vertically(HEAD);
     legend(&head)?;
     let (left, right) = body.split_horizontally(NAMES + (WIDTH - NAMES) / 2);
-    panel(&left, "launch call, times faster", &rows, NAMES, |times| times.launch)?;
-    panel(&right, "run, times faster", &rows, 16, |times| times.run)?;
+    panel(&left, "launch call, times faster", rows, NAMES, |times| times.launch)?;
+    panel(&right, "run, times faster", rows, 16, |times| times.run)?;
     area.present()?;
     Ok(())
 }
@@ -49,7 +46,7 @@ fn legend(area: &DrawingArea<SVGBackend<'_>, plotters::coord::Shift>) -> Outcome
 fn panel(
     area: &DrawingArea<SVGBackend<'_>, plotters::coord::Shift>,
     title: &str,
-    rows: &[&Row],
+    rows: &[Row],
     names: u32,
     median: fn(&Times) -> Median,
 ) -> Outcome<()> {

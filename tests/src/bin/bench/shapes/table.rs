@@ -27,11 +27,7 @@ pub(super) fn legend() {
     println!("\nMicroseconds, medians; in brackets the interquartile range.");
 }
 
-fn cell(median: Median) -> String {
-    let Median { value, spread } = median;
-    if !median.is_known() {
-        return "–".to_owned();
-    }
+fn cell(Median { value, spread }: Median) -> String {
     let digits = if value < 100.0 { 1 } else { 0 };
     format!("{value:.digits$} ({spread:.digits$})")
 }

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use cuda_graph::{Graph, GraphExec};
+use cuda_graph::{ContextExt, Graph, GraphExec};
 
 use super::drawings::Kit;
 use super::variants::VARIANTS;
@@ -13,9 +13,6 @@ const WARM_UP: usize = 5;
 const ROUNDS: usize = 40;
 /// An instantiation takes long, and its time varies little.
 const INSTANTIATIONS: usize = 5;
-
-/// Of a graph with more nodes, the instantiation alone is measured, and once: it takes seconds.
-const LARGE: usize = 10_000;
 
 /// Medians, in microseconds.
 #[derive(Clone, Copy, Debug)]
@@ -44,8 +41,7 @@ struct Samples {
 pub(super) fn measure(kit: &Kit, graph: &Graph) -> Outcome<Vec<Times>> {
     let mut samples: Vec<Samples> = VARIANTS.iter().map(|_| Samples::default()).collect();
     let mut executables: Vec<GraphExec> = Vec::new();
-    let is_large = graph.len()? > LARGE;
-    for round in 0..=if is_large { 1 } else { INSTANTIATIONS } {
+    for round in 0..=INSTANTIATIONS {
         executables.clear();
         for (variant, samples) in VARIANTS.iter().zip(&mut samples) {
             let start = Instant::now();
@@ -54,9 +50,7 @@ pub(super) fn measure(kit: &Kit, graph: &Graph) -> Outcome<Vec<Times>> {
             if round > 0 {
                 samples.instantiate.push(start.elapsed());
             }
-            if !is_large {
-                executables.push(exec);
-            }
+            executables.push(exec);
         }
     }
     for round in 0..WARM_UP + ROUNDS {
@@ -74,6 +68,21 @@ pub(super) fn measure(kit: &Kit, graph: &Graph) -> Outcome<Vec<Times>> {
     Ok(samples.into_iter().map(Samples::times).collect())
 }
 
+/// Prints the time of one instantiation of a graph in each variant.
+pub(super) fn instantiate(graph: &Graph) -> Outcome<()> {
+    // Loads kernels.
+    let first = graph.context().graph()?;
+    VARIANTS.iter().try_for_each(|variant| first.instantiate_with((variant.options)()).map(drop))?;
+    for variant in VARIANTS {
+        let start = Instant::now();
+        let exec = graph.instantiate_with((variant.options)())?;
+        let time = start.elapsed().as_secs_f64() * 1e3;
+        println!("{:30} instantiated in {time:7.0} ms", variant.name);
+        drop(exec);
+    }
+    Ok(())
+}
+
 impl Samples {
     fn times(self) -> Times {
         let Self { launch, run, instantiate } = self;
@@ -82,11 +91,6 @@ impl Samples {
 }
 
 impl Median {
-    /// Whether it was measured.
-    pub(super) fn is_known(self) -> bool {
-        !self.value.is_nan()
-    }
-
     fn of(mut times: Vec<Duration>) -> Self {
         times.sort_unstable();
         let at = |part: usize| {
