@@ -1,7 +1,7 @@
 //! Which kernels can be at the programmatic edges that shaping makes.
 //!
 //! Data flow over such edges is known to hold for kernels that wait at their entry, and for memory
-//! of their own device (`docs/costs.md` names the forms that were tried). Everything else keeps
+//! of their own device (`docs/shapes.md` has the figures). Everything else keeps
 //! full edges.
 
 use std::sync::Arc;
