@@ -2,8 +2,7 @@
 //!
 //! A fill of a row that the driver has disabled keeps nothing in order: what comes after it, in the
 //! graph or on the stream, runs without waiting for what comes before it. Seen on an H200 with
-//! driver
-//! 580. Fills of rectangles, copies and kernels keep the order.
+//! driver 580. Fills of rectangles, copies and kernels keep the order.
 
 use cuda_handles::capture_mode::relaxed;
 use cuda_handles::{Buffer, FillLayout, MemorySpace};

@@ -17,7 +17,6 @@ use crate::shape::levels::Level;
 use crate::shape::planning::drawn::Overlap;
 use crate::shape::planning::plan::{PlannedEdge, PlannedNode, ShapePlan};
 use crate::shape::reliance::Reliance;
-use crate::shape::shaped::RawNodes;
 use crate::shape::substitute::Substitutes;
 use crate::shape::substitute::launch::SubstituteKernels;
 use crate::shape::substitute::work::MemoryWork;
@@ -37,6 +36,15 @@ pub(super) struct Made {
     substitutes: Substitutes,
     own: Arc<Own>,
 }
+
+/// The nodes of the shaped graph, by the user's.
+#[derive(Debug)]
+pub(super) struct RawNodes(pub(super) HashMap<NodeId, CUgraphNode>);
+
+// SAFETY: the handles are only passed to the driver, with exclusive access to the executable.
+unsafe impl Send for RawNodes {}
+// SAFETY: as above.
+unsafe impl Sync for RawNodes {}
 
 /// A node of a shaped graph, and what it waits for.
 #[derive(Clone, Debug)]

@@ -40,7 +40,9 @@ pub enum Shape {
     /// configuration, behind a kernel, run in 37 lanes. Kernels take the place of nodes that the
     /// host submits at every launch
     /// ([`fills_by_kernels`](crate::InstantiateOptions::fills_by_kernels),
-    /// [`copies_by_kernels`](crate::InstantiateOptions::copies_by_kernels)).
+    /// [`copies_by_kernels`](crate::InstantiateOptions::copies_by_kernels)). Edges in chains of
+    /// kernels that wait at their entry become programmatic
+    /// ([`programmatic_edges`](crate::InstantiateOptions::programmatic_edges)).
     Auto,
 }
 

@@ -8,7 +8,7 @@ use cuda_sys::{CUgraph, CUgraphNode};
 
 use crate::own_kernels::Own;
 use crate::shape::levels::Level;
-use crate::shape::made::{Made, MadeNode, NotMade, OfKey};
+use crate::shape::made::{Made, MadeNode, NotMade, OfKey, RawNodes};
 use crate::shape::overlap::overlap_of_kernel;
 use crate::shape::planning::drawn::Overlap;
 use crate::shape::planning::plan::ShapePlan;
@@ -35,15 +35,6 @@ pub(crate) struct ShapedGraph {
     /// The nodes whose parameters the shape relies on.
     reliances: HashMap<NodeId, Reliance>,
 }
-
-/// The nodes of the shaped graph, by the user's.
-#[derive(Debug)]
-pub(super) struct RawNodes(pub(super) HashMap<NodeId, CUgraphNode>);
-
-// SAFETY: the handles are only passed to the driver, with exclusive access to the executable.
-unsafe impl Send for RawNodes {}
-// SAFETY: as above.
-unsafe impl Sync for RawNodes {}
 
 impl ShapedGraph {
     /// Makes the graph of the plans of a graph and the bodies in it. The context is current.

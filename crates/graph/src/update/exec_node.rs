@@ -116,7 +116,6 @@ impl GraphExec {
         Ok(())
     }
 
-    /// Makes the driver's call for a node, by its key. Errors name it as the node of a graph.
     /// Refuses parameters with which a node would meet one that it is ordered with no more.
     fn stays_apart(&mut self, node: &Located<'_>, new: &NewParams<'_>) -> Result<Changes> {
         let mut changes = Changes::default();

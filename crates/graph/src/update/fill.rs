@@ -24,7 +24,6 @@ impl ExecNode<'_, MemsetNode> {
     ///   of which an executable can change the value alone; or the memory is that of an allocation
     ///   node; or a [kernel](crate::InstantiateOptions::fills_by_kernels) runs in place of the
     ///   node, and may not reach the memory.
-    ///   node.
     /// - [`UpdateError::Meets`](crate::UpdateError::Meets): the executable is [ordered by
     ///   data](crate::Order::ByData), and the node would meet one that it does not wait for.
     /// - [`UpdateError::NotInExecutable`](crate::UpdateError::NotInExecutable),

@@ -6,6 +6,8 @@
 //! | File | Contents |
 //! | --- | --- |
 //! | [`whole`] | `GraphExec::update`: the whole executable, from a graph |
+//! | [`source`] | that graph, and its nodes by those of the executable |
+//! | [`whole_shaped`] | the same for executables that were shaped |
 //! | [`compare`] | `Graph::check_update`: why a graph is refused, in words |
 //! | [`check`] | `GraphExec::check_update`: the same for an executable |
 //! | [`pairing`], [`shape`] | nodes of two graphs in pairs, as the driver pairs them |
@@ -64,5 +66,7 @@ mod pairing;
 pub(crate) mod params;
 mod rules;
 mod shape;
+mod source;
 pub(crate) mod values;
 pub(crate) mod whole;
+mod whole_shaped;

@@ -8,21 +8,19 @@ use cuda_sys::{CUgraph, CUgraphExecUpdateResultInfo, CUgraphNode, CUresult, Call
 
 use crate::error::wrong_context::ensure_of_graph;
 use crate::error::{Error, ExecError, NodeError, Refusal, RefusalReason, Result};
-use crate::exec::counterparts::Counterparts;
 use crate::exec::exec_params::ExecParams;
 use crate::exec::instantiate::awaited_streams;
-use crate::exec::node_updates::NodeUpdates;
 use crate::exec::recorded_events::RecordedEvents;
 use crate::exec::source::Source;
 use crate::exec::{GraphExec, NotRebuilt};
 use crate::graph::Graph;
 use crate::node_name::NodeName;
-use crate::shape::by_data::apart::{Apart, Changes};
 use crate::shape::shaped::ShapedGraph;
-use crate::state::changes::StructurePoint;
 use crate::state::guard::GraphGuard;
 use crate::state::ids::NodeId;
 use crate::update::located::counterparts;
+use crate::update::source::{Pairs, UpdateSource};
+use crate::update::whole_shaped::changes_apart;
 
 /// The outcome of an [update](GraphExec::update).
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,69 +45,6 @@ impl Update {
         match self {
             Self::Updated => None,
             Self::Refused(refusal) => Some(refusal),
-        }
-    }
-}
-
-/// The graph of an update.
-pub(super) enum UpdateSource {
-    /// The graph that the executable was made of, and whether its nodes and edges are as they were
-    /// then.
-    Own { is_as_it_was: bool },
-    /// Another graph, with the counterparts of the keys, if they are needed.
-    Other { pairs: Option<Pairs> },
-}
-
-/// The counterparts in a graph.
-pub(super) struct Pairs {
-    counterparts: Counterparts,
-    /// The graph as it was when they were found.
-    structure: StructurePoint,
-}
-
-impl UpdateSource {
-    /// The same under the lock of the graph, which others may have changed before.
-    pub(super) fn taken_now(self, guard: &GraphGuard<'_>, updates: &NodeUpdates) -> Self {
-        let Self::Other { pairs } = self else {
-            return Self::Own { is_as_it_was: updates.has_keys_as_they_were(guard) };
-        };
-        let structure = guard.changes.structure();
-        let has_changed = match &pairs {
-            Some(pairs) => pairs.structure != structure,
-            // The graph got conditions or parameters after the look whether it has some.
-            None => guard.has_conditionals() || !guard.bindings.is_empty(),
-        };
-        if !has_changed {
-            return Self::Other { pairs };
-        }
-        let counterparts = Counterparts::Unknown("its nodes or edges changed during the update");
-        Self::Other { pairs: Some(Pairs { counterparts, structure }) }
-    }
-
-    /// Whether it is known which nodes of the graph stand for those of the executable.
-    fn is_known(&self) -> bool {
-        match self {
-            Self::Own { is_as_it_was } => *is_as_it_was,
-            Self::Other { pairs } => {
-                pairs.as_ref().is_some_and(|pairs| matches!(pairs.counterparts, Counterparts::Known { .. }))
-            }
-        }
-    }
-
-    /// The node of the graph that has a key, if it is known.
-    fn of_key(&self, key: NodeId) -> Option<NodeId> {
-        match self {
-            Self::Own { is_as_it_was } => is_as_it_was.then_some(key),
-            Self::Other { pairs } => pairs.as_ref()?.counterparts.of_key(key),
-        }
-    }
-
-    /// The key of a node of the graph, if it is known.
-    fn key(&self, id: NodeId) -> Option<NodeId> {
-        match self {
-            Self::Own { is_as_it_was: true } => Some(id),
-            Self::Own { is_as_it_was: false } => None,
-            Self::Other { pairs } => pairs.as_ref()?.counterparts.key(id),
         }
     }
 }
@@ -407,27 +342,6 @@ impl GraphExec {
         self.refusal_of_disabled(guard, source)
     }
 
-    /// Refuses a graph with other nodes or edges than the one that was shaped, and parameters that
-    /// the shape does not permit.
-    fn refusal_of_shape(
-        &self,
-        shaped: &ShapedGraph,
-        guard: &GraphGuard<'_>,
-        source: &UpdateSource,
-    ) -> Option<Refusal> {
-        if !source.is_known() {
-            let why = "the executable was shaped, and its shape is right only for the nodes and edges of its own \
-                       graph as they were then";
-            return Some(Refusal::new(RefusalReason::Shaped, why));
-        }
-        if let Some(why) = guard.reason_to_leave(self.options()) {
-            let why = format!("the executable was shaped, and this graph cannot be: {why}");
-            return Some(Refusal::new(RefusalReason::Shaped, why));
-        }
-        let (node, why) = shaped.forbidden(guard, &|key| source.of_key(key))?;
-        Some(Refusal::new(RefusalReason::Shaped, why).at(guard.name(node)))
-    }
-
     /// Refuses a graph with nodes that decide about conditions, if one may be disabled in the
     /// executable: a loop would never end.
     fn refusal_of_disabled(&self, guard: &GraphGuard<'_>, source: &UpdateSource) -> Option<Refusal> {
@@ -439,19 +353,6 @@ impl GraphExec {
         let why = "it decides about a condition, and is disabled in the executable, or may be; enable all nodes \
                    first";
         Some(Refusal::new(RefusalReason::Disabled, why).at(guard.name(node)))
-    }
-
-    /// [`changes_apart`] of a copy, for a question.
-    pub(super) fn refusal_of_apart(
-        &self,
-        guard: &GraphGuard<'_>,
-        source: &UpdateSource,
-    ) -> Result<Option<Refusal>> {
-        if !source.is_known() {
-            return Ok(None);
-        }
-        let mut apart = self.apart.clone();
-        Ok(changes_apart(apart.as_deref_mut(), guard, source)?.err())
     }
 
     /// The streams that the next launch waits for after an update from the graph.
@@ -466,23 +367,6 @@ impl GraphExec {
             }
         }
         awaited
-    }
-
-    /// A copy of the locked graph in the shape of the executable, if that was shaped. If the driver
-    /// refuses a step, the update is refused, so that a rebuild goes on.
-    fn copy_of_shape(
-        &self,
-        guard: &GraphGuard<'_>,
-        source: &UpdateSource,
-    ) -> Result<Result<Option<GraphHandle>, Refusal>> {
-        let Some(shaped) = self.shaped() else { return Ok(Ok(None)) };
-        match self.context().with_current(|| shaped.again(guard, &|key| source.of_key(key)))? {
-            Ok(copy) => Ok(Ok(Some(copy))),
-            Err(why) => {
-                self.context().ensure_usable()?;
-                Ok(Err(Refusal::new(RefusalReason::Shaped, why.to_string())))
-            }
-        }
     }
 
     /// `graph` is the locked graph, or one of its own shape that nobody else knows.
@@ -548,29 +432,4 @@ impl GraphGuard<'_> {
         let index = if raw.is_null() { None } else { self.find(raw) };
         self.id(index?).map(|id| self.name(id))
     }
-}
-
-/// The footprints of nodes after an update from a graph, or a refusal if two would meet that are
-/// ordered no more.
-fn changes_apart(
-    apart: Option<&mut Apart>,
-    guard: &GraphGuard<'_>,
-    source: &UpdateSource,
-) -> Result<Result<Changes, Refusal>> {
-    let mut changes = Changes::default();
-    let Some(apart) = apart else { return Ok(Ok(changes)) };
-    let keys: Vec<NodeId> = apart.ids().collect();
-    for key in keys {
-        // All nodes are known, or the update was refused.
-        let id = source.of_key(key).unwrap_or(key);
-        apart.add(&mut changes, key, guard.footprint(id)?);
-    }
-    Ok(match apart.check(&changes) {
-        Ok(()) => Ok(changes),
-        Err(met) => {
-            let met = met.among(|key| source.of_key(key));
-            let refusal = Refusal::new(RefusalReason::Shaped, met.error(guard).to_string());
-            Err(refusal.at(guard.name(met.node)))
-        }
-    })
 }

@@ -40,10 +40,6 @@ pub(crate) enum Overlap {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Role {
     /// A kernel.
-    ///
-    /// A node of another type that may wait for a kernel beside it counts as a kernel that does not
-    /// promise progress, with a number of its own: a child graph that holds such kernels, a batch
-    /// with a wait, a host function.
     Kernel {
         /// Equal for nodes of the same kernel and configuration.
         like: u32,
@@ -51,7 +47,8 @@ pub(crate) enum Role {
         promises_progress: bool,
         overlap: Overlap,
     },
-    /// A node that may wait for what runs beside it, and is no kernel.
+    /// A node that may wait for what runs beside it, and is no kernel: a host function, a batch, a
+    /// wait for an event or semaphore, a loop.
     Waits,
     /// An empty node. It does nothing itself, so the plan need not have it.
     Empty,
