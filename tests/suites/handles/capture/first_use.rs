@@ -108,7 +108,8 @@ fn captures_that_come_and_go_let_no_plain_use_miss_its_wait() {
                 (0..400).try_for_each(|round| {
                     let buffer = home.zeros::<u32>(64)?;
                     stream.fill(&buffer, round)?;
-                    stream.copy(&buffer, &stream.zeros::<u32>(64)?)
+                    // Not on the other stream, which allocates nothing while it captures.
+                    stream.copy(&buffer, &home.zeros::<u32>(64)?)
                 })
             };
             let worked = work();
