@@ -73,7 +73,8 @@ pub fn every_failure<T, E: core::fmt::Display>(mut operation: impl FnMut() -> Re
         }
         let back = until(SOON, || {
             reaper::drain();
-            live() == before
+            // A cache may have given up a block meanwhile, so less is fine.
+            !live().is_more_than(&before)
         });
         assert!(
             back,
