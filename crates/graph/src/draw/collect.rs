@@ -9,7 +9,7 @@ use crate::state::ids::{NodeId, SubgraphId};
 use crate::state::params::NodeParams;
 
 /// Graphs nested deeper than this are marked, not drawn: writers of pictures recurse into them.
-const DEEPEST: usize = 32;
+pub(super) const DEEPEST: usize = 32;
 
 /// The drawing of the locked graph.
 pub(crate) fn collect(guard: &mut GraphGuard<'_>) -> Result<Drawing> {
@@ -39,16 +39,21 @@ fn drawing(guard: &mut GraphGuard<'_>, subgraph: SubgraphId, title: String, dept
     Ok(Drawing { title, nodes, edges })
 }
 
-pub(super) fn node(guard: &mut GraphGuard<'_>, id: NodeId, depth: usize) -> Result<Option<DrawnNode>> {
-    let Some(record) = guard.record(id) else { return Ok(None) };
-    let mut node = DrawnNode {
+/// A node without the graphs in it.
+pub(super) fn node_alone(guard: &GraphGuard<'_>, id: NodeId) -> Option<DrawnNode> {
+    let record = guard.record(id)?;
+    Some(DrawnNode {
         id: id.index,
         kind: kind(record.node_params.kind()),
         name: record.display_name(id),
         details: details(guard, id, &record.node_params, record.name.is_some()),
         children: Vec::new(),
         marks: Vec::new(),
-    };
+    })
+}
+
+fn node(guard: &mut GraphGuard<'_>, id: NodeId, depth: usize) -> Result<Option<DrawnNode>> {
+    let Some((mut node, record)) = node_alone(guard, id).zip(guard.record(id)) else { return Ok(None) };
     for (label, subgraph) in labelled(&record.node_params) {
         if guard.facts(subgraph).is_some_and(|facts| facts.lent.is_some()) {
             node.marks.push("lent".to_owned());
@@ -63,7 +68,7 @@ pub(super) fn node(guard: &mut GraphGuard<'_>, id: NodeId, depth: usize) -> Resu
 }
 
 /// The graphs in a node, each with its label.
-fn labelled(node_params: &NodeParams) -> Vec<(String, SubgraphId)> {
+pub(super) fn labelled(node_params: &NodeParams) -> Vec<(String, SubgraphId)> {
     let label = |index| {
         if let NodeParams::Conditional(conditional) = node_params {
             conditional.kind.body_name(index)
