@@ -1,8 +1,7 @@
 //! Which kernels can be at the programmatic edges that shaping makes.
 //!
 //! Data flow over such edges is known to hold for kernels that wait at their entry, and for memory
-//! of their own device (`docs/shapes.md` has the figures). Everything else keeps
-//! full edges.
+//! of their own device (`docs/shapes.md` has the figures). Everything else keeps full edges.
 
 use std::sync::Arc;
 

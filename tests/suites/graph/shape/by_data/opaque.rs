@@ -5,7 +5,7 @@ use cuda_handles::{Image, Library};
 use cuda_launch::{kernel, params, per};
 use cuda_tests::{kernel, no_leaks, setup};
 
-use super::{by_data, figures};
+use super::{CONSTANT, by_data, figures};
 use crate::capture::{N, add_to, increment_all};
 
 kernel! {
@@ -16,23 +16,6 @@ kernel! {
     fn weigh(n: u32, values: InOut<f32>)
     where values.len() >= n, grid.x * block.x >= n;
 }
-
-/// The same as `add_to`, with a constant beside it.
-const CONSTANT: &str = "
-.version 7.8
-.target sm_70
-.address_size 64
-.const .align 4 .u32 table[2] = {1, 2};
-.visible .entry add_to(.param .u32 amount, .param .u64 value)
-{
-    .reg .b32 %r<2>;
-    .reg .b64 %rd<3>;
-    ld.param.u32 %r1, [amount];
-    ld.param.u64 %rd1, [value];
-    cvta.to.global.u64 %rd2, %rd1;
-    red.global.add.u32 [%rd2], %r1;
-    ret;
-}";
 
 /// A fill, a node between, and another fill of other memory: a chain of three, with what became of
 /// it.

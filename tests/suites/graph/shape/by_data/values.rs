@@ -3,12 +3,12 @@
 use cuda_graph::{
     ContextExt, Error, Graph, InstantiateOptions, KernelNode, Meeting, Order, RefusalReason, UpdateError,
 };
-use cuda_handles::{Buffer, Image, Stream};
-use cuda_launch::{TypedKernel, kernel as declare, params, per};
+use cuda_handles::{Buffer, Image, Library, Stream};
+use cuda_launch::{params, per};
 use cuda_sys::{CUresult, Call};
 use cuda_tests::{fail, kernel, no_leaks, setup};
 
-use super::{by_data, figures};
+use super::{CONSTANT, by_data, figures};
 use crate::capture::{N, add_to};
 
 fn first(numbers: &Buffer<u32>, stream: &Stream) -> u32 {
@@ -197,37 +197,14 @@ fn a_whole_update_with_values_that_meet_is_refused() {
     });
 }
 
-/// A kernel that adds, with a constant beside it.
-const CONSTANT: &str = "
-.version 7.8
-.target sm_70
-.address_size 64
-.const .align 4 .u32 table[2] = {1, 2};
-.visible .entry add_beside_table(.param .u32 amount, .param .u64 value)
-{
-    .reg .b32 %r<2>;
-    .reg .b64 %rd<3>;
-    ld.param.u32 %r1, [amount];
-    ld.param.u64 %rd1, [value];
-    cvta.to.global.u64 %rd2, %rd1;
-    red.global.add.u32 [%rd2], %r1;
-    ret;
-}";
-
-declare! {
-    // SAFETY: the kernel has these parameters, and touches the first element alone.
-    unsafe in Image::Ptx(CONSTANT);
-
-    fn add_beside_table(amount: u32, value: InOut<u32>)
-    where value.len() >= 1;
-}
-
 #[test]
 fn values_go_on_after_a_constant_was_asked_for() {
     let context = setup();
     no_leaks(|| {
         let stream = context.stream().unwrap();
-        let add = add_beside_table::load(&context).unwrap();
+        let library = Library::load(&context, Image::Ptx(CONSTANT)).unwrap();
+        // SAFETY: the image has the same kernel.
+        let add = unsafe { add_to::of(&library) }.unwrap();
         let numbers = [0; 2].map(|_| stream.zeros::<u32>(1).unwrap());
         let graph = context.graph().unwrap();
         let amount = graph.param(1_u32).unwrap();
@@ -237,7 +214,7 @@ fn values_go_on_after_a_constant_was_asked_for() {
         assert_eq!(exec.shape_report().unwrap().dropped_edges().len(), 1);
         exec.launch_with(&stream, ((&amount, 2_u32),)).unwrap();
         // SAFETY: nothing relies on the values.
-        let table = unsafe { TypedKernel::kernel(&add).library().global::<u32>("table") }.unwrap();
+        let table = unsafe { library.global::<u32>("table") }.unwrap();
         assert_eq!(table.read_blocking(&stream).unwrap(), [1, 2]);
         exec.launch_with(&stream, ((&amount, 3_u32),)).unwrap();
         assert_eq!(numbers.map(|numbers| numbers.read_blocking(&stream).unwrap()), [[5], [5]]);
