@@ -36,7 +36,7 @@ use crate::exec::options::InstantiateOptions;
 use crate::footprint::{Footprint, Touches};
 use crate::graph::Graph;
 use crate::own_kernels::{Own, OwnImage};
-use crate::shape::by_data::apart::Apart;
+use crate::shape::by_data::apart::{Apart, ApartLevel};
 use crate::shape::by_data::dropped::dropped;
 use crate::shape::by_data::{Left, Limits, order_by_data};
 use crate::shape::levels::{Level, plan_levels};
@@ -140,9 +140,9 @@ impl GraphGuard<'_> {
         let mut levels = self.levels(&substitutes, asked.assume_progress)?;
         let before = levels.first().and_then(|level| figures(&level.drawn));
         let Some(before) = before else { return Ok(Shaping::as_drawn(asked, "it has a cycle")) };
-        let ordered = match (asked.order, levels.first_mut()) {
-            (Order::ByData, Some(Level { flat, drawn, .. })) => self.order_by_data(flat, drawn)?,
-            (Order::AsDrawn | Order::ByData, _) => Ordered::default(),
+        let ordered = match asked.order {
+            Order::ByData => self.order_levels_by_data(&mut levels)?,
+            Order::AsDrawn => Ordered::default(),
         };
         let mut plans = plan_levels(&levels, self.wishes(own, options));
         plans.iter_mut().take(1).for_each(|plan| plan.report.before = before);
@@ -174,8 +174,26 @@ impl GraphGuard<'_> {
         }
     }
 
-    /// Leaves out the order that no access needs.
-    fn order_by_data(&mut self, flat: &FlatGraph, drawn: &mut Drawn) -> Result<Ordered> {
+    /// Leaves out the order that no access needs, in the graph and in each body.
+    fn order_levels_by_data(&mut self, levels: &mut [Level]) -> Result<Ordered> {
+        let mut aparts = Vec::new();
+        let mut report = OrderReport::default();
+        for level in levels {
+            let body = self.body_name(level);
+            let Level { flat, drawn, .. } = level;
+            let (apart, of_level) = self.order_by_data(flat, drawn)?;
+            aparts.extend(apart);
+            report.add(body.as_deref(), of_level);
+        }
+        Ok(Ordered { apart: Apart::of(aparts), report })
+    }
+
+    /// Leaves out the order that no access needs, in one level.
+    fn order_by_data(
+        &mut self,
+        flat: &FlatGraph,
+        drawn: &mut Drawn,
+    ) -> Result<(Option<ApartLevel>, OrderReport)> {
         let footprints = flat.nodes.iter().map(|node| match node.action {
             NodeAction::Run(_) => self.footprint(node.id),
             NodeAction::Nothing => Ok(Footprint::Known(Touches::default())),
@@ -184,15 +202,15 @@ impl GraphGuard<'_> {
         let footprints: Vec<Footprint> = footprints.collect::<Result<_>>()?;
         let by_data = match order_by_data(drawn, &footprints, Limits::DEFAULT) {
             Ok(by_data) => by_data,
-            Err(Left::Cycle) => return Ok(Ordered::default()),
-            Err(Left::TooLarge) => return Ok(Ordered { apart: None, report: OrderReport::too_large() }),
+            Err(Left::Cycle) => return Ok((None, OrderReport::default())),
+            Err(Left::TooLarge) => return Ok((None, OrderReport::too_large())),
         };
         let dropped = dropped(drawn, &footprints, &by_data);
         let ids: Vec<NodeId> = flat.nodes.iter().map(|node| node.id).collect();
         let report = OrderReport::new(dropped, &footprints, |number| self.name_among(&ids, number));
         drawn.edges.clone_from(&by_data.edges);
         let apart = if report.has_dropped() { by_data.apart(ids.into_iter(), footprints) } else { None };
-        Ok(Ordered { apart, report })
+        Ok((apart, report))
     }
 
     fn name_among(&self, ids: &[NodeId], number: u32) -> Arc<str> {

@@ -11,9 +11,10 @@ use core::num::NonZeroU16;
 /// which does the same work in the same order. The graph itself stays as it is, and updates,
 /// parameters and errors go by its nodes as ever.
 ///
-/// Bodies of conditional nodes are shaped as the graph around them is, each by itself. They get no
-/// kernel in front of their roots, none in place of fills and copies, and no programmatic edges. A
-/// loop counts as a kernel that [may wait](crate::InstantiateOptions::assume_progress) for another,
+/// Bodies of conditional nodes are shaped as the graph around them is, each by itself. The device
+/// starts their nodes, so they get no kernel in front of their roots, none in place of fills and
+/// copies, and none between narrow layers, and [`Auto`](Self::Auto) makes no lanes in them: none of
+/// that gains there. A loop counts as a kernel that [may wait](crate::InstantiateOptions::assume_progress) for another,
 /// whatever is assumed of kernels, and so does a branch with such a kernel or a loop in it. A body
 /// is not ordered anew if a node beside its conditional node may wait.
 ///
@@ -75,7 +76,7 @@ pub enum Shape {
 /// another kernel ([`launch_untyped`](crate::Frontier::launch_untyped)), the declaration of the
 /// first counts.
 ///
-/// Child graphs are ordered node by node. Nodes at [edges that are not full](crate::EdgeKind) keep
+/// Child graphs are ordered node by node, and so is each body of a conditional node. Nodes at [edges that are not full](crate::EdgeKind) keep
 /// all of their order. Nodes that the drawing does not order stay unordered.
 ///
 /// [`ShapeReport::dropped_edges`](crate::ShapeReport::dropped_edges) lists the edges that nothing

@@ -78,10 +78,8 @@ impl ShapeReport {
         let mut figures = None;
         for (body, report) in plans {
             figures.get_or_insert((report.before.into(), report.after.into()));
-            notes.extend(report.actions.iter().map(|action| match &body {
-                Some(body) => format!("in {body}: {action}"),
-                None => action.to_string(),
-            }));
+            let actions = report.actions.iter().map(ToString::to_string);
+            notes.extend(actions.map(|action| within(body.as_deref(), action)));
         }
         let (before, after) = figures.unwrap_or_default();
         let outcome = match is_changed {
@@ -170,6 +168,14 @@ impl fmt::Display for ShapeReport {
     }
 }
 
+/// A sentence about a level: a body, by its name, or the root graph.
+fn within(body: Option<&str>, sentence: String) -> String {
+    match body {
+        Some(body) => format!("in {body}: {sentence}"),
+        None => sentence,
+    }
+}
+
 /// Writes the first few dropped edges.
 fn write_dropped(formatter: &mut fmt::Formatter<'_>, dropped: &[DroppedEdge]) -> fmt::Result {
     const MOST: usize = 8;
@@ -252,6 +258,12 @@ impl OrderReport {
             count => format!("dropped {count} edges that no access needs"),
         });
         Self { dropped, notes }
+    }
+
+    /// Adds what was done to a level: a body, by its name, or the root graph.
+    pub(super) fn add(&mut self, body: Option<&str>, level: Self) {
+        self.dropped.extend(level.dropped);
+        self.notes.extend(level.notes.into_iter().map(|note| within(body, note)));
     }
 
     /// Of a graph that keeps its order.

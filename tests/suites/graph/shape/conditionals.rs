@@ -581,7 +581,9 @@ fn each_shape_of_random_loops_and_branches_computes_what_the_operations_do_in_tu
     let cases = if is_soft() { 40 } else { 150 };
     let config = ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() };
     no_leaks(|| {
-        let bench = Bench::new(&context);
+        // Kernels that can be at programmatic edges.
+        let add = add_to::load_waiting(&context).unwrap();
+        let bench = Bench { add, ..Bench::new(&context) };
         let cells = (0..CELLS).map(|_| bench.number(0)).collect();
         let programs = Programs { bench: &bench, cells };
         let mut runner = proptest::test_runner::TestRunner::new(config.clone());

@@ -53,7 +53,7 @@ mod tests;
 
 use crate::check::reachability::{Reachability, order};
 use crate::footprint::Footprint;
-use crate::shape::by_data::apart::Apart;
+use crate::shape::by_data::apart::ApartLevel;
 use crate::shape::by_data::parts::Parts;
 use crate::shape::by_data::sweep::Sweep;
 use crate::shape::planning::drawn::{Drawn, DrawnEdge};
@@ -100,12 +100,12 @@ impl ByData {
         self,
         ids: impl Iterator<Item = NodeId>,
         footprints: Vec<Footprint>,
-    ) -> Option<Apart> {
+    ) -> Option<ApartLevel> {
         let full = self.edges.iter().filter(|edge| edge.is_full).map(|edge| (edge.from, edge.to));
         let kept = Successors::new(footprints.len(), full);
         let order = order(&kept)?;
         let kept = Reachability::new(kept, &order);
-        Some(Apart::new(ids, footprints, &self.parts, self.drawn, kept))
+        Some(ApartLevel::new(ids, footprints, &self.parts, self.drawn, kept))
     }
 }
 

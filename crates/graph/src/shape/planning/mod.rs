@@ -35,7 +35,8 @@
 //!
 //! **Bodies** of conditional nodes are planned one by one, each as a graph in its
 //! [`surroundings`]: what runs beside the conditional node runs beside every node of its bodies.
-//! Nothing is put in front of their roots, which the device starts.
+//! The device starts their nodes. So nothing is put in front of their roots or in place of fills and
+//! copies, `Auto` makes no lanes, and an empty node becomes a kernel only for many edges.
 //!
 //! **Bounds.** Time and memory are bounded ([`rows::Limits`], [`progress`]). A plan for a graph
 //! beyond a bound keeps the promises above and has more edges than it needs; its report says so.

@@ -56,6 +56,8 @@ pub(crate) fn plan_in(surroundings: Surroundings, drawn: &Drawn, wishes: Wishes)
         Wish::AsBuilt => return finished(sketch, PlanReport { before, after: before, actions: Vec::new() }),
         Wish::FewerEdges | Wish::Reduced => None,
         Wish::Lanes(lanes) => Some(Threading::Lanes(lanes)),
+        // In bodies lanes make runs longer.
+        Wish::Auto if surroundings.is_body() => None,
         Wish::Auto => Some(Threading::Auto),
     };
     let mut steps = Steps::reduce(&mut sketch);
@@ -63,7 +65,7 @@ pub(crate) fn plan_in(surroundings: Surroundings, drawn: &Drawn, wishes: Wishes)
     steps.substitute(&mut sketch, &concerned);
     steps.dissolve_empties(&mut sketch);
     if wishes.shape != Wish::FewerEdges {
-        steps.replace_empties(&mut sketch, &concerned);
+        steps.replace_empties(&mut sketch, surroundings, &concerned);
     }
     if wishes.shape != Wish::FewerEdges && !surroundings.is_body() {
         steps.put_in_front(&mut sketch, &concerned);
@@ -71,7 +73,7 @@ pub(crate) fn plan_in(surroundings: Surroundings, drawn: &Drawn, wishes: Wishes)
     if let Some(threading) = threading {
         steps.thread(&mut sketch, threading, &concerned);
     }
-    if wishes.programmatic && !surroundings.is_body() {
+    if wishes.programmatic {
         steps.overlap(&mut sketch, wishes.no_ops);
     }
     if wishes.shape == Wish::Auto

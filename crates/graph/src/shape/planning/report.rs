@@ -143,6 +143,8 @@ pub(crate) enum Obstacle {
     AroundBody,
     /// It is beside nodes at programmatic edges.
     ProgrammaticEdges,
+    /// In a body, a kernel would take longer than the edges that an empty node stands for.
+    NarrowJoin,
     /// It is not certain that a kernel of the library reaches the memory.
     OtherMemory(HostSubmittedKind),
     /// A copy engine is as fast as a kernel.
@@ -238,6 +240,9 @@ impl fmt::Display for Obstacle {
                 formatter.write_str("what runs beside the conditional node may wait for a kernel")
             }
             Self::ProgrammaticEdges => formatter.write_str("programmatic edges lead to their neighbours"),
+            Self::NarrowJoin => {
+                formatter.write_str("in a body, a kernel in their place saves time only between wide layers")
+            }
             Self::OtherMemory(HostSubmittedKind::Fill) => {
                 formatter.write_str("kernels fill device memory and pinned memory of this library alone")
             }

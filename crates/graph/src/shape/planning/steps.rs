@@ -11,6 +11,7 @@ use super::reduction::reduce;
 use super::report::{Action, Obstacle};
 use super::rows::Limits;
 use super::sketch::Sketch;
+use super::surroundings::Surroundings;
 
 /// The actions so far.
 #[derive(Debug, Default)]
@@ -105,12 +106,19 @@ impl Steps {
     }
 
     /// The other empty nodes become kernels.
-    pub(super) fn replace_empties(&mut self, sketch: &mut Sketch<'_>, concerned: &Concerned) {
-        let Replaced { replaced, left_for_progress, left_beside_fixed } = replace(sketch, concerned);
+    pub(super) fn replace_empties(
+        &mut self,
+        sketch: &mut Sketch<'_>,
+        surroundings: Surroundings,
+        concerned: &Concerned,
+    ) {
+        let Replaced { replaced, left_for_progress, left_beside_fixed, left_as_narrow } =
+            replace(sketch, surroundings.is_body(), concerned);
         let left = |empties, why| Action::EmptiesLeft { empties, why };
         self.add(replaced, Action::EmptiesReplaced { empties: replaced });
         self.add(left_for_progress, left(left_for_progress, progress(concerned)));
         self.add(left_beside_fixed, left(left_beside_fixed, Obstacle::ProgrammaticEdges));
+        self.add(left_as_narrow, left(left_as_narrow, Obstacle::NarrowJoin));
         let edges = anchor(sketch);
         self.add(edges, Action::EdgesPutBack { edges });
     }

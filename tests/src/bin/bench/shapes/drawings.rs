@@ -1,6 +1,6 @@
 //! Graphs as people draw them.
 
-use cuda_graph::{ContextExt, Frontier, Graph, Node, StreamExt};
+use cuda_graph::{ContextExt, Frontier, Graph, Node, StreamExt, Test};
 use cuda_handles::capture::CaptureMode;
 use cuda_handles::{Buffer, Context, SharedHostBuffer, Stream};
 use cuda_launch::{kernel, per, per_2d};
@@ -37,6 +37,8 @@ pub(super) struct Kit {
     buffers: Vec<Buffer<u32>>,
     pinned: SharedHostBuffer<u32>,
     plates: [Buffer<f32>; 2],
+    /// The number 1.
+    one: Buffer<u32>,
 }
 
 /// A graph.
@@ -69,12 +71,30 @@ pub(super) const DRAWINGS: &[Drawing] = &[
     Drawing { name: "100 × fill, copy pinned to device, 64 KiB", draw: |kit| kit.copies(100, 16_384, true) },
     Drawing { name: "heat, 100 steps of 512 × 512, a fill each", draw: Kit::heat },
     Drawing { name: "chain of 512 on 64 buffers, captured", draw: Kit::captured },
+    Drawing {
+        name: "loop: 100 rounds of a chain of 20",
+        draw: |kit| kit.repeat(|body| kit.chain_in(body, 20, 1, 0)),
+    },
+    Drawing {
+        name: "loop: 100 rounds of a chain of 20, 7 shortcuts each",
+        draw: |kit| kit.repeat(|body| kit.chain_in(body, 20, 8, 0)),
+    },
+    Drawing {
+        name: "loop: 100 rounds of 5 layers of 4, joined by empty nodes",
+        draw: |kit| kit.repeat(|body| kit.layers_in(body, 5, 4)),
+    },
+    Drawing {
+        name: "loop: 100 rounds of 2 layers of 64, joined by empty nodes",
+        draw: |kit| kit.repeat(|body| kit.layers_in(body, 2, 64)),
+    },
 ];
 
 /// Graphs of which the instantiation alone is measured, and only if a filter names them: it takes
 /// seconds.
-pub(super) const LARGE: &[Drawing] =
-    &[Drawing { name: "random graph of 100 000, a million edges", draw: |kit| kit.random(100_000, 10) }];
+pub(super) const LARGE: &[Drawing] = &[
+    Drawing { name: "random graph of 100 000, a million edges", draw: |kit| kit.random(100_000, 10) },
+    Drawing { name: "chain of 100 000, 9 shortcuts each", draw: |kit| kit.chain(100_000, 10, 0) },
+];
 
 impl Kit {
     pub(super) fn new(context: &Context) -> Outcome<Self> {
@@ -87,6 +107,7 @@ impl Kit {
             buffers,
             pinned: context.pinned_zeros(16_384)?.share(),
             plates: [plate()?, plate()?],
+            one: stream.upload(&[1])?,
             context: context.clone(),
             stream: stream.clone(),
         };
@@ -121,13 +142,27 @@ impl Kit {
 
     fn layers(&self, layers: usize, width: usize) -> Outcome<Graph> {
         let graph = self.graph()?;
+        self.layers_in(&graph, layers, width)?;
+        Ok(graph)
+    }
+
+    /// Returns the last empty node.
+    fn layers_in(&self, graph: &Graph, layers: usize, width: usize) -> Outcome<Vec<Node>> {
         let mut join: Option<Node> = None;
         for _ in 0..layers {
             let after: Vec<&Node> = join.iter().collect();
             let layer: Vec<Node> =
-                (0..width).map(|number| self.after(&graph, &after, 0, number)).collect::<Outcome<_>>()?;
+                (0..width).map(|number| self.after(graph, &after, 0, number)).collect::<Outcome<_>>()?;
             join = Some((*graph.after_all(layer.iter())?.empty()?).clone());
         }
+        Ok(join.into_iter().collect())
+    }
+
+    /// A loop of 100 rounds.
+    fn repeat(&self, fill: impl Fn(&Graph) -> Outcome<Vec<Node>>) -> Outcome<Graph> {
+        let graph = self.graph()?;
+        let going = Test::nonzero(&self.one).limit(100);
+        graph.root().while_loop(going, |body| fill(body))?;
         Ok(graph)
     }
 
@@ -150,12 +185,19 @@ impl Kit {
 
     /// Each kernel waits for so many before it.
     fn chain(&self, length: usize, reach: usize, cycles: u32) -> Outcome<Graph> {
-        let (graph, mut nodes) = (self.graph()?, Vec::<Node>::new());
+        let graph = self.graph()?;
+        self.chain_in(&graph, length, reach, cycles)?;
+        Ok(graph)
+    }
+
+    /// Returns the last kernel.
+    fn chain_in(&self, graph: &Graph, length: usize, reach: usize, cycles: u32) -> Outcome<Vec<Node>> {
+        let mut nodes = Vec::<Node>::new();
         for at in 0..length {
             let after: Vec<&Node> = nodes[at.saturating_sub(reach)..].iter().collect();
-            nodes.push(self.after(&graph, &after, cycles, 0)?);
+            nodes.push(self.after(graph, &after, cycles, 0)?);
         }
-        Ok(graph)
+        Ok(nodes.pop().into_iter().collect())
     }
 
     fn tree(&self) -> Outcome<Graph> {

@@ -4,13 +4,18 @@ use std::time::{Duration, Instant};
 
 use cuda_graph::{ContextExt, Graph, GraphExec};
 
-use super::drawings::Kit;
+use super::drawings::{Drawing, Kit};
 use super::variants::VARIANTS;
 use crate::Outcome;
 
-/// Rounds until clocks and caches are as they stay.
-const WARM_UP: usize = 5;
-const ROUNDS: usize = 40;
+/// Rounds until clocks are as they stay.
+const WARM_UP: usize = 1;
+const ROUNDS: usize = 4;
+/// Launches of a variant in a row, before it is the next one's turn.
+const IN_A_ROW: usize = 24;
+/// The first launches in a row find the host's caches full of other executables, and take several
+/// times as long. They are not counted.
+const COLD: usize = 4;
 /// An instantiation takes long, and its time varies little.
 const INSTANTIATIONS: usize = 5;
 
@@ -38,12 +43,14 @@ struct Samples {
 }
 
 /// The times of a graph, by variant.
-pub(super) fn measure(kit: &Kit, graph: &Graph) -> Outcome<Vec<Times>> {
+pub(super) fn measure(kit: &Kit, drawing: &Drawing) -> Outcome<Vec<Times>> {
+    // A graph with loops has one executable at a time.
+    let graphs: Vec<Graph> = VARIANTS.iter().map(|_| (drawing.draw)(kit)).collect::<Outcome<_>>()?;
     let mut samples: Vec<Samples> = VARIANTS.iter().map(|_| Samples::default()).collect();
     let mut executables: Vec<GraphExec> = Vec::new();
     for round in 0..=INSTANTIATIONS {
         executables.clear();
-        for (variant, samples) in VARIANTS.iter().zip(&mut samples) {
+        for ((variant, graph), samples) in VARIANTS.iter().zip(&graphs).zip(&mut samples) {
             let start = Instant::now();
             let exec = graph.instantiate_with((variant.options)())?;
             // The first one loads kernels.
@@ -55,13 +62,15 @@ pub(super) fn measure(kit: &Kit, graph: &Graph) -> Outcome<Vec<Times>> {
     }
     for round in 0..WARM_UP + ROUNDS {
         for (exec, samples) in executables.iter_mut().zip(&mut samples) {
-            let start = Instant::now();
-            exec.launch(&kit.stream)?;
-            let launched = start.elapsed();
-            kit.stream.synchronize_blocking()?;
-            if round >= WARM_UP {
-                samples.launch.push(launched);
-                samples.run.push(start.elapsed());
+            for launch in 0..IN_A_ROW {
+                let start = Instant::now();
+                exec.launch(&kit.stream)?;
+                let launched = start.elapsed();
+                kit.stream.synchronize_blocking()?;
+                if round >= WARM_UP && launch >= COLD {
+                    samples.launch.push(launched);
+                    samples.run.push(start.elapsed());
+                }
             }
         }
     }
