@@ -14,27 +14,27 @@ use super::{shaped, shapes};
 use crate::capture::{N, add_to, count_down};
 use crate::conditions::branches_and_loops::set_from;
 
-const ONE_LESS: u32 = u32::MAX;
+pub(super) const ONE_LESS: u32 = u32::MAX;
 
 /// The notes about bodies.
 fn notes_of_bodies(report: &ShapeReport) -> Vec<&str> {
     report.notes().iter().map(String::as_str).filter(|note| note.starts_with("in ")).collect()
 }
 
-fn first(numbers: &Buffer<u32>, stream: &Stream) -> u32 {
+pub(super) fn first(numbers: &Buffer<u32>, stream: &Stream) -> u32 {
     numbers.read_blocking(stream).unwrap()[0]
 }
 
-struct Bench {
-    context: Context,
-    stream: Stream,
-    add: add_to,
-    count_down: count_down,
+pub(super) struct Bench {
+    pub(super) context: Context,
+    pub(super) stream: Stream,
+    pub(super) add: add_to,
+    pub(super) count_down: count_down,
     set_from: set_from,
 }
 
 impl Bench {
-    fn new(context: &Context) -> Self {
+    pub(super) fn new(context: &Context) -> Self {
         Self {
             context: context.clone(),
             stream: context.stream().unwrap(),
@@ -44,7 +44,7 @@ impl Bench {
         }
     }
 
-    fn number(&self, value: u32) -> Buffer<u32> {
+    pub(super) fn number(&self, value: u32) -> Buffer<u32> {
         self.stream.upload(&[value]).unwrap()
     }
 

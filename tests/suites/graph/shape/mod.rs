@@ -1,5 +1,6 @@
 //! Shapes: executables of other graphs than the ones drawn, which do the same.
 
+mod bodies;
 mod by_data;
 mod by_kernels;
 mod conditionals;
