@@ -2,12 +2,13 @@
 //! updates, edits and caches do to them.
 
 use cuda_graph::{
-    CacheOptions, Condition, ContextExt, Error, Frontier, Graph, GraphCache, GraphExec, InstantiateOptions, KernelNode, LoopBody,
-    Order, RefusalReason, Shape, Test, UpdateError,
+    CacheOptions, Condition, ContextExt, Error, Frontier, Graph, GraphCache, GraphExec, InstantiateOptions,
+    KernelNode, LoopBody, Order, RefusalReason, Shape, Test, UpdateError,
 };
 use cuda_handles::{Buffer, reaper};
 use cuda_launch::{params, per};
-use cuda_tests::{count, kernel, needs, no_leaks, setup};
+use cuda_sys::{CUresult, Call};
+use cuda_tests::{alone, fail, kernel, needs, no_leaks, setup};
 
 use super::conditionals::{Bench, ONE_LESS, first};
 use super::{shaped, shapes};
@@ -19,7 +20,8 @@ const ORDERS: [Order; 2] = [Order::AsDrawn, Order::ByData];
 /// All shapes in all orders, the drawn one first.
 fn options() -> impl Iterator<Item = InstantiateOptions> {
     let shapes = [Shape::AsBuilt].into_iter().chain(shapes());
-    let option = |(shape, order)| InstantiateOptions::new().shape(shape).order(order).programmatic_edges(true);
+    let option =
+        |(shape, order)| InstantiateOptions::new().shape(shape).order(order).programmatic_edges(true);
     shapes.flat_map(|shape| ORDERS.map(|order| (shape, order))).map(option)
 }
 
@@ -280,7 +282,10 @@ fn a_graph_whose_bodies_were_edited_updates_no_shaped_executable() {
             removed.remove().unwrap();
             assert_eq!(run(&mut exec), 2 * sum, "{options:?}");
             let refused = exec.node(&late).set(&bench.add, per(1, 1), (1, &x));
-            assert!(matches!(refused, Err(Error::Update(UpdateError::NotInExecutable { .. }))), "{refused:?}");
+            assert!(
+                matches!(refused, Err(Error::Update(UpdateError::NotInExecutable { .. }))),
+                "{refused:?}"
+            );
             assert!(exec.node(removed).set_enabled(false).is_err());
             exec.node(&own.levels[3][0]).set(&bench.add, per(1, 1), (2, &x)).unwrap();
             assert_eq!(run(&mut exec), 2 * sum + 6, "{options:?}");
@@ -418,11 +423,8 @@ fn nodes_are_updated_whose_first_kernels_are_of_no_use_any_more() {
             assert!(exec.update(&graph).unwrap().is_updated());
             exec.launch(stream).unwrap();
             assert_eq!(first(&x, stream), 60);
-            let ((), calls) = count(|| {
-                drop(former);
-                reaper::drain();
-            });
-            eprintln!("unloads {} loads {} {options:?}", calls.calls_anywhere("cuLibraryUnload"), calls.calls_anywhere("cuLibraryLoadData"));
+            drop(former);
+            reaper::drain();
             for node in outside.iter().chain(&inside) {
                 exec.node(node).set(&bench.add, per(1, 1), (100, &x)).unwrap();
                 exec.node(node).set_enabled(false).unwrap();
@@ -535,7 +537,9 @@ fn a_kernel_that_may_wait_deep_in_a_branch_stops_what_is_beside() {
                 let inner = body.root().if_then(test, |body| {
                     if waits {
                         // SAFETY: the kernel increments the numbers that it is given.
-                        unsafe { body.root().launch_untyped(&increment, per(1, 1), params![&numbers, 1_u32]) }?;
+                        unsafe {
+                            body.root().launch_untyped(&increment, per(1, 1), params![&numbers, 1_u32])
+                        }?;
                     }
                     Ok::<_, Error>(())
                 });
@@ -551,5 +555,137 @@ fn a_kernel_that_may_wait_deep_in_a_branch_stops_what_is_beside() {
         let found = report(true);
         assert!(!found.contains("threaded 4 nodes"), "{found}");
         assert!(found.contains("beside the conditional node may wait"), "{found}");
+    });
+}
+
+#[test]
+fn a_driver_that_refuses_a_step_of_a_copy_leaves_the_executable_as_it_was() {
+    let context = setup();
+    needs!(Conditionals);
+    no_leaks(|| {
+        let bench = Bench::new(&context);
+        let stream = &bench.stream;
+        let counters = [bench.number(0), bench.number(0)];
+        let x = bench.number(0);
+        let sum: u32 = ROUNDS.into_iter().sum();
+        let own = Nest::new(&bench, &counters, 1, &x);
+        let mut exec = shaped(&own.graph, Shape::Reduced);
+        let other = Nest::new(&bench, &counters, 10, &x);
+        let steps = (1..=3).map(|nth| (Call::cuGraphConditionalHandleCreate, nth));
+        let steps = steps.chain([1, 5, 9, 13].map(|nth| (Call::cuGraphAddNode, nth)));
+        let run = |exec: &mut GraphExec| {
+            stream.clear(&x).unwrap();
+            exec.launch(stream).unwrap();
+            first(&x, stream)
+        };
+        for (step, nth) in steps {
+            let failure = fail(step, nth, CUresult::CUDA_ERROR_OUT_OF_MEMORY);
+            let refused = exec.update(&other.graph).unwrap();
+            assert!(failure.hit(), "{step:?} {nth}");
+            drop(failure);
+            assert_eq!(refused.refusal().unwrap().reason, RefusalReason::Shaped);
+            exec.node(&own.levels[3][0]).set(&bench.add, per(1, 1), (2, &x)).unwrap();
+            assert_eq!(run(&mut exec), 2 * sum + 6);
+        }
+        assert!(exec.update(&other.graph).unwrap().is_updated());
+        assert_eq!(run(&mut exec), 20 * sum);
+    });
+}
+
+#[test]
+fn the_first_drivers_with_conditionals_get_no_empty_body() {
+    alone!("CUDA_SOFT_VERSION" = "12.4", "CUDA_TEST_DRIVER" = "soft");
+    let context = setup();
+    no_leaks(|| {
+        let bench = Bench::new(&context);
+        let (x, none) = (bench.number(0), bench.number(0));
+        let graph = context.graph().unwrap();
+        graph.root().fill(&x, 1).unwrap();
+        let yes = graph.condition_with_default(1).unwrap();
+        all(&graph).if_node(&yes).unwrap();
+        tangle(&bench, &graph, 1, &x);
+        all(&graph).while_loop(Test::nonzero(&none), |_| Ok::<_, Error>(())).unwrap();
+        let last = all(&graph).if_then(Test::nonzero(&x), |body| body.root().empty().map(drop)).unwrap();
+        last.then().launch(&bench.add, per(1, 1), (10, &x)).unwrap();
+        for options in options() {
+            let mut exec = graph.instantiate_with(options.clone()).unwrap();
+            exec.launch(&bench.stream).unwrap();
+            assert_eq!(first(&x, &bench.stream), 13, "{options:?}");
+            assert!(exec.update(&graph).unwrap().is_updated());
+            exec.launch(&bench.stream).unwrap();
+            assert_eq!(first(&x, &bench.stream), 13, "{options:?}");
+        }
+    });
+}
+
+#[test]
+fn deep_nests_are_shaped_updated_and_drawn() {
+    const DEPTH: u32 = 100;
+    let context = setup();
+    needs!(Conditionals);
+    no_leaks(|| {
+        let bench = Bench::new(&context);
+        let stream = &bench.stream;
+        let (x, yes) = (bench.number(0), bench.number(1));
+        let graph = context.graph().unwrap();
+        let mut at = graph.clone();
+        let mut innermost = None;
+        for _ in 0..DEPTH {
+            let [_, last] = tangle(&bench, &at, 1, &x);
+            let branch =
+                last.then().if_then(Test::nonzero(&yes), |body| Ok::<_, Error>(body.clone())).unwrap();
+            tangle(&bench, &at, 1, &x);
+            at = branch.into_inside();
+            innermost = Some(last);
+        }
+        tangle(&bench, &at, 1, &x);
+        for options in options() {
+            stream.clear(&x).unwrap();
+            let mut exec = graph.instantiate_with(options.clone()).unwrap();
+            exec.launch(stream).unwrap();
+            assert_eq!(first(&x, stream), 4 * DEPTH + 2, "{options:?}");
+            exec.node(innermost.as_ref().unwrap()).set(&bench.add, per(1, 1), (2, &x)).unwrap();
+            exec.launch(stream).unwrap();
+            assert_eq!(first(&x, stream), 2 * (4 * DEPTH + 2) + 1, "{options:?}");
+            assert!(exec.update(&graph).unwrap().is_updated());
+            assert!(!exec.to_dot().unwrap().is_empty());
+        }
+    });
+}
+
+#[test]
+fn defaults_of_conditions_follow_whole_updates() {
+    let context = setup();
+    needs!(Conditionals);
+    no_leaks(|| {
+        let bench = Bench::new(&context);
+        let stream = &bench.stream;
+        let x = bench.number(0);
+        let build = |outer: u32, inner: u32| {
+            let graph = context.graph().unwrap();
+            let [outer, inner] = [outer, inner].map(|value| graph.condition_with_default(value).unwrap());
+            tangle(&bench, &graph, 1, &x);
+            let body = all(&graph).if_node(&outer).unwrap().body().unwrap();
+            tangle(&bench, &body, 10, &x);
+            // The default of this one is set by a node of the body.
+            let inside = all(&body).if_node(&inner).unwrap().body().unwrap();
+            tangle(&bench, &inside, 100, &x);
+            tangle(&bench, &graph, 1_000, &x);
+            graph
+        };
+        for options in options() {
+            let own = build(1, 1);
+            let mut exec = own.instantiate_with(options.clone()).unwrap();
+            for (outer, inner) in [(1, 1), (0, 1), (1, 0), (0, 0), (1, 1)] {
+                let other = build(outer, inner);
+                assert!(exec.update(&other).unwrap().is_updated(), "{options:?}");
+                for _ in 0..2 {
+                    stream.clear(&x).unwrap();
+                    exec.launch(stream).unwrap();
+                    let expected = 2 * (1_001 + outer * (10 + inner * 100));
+                    assert_eq!(first(&x, stream), expected, "{outer} {inner} {options:?}");
+                }
+            }
+        }
     });
 }
