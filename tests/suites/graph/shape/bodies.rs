@@ -689,3 +689,78 @@ fn defaults_of_conditions_follow_whole_updates() {
         }
     });
 }
+
+#[test]
+fn updates_and_launches_of_loops_follow_each_other_without_a_wait() {
+    let context = setup();
+    needs!(Conditionals);
+    no_leaks(|| {
+        let bench = Bench::new(&context);
+        let stream = &bench.stream;
+        let counters = [bench.number(0), bench.number(0)];
+        let x = bench.number(0);
+        let sum: u32 = ROUNDS.into_iter().sum();
+        for options in options() {
+            stream.clear(&x).unwrap();
+            let own = Nest::new(&bench, &counters, 1, &x);
+            let mut exec = own.graph.instantiate_with(options.clone()).unwrap();
+            exec.launch(stream).unwrap();
+            for amount in 2..12 {
+                let other = Nest::new(&bench, &counters, amount, &x);
+                assert!(exec.update(&other.graph).unwrap().is_updated(), "{options:?}");
+                drop(other);
+                exec.launch(stream).unwrap();
+            }
+            drop((exec, own));
+            assert_eq!(first(&x, stream), 2 * sum * (1..12).sum::<u32>(), "{options:?}");
+        }
+    });
+}
+
+#[test]
+fn a_kernel_that_may_wait_is_refused_in_a_body_that_relies_on_progress() {
+    let context = setup();
+    needs!(Conditionals);
+    no_leaks(|| {
+        let bench = Bench::new(&context);
+        let increment = kernel(&context, "increment");
+        let numbers = bench.stream.zeros::<u32>(crate::capture::N).unwrap();
+        let many: Vec<_> = (0..4).map(|_| bench.number(0)).collect();
+        let yes = bench.number(1);
+        let build = || {
+            let graph = context.graph().unwrap();
+            let branch = graph.root().if_then(Test::nonzero(&yes), |body| {
+                let inner = body.root().if_then(Test::nonzero(&yes), |body| {
+                    let begin = body.root().launch(&bench.add, per(1, 1), (1, &many[0]))?;
+                    let add = |number| begin.then().launch(&bench.add, per(1, 1), (1, number));
+                    let named = |(at, number)| Ok(add(number)?.named(format!("inner {at}")));
+                    (0..).zip(&many).map(named).collect::<Result<Vec<_>, Error>>()
+                });
+                inner.map(|inner| inner.into_inside())
+            });
+            (graph, branch.unwrap().into_inside())
+        };
+        let (own, nodes) = build();
+        let mut exec = shaped(&own, shapes()[2]);
+        assert!(exec.shape_report().unwrap().to_string().contains("threaded 4 nodes"));
+        // SAFETY: the kernel increments the numbers that it is given.
+        let refused =
+            unsafe { exec.node(&nodes[1]).set_untyped(&increment, per(1, 1), params![&numbers, 1_u32]) };
+        let Err(Error::Update(UpdateError::NotPossible { node, why })) = refused else { panic!("{refused:?}") };
+        assert_eq!(node.to_string(), "inner 1");
+        assert!(why.contains("may wait"), "{why}");
+        let (other, others) = build();
+        // SAFETY: as above.
+        unsafe { others[2].set_untyped(&increment, per(1, 1), params![&numbers, 1_u32]) }.unwrap();
+        let refused = exec.update(&other).unwrap();
+        let refusal = refused.refusal().unwrap();
+        assert_eq!(refusal.reason, RefusalReason::Shaped);
+        assert!(refusal.to_string().contains("inner 2"), "{refusal}");
+        exec.launch(&bench.stream).unwrap();
+        assert_eq!(first(&many[3], &bench.stream), 1);
+        assert!(exec.update_or_rebuild(&other).unwrap().is_some());
+        exec.launch(&bench.stream).unwrap();
+        assert_eq!([2, 3].map(|at| first(&many[at], &bench.stream)), [1, 2]);
+        assert_eq!(first(&numbers, &bench.stream), 1);
+    });
+}
