@@ -746,7 +746,9 @@ fn a_kernel_that_may_wait_is_refused_in_a_body_that_relies_on_progress() {
         // SAFETY: the kernel increments the numbers that it is given.
         let refused =
             unsafe { exec.node(&nodes[1]).set_untyped(&increment, per(1, 1), params![&numbers, 1_u32]) };
-        let Err(Error::Update(UpdateError::NotPossible { node, why })) = refused else { panic!("{refused:?}") };
+        let Err(Error::Update(UpdateError::NotPossible { node, why })) = refused else {
+            panic!("{refused:?}")
+        };
         assert_eq!(node.to_string(), "inner 1");
         assert!(why.contains("may wait"), "{why}");
         let (other, others) = build();
@@ -762,5 +764,42 @@ fn a_kernel_that_may_wait_is_refused_in_a_body_that_relies_on_progress() {
         exec.launch(&bench.stream).unwrap();
         assert_eq!([2, 3].map(|at| first(&many[at], &bench.stream)), [1, 2]);
         assert_eq!(first(&numbers, &bench.stream), 1);
+    });
+}
+
+#[test]
+fn kernels_that_set_conditions_take_parameters_ordered_by_data() {
+    let context = setup();
+    needs!(Conditionals);
+    no_leaks(|| {
+        let bench = Bench::new(&context);
+        let stream = &bench.stream;
+        let [x, y, no, yes] = [0, 0, 0, 1].map(|value| bench.number(value));
+        for options in options() {
+            let graph = context.graph().unwrap();
+            let chosen = graph.param(&no).unwrap();
+            let condition = graph.condition().unwrap();
+            // The kernels need no order with the fill.
+            let fill = graph.root().fill(&y, 5).unwrap();
+            let early = fill.then().launch(&bench.set_from, per(1, 1), (&yes, &condition)).unwrap();
+            let set = early.then().launch(&bench.set_from, per(1, 1), (&chosen, &condition)).unwrap();
+            let body = set.then().if_node(&condition).unwrap().body().unwrap();
+            tangle(&bench, &body, 1, &x);
+            let mut exec = graph.instantiate_with(options.clone()).unwrap();
+            let run = |exec: &mut GraphExec, memory: &Buffer<u32>| {
+                stream.clear(&x).unwrap();
+                exec.launch_with(stream, ((&chosen, memory),)).map(|()| first(&x, stream))
+            };
+            for _ in 0..2 {
+                assert_eq!(run(&mut exec, &no).unwrap(), 0, "{options:?}");
+                assert_eq!(run(&mut exec, &yes).unwrap(), 2, "{options:?}");
+            }
+            // With the memory of the fill, it needs that order.
+            let met = run(&mut exec, &y);
+            match options.wanted_order() {
+                Order::ByData => assert!(matches!(met, Err(Error::Update(UpdateError::Meets { .. })))),
+                _ => assert_eq!(met.unwrap(), 2),
+            }
+        }
     });
 }

@@ -32,7 +32,7 @@ pub(super) struct Bench {
     pub(super) stream: Stream,
     pub(super) add: add_to,
     pub(super) count_down: count_down,
-    set_from: set_from,
+    pub(super) set_from: set_from,
 }
 
 impl Bench {
