@@ -2,8 +2,8 @@
 //! updates, edits and caches do to them.
 
 use cuda_graph::{
-    CacheOptions, Condition, ContextExt, Error, Frontier, Graph, GraphCache, GraphExec, InstantiateOptions,
-    KernelNode, LoopBody, Order, RefusalReason, Shape, Test, UpdateError,
+    CacheOptions, Condition, ContextExt, Error, Frontier, Graph, GraphCache, GraphExec, GraphParam,
+    InstantiateOptions, KernelNode, LoopBody, Order, RefusalReason, Shape, Test, UpdateError,
 };
 use cuda_handles::{Buffer, reaper};
 use cuda_launch::{params, per};
@@ -775,31 +775,44 @@ fn kernels_that_set_conditions_take_parameters_ordered_by_data() {
         let bench = Bench::new(&context);
         let stream = &bench.stream;
         let [x, y, no, yes] = [0, 0, 0, 1].map(|value| bench.number(value));
-        for options in options() {
+        let build = |former: usize| {
             let graph = context.graph().unwrap();
             let chosen = graph.param(&no).unwrap();
+            // The driver gives the condition the same number, however many there were before.
+            (0..former).for_each(|_| drop(graph.condition().unwrap()));
             let condition = graph.condition().unwrap();
-            // The kernels need no order with the fill.
+            // The kernels need no order with the fill, but with each other.
             let fill = graph.root().fill(&y, 5).unwrap();
             let early = fill.then().launch(&bench.set_from, per(1, 1), (&yes, &condition)).unwrap();
             let set = early.then().launch(&bench.set_from, per(1, 1), (&chosen, &condition)).unwrap();
             let body = set.then().if_node(&condition).unwrap().body().unwrap();
             tangle(&bench, &body, 1, &x);
-            let mut exec = graph.instantiate_with(options.clone()).unwrap();
-            let run = |exec: &mut GraphExec, memory: &Buffer<u32>| {
+            (graph, chosen)
+        };
+        for options in options() {
+            let run = |exec: &mut GraphExec, chosen: &GraphParam<_>, memory: &Buffer<u32>| {
                 stream.clear(&x).unwrap();
-                exec.launch_with(stream, ((&chosen, memory),)).map(|()| first(&x, stream))
+                exec.launch_with(stream, ((chosen, memory),)).map(|()| first(&x, stream))
             };
-            for _ in 0..2 {
-                assert_eq!(run(&mut exec, &no).unwrap(), 0, "{options:?}");
-                assert_eq!(run(&mut exec, &yes).unwrap(), 2, "{options:?}");
-            }
-            // With the memory of the fill, it needs that order.
-            let met = run(&mut exec, &y);
-            match options.wanted_order() {
-                Order::ByData => assert!(matches!(met, Err(Error::Update(UpdateError::Meets { .. })))),
-                _ => assert_eq!(met.unwrap(), 2),
-            }
+            let check = |exec: &mut GraphExec, chosen: &GraphParam<_>| {
+                for _ in 0..2 {
+                    assert_eq!(run(exec, chosen, &no).unwrap(), 0, "{options:?}");
+                    assert_eq!(run(exec, chosen, &yes).unwrap(), 2, "{options:?}");
+                }
+                // With the memory of the fill, the kernel needs that order.
+                let met = run(exec, chosen, &y);
+                match options.wanted_order() {
+                    Order::ByData => assert!(matches!(met, Err(Error::Update(UpdateError::Meets { .. })))),
+                    _ => assert_eq!(met.unwrap(), 2),
+                }
+                assert_eq!(run(exec, chosen, &no).unwrap(), 0, "{options:?}");
+            };
+            let (own, chosen) = build(0);
+            let mut exec = own.instantiate_with(options.clone()).unwrap();
+            check(&mut exec, &chosen);
+            let (other, chosen) = build(3);
+            assert!(exec.update(&other).unwrap().is_updated(), "{options:?}");
+            check(&mut exec, &chosen);
         }
     });
 }
