@@ -2,13 +2,16 @@
 //! checked.
 
 mod address;
+mod atomic;
 mod body;
+mod cluster;
 mod control;
 mod convert;
 mod data;
 mod emit;
 mod float;
 mod function;
+mod hint;
 mod integer;
 mod kernel;
 mod linkage;
@@ -17,9 +20,11 @@ mod opcodes;
 mod operand;
 mod reader;
 mod scope;
+mod stack;
 mod symbol;
 mod symbols;
 mod variable;
+mod video;
 
 use std::sync::Arc;
 

@@ -30,6 +30,10 @@ pub(super) enum Special {
     Fixed(u32),
     /// Cluster indices, where a cluster is a block: the same as `Ctaid`, `Nctaid`.
     GridId,
+    /// A half of the address of the grid's workspace, which barriers of the whole grid use.
+    Workspace {
+        high: bool,
+    },
 }
 
 impl Special {
@@ -81,16 +85,36 @@ impl Special {
             | "%cluster_ctarank"
             | "%reserved_smem_offset_begin"
             | "%reserved_smem_offset_end"
-            | "%reserved_smem_offset_cap" => Special::Fixed(0),
+            | "%reserved_smem_offset_cap"
+            | "%reserved_smem_offset_0"
+            | "%reserved_smem_offset_1" => Special::Fixed(0),
             "%nsmid" | "%cluster_nctarank" => Special::Fixed(1),
             "%clock64" => return Some((Special::Clock64, 64)),
             "%globaltimer" => return Some((Special::GlobalTimer, 64)),
-            "%gridid" => return Some((Special::GridId, 64)),
+            // Older texts read 32 bits.
+            "%gridid" => Special::GridId,
             "%current_graph_exec" => return Some((Special::Fixed(0), 64)),
             "%is_explicit_cluster" => return Some((Special::Fixed(0), 1)),
             "%WARP_SZ" => Special::Fixed(32),
+            "%envreg1" => Special::Workspace { high: true },
+            "%envreg2" => Special::Workspace { high: false },
+            _ if is_numbered(name, "%envreg", 32) => Special::Fixed(0),
+            // Counters that nobody has set up.
+            _ if is_numbered(name, "%pm", 8) => Special::Fixed(0),
+            _ if name.strip_suffix("_64").is_some_and(|name| is_numbered(name, "%pm", 8)) => {
+                return Some((Special::Fixed(0), 64));
+            }
             _ => return None,
         };
         Some((special, 32))
     }
+}
+
+/// Whether the name is the prefix and a number below `count`.
+fn is_numbered(name: &str, prefix: &str, count: u32) -> bool {
+    let number = name.strip_prefix(prefix).filter(|digits| digits.len() == 1 || !digits.starts_with('0'));
+    number.is_some_and(|digits| {
+        digits.bytes().all(|byte| byte.is_ascii_digit())
+            && digits.parse().is_ok_and(|number: u32| number < count)
+    })
 }

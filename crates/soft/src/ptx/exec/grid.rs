@@ -1,9 +1,10 @@
 //! A launch, checked against its kernel.
 
+use super::grid_state::GridState;
 use crate::ptx::code::Program;
 use crate::ptx::error::{Fault, FaultKind};
 use crate::ptx::image::Launch;
-use crate::ptx::memory::DeviceMemory;
+use crate::ptx::memory::{DeviceMemory, Heap};
 use crate::ptx::windows::WINDOW;
 
 /// The data that all blocks of a launch share.
@@ -14,12 +15,21 @@ pub(super) struct Grid<'a> {
     /// Static and dynamic shared memory of a block.
     pub(super) shared_bytes: usize,
     pub(super) threads: u32,
+    pub(super) state: &'a GridState,
+}
+
+impl Grid<'_> {
+    /// The heap of `malloc`.
+    pub(super) fn heap(&self) -> &Heap {
+        self.memory.heap().unwrap_or(&self.program.heap)
+    }
 }
 
 /// Checks a launch against its kernel; returns the number of blocks, too.
 pub(super) fn prepare<'a>(
     launch: &'a Launch<'a>,
     memory: &'a dyn DeviceMemory,
+    state: &'a GridState,
 ) -> Result<(Grid<'a>, u64), Fault> {
     let kernel = launch.kernel;
     let refuse = |detail: String| Fault {
@@ -72,6 +82,7 @@ pub(super) fn prepare<'a>(
         memory,
         shared_bytes: shared as usize,
         threads: threads as u32,
+        state,
     };
     Ok((grid, total))
 }

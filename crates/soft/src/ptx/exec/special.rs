@@ -5,7 +5,7 @@ use std::time::SystemTime;
 use super::grid::Grid;
 use crate::ptx::code::SpaceTest;
 use crate::ptx::special::Special;
-use crate::ptx::windows::{LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW, WINDOW};
+use crate::ptx::windows::{LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW, WINDOW, WORKSPACE_WINDOW};
 
 /// Whether a generic address lies in a space.
 pub(super) fn is_space(grid: &Grid<'_>, address: u64, which: SpaceTest) -> bool {
@@ -62,6 +62,8 @@ pub(super) fn special(
         Special::DynamicShared => u64::from(grid.launch.dynamic_shared),
         Special::TotalShared => grid.shared_bytes as u64,
         Special::Fixed(value) => u64::from(value),
-        Special::GridId => 0,
+        Special::GridId => grid.state.number,
+        Special::Workspace { high: true } => WORKSPACE_WINDOW >> 32,
+        Special::Workspace { high: false } => WORKSPACE_WINDOW & u64::from(u32::MAX),
     }
 }

@@ -146,6 +146,10 @@ pub(in crate::ptx) fn mad24_hi<T: Int>(a: u64, b: u64, c: u64) -> u64 {
     add::<T>(mul24_hi::<T>(a, b), c)
 }
 
+pub(in crate::ptx) fn mad24_hi_sat<T: Int>(a: u64, b: u64, c: u64) -> u64 {
+    add_sat::<T>(mul24_hi::<T>(a, b), c)
+}
+
 /// Shifts by more than the width give zero.
 pub(in crate::ptx) fn shl<T: Int>(a: u64, by: u64) -> u64 {
     let by = by as u32;

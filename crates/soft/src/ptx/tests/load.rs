@@ -97,9 +97,9 @@ fn texts_that_are_none() {
     }
     assert!(errors("").first().unwrap().message.contains("is it PTX?"));
     assert!(
-        errors(&format!("{HEAD}.extern .func malloc; .entry k() {{ call malloc; }}"))[0]
+        errors(&format!("{HEAD}.extern .func elsewhere; .entry k() {{ call elsewhere; }}"))[0]
             .message
-            .contains("`malloc` is declared but defined nowhere")
+            .contains("`elsewhere` is declared but defined nowhere")
     );
     assert!(errors(".version 8.0\n.target sm_70\n.address_size 32\n")[0].message.contains("64"));
     assert!(errors(&format!("{HEAD}.global .texref t;"))[0].message.contains("`.texref` is not supported"));

@@ -8,6 +8,7 @@ mod fuzz;
 mod instructions;
 mod kernels;
 mod load;
+mod scalar_forms;
 mod speed;
 
 use std::cell::UnsafeCell;
