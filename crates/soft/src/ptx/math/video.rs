@@ -27,10 +27,18 @@ operations! {
         let sum = a.wrapping_add(b);
         if sum >= 0 { sum.wrapping_add(1) >> 1 } else { sum >> 1 }
     };
-    shl_clamp, a, b, a.wrapping_shl(b.clamp(0, 32) as u32);
-    shl_wrap, a, b, a.wrapping_shl(b as u32 & 31);
+    shl_clamp, a, b, shifted(a, b.clamp(0, 32) as u32);
+    shl_wrap, a, b, shifted(a, b as u32 & 31);
     shr_clamp, a, b, a >> b.clamp(0, 32);
     shr_wrap, a, b, a >> (b & 31);
+}
+
+/// A part of a word shifted left by at most 32. Too large a result keeps its sign and its low word,
+/// which is 0.
+fn shifted(a: i64, by: u32) -> i64 {
+    const LOW: i64 = u32::MAX as i64;
+    let result = i128::from(a) << by;
+    i64::try_from(result).unwrap_or(if a < 0 { i64::MIN } else { i64::MAX & !LOW })
 }
 
 /// Clamps a number to `BITS` bits.
