@@ -14,6 +14,9 @@ pub(super) type Reg = u32;
 /// Stands for a missing register.
 pub(super) const NONE: Reg = u32::MAX;
 
+/// The bytes of shared memory that each block has beyond those of its kernel, as on GPUs.
+pub(super) const RESERVED_SHARED: u32 = 1024;
+
 /// The number of barriers that a program can name.
 pub(super) const BARRIERS: u32 = 16;
 /// The barrier behind `barrier.cluster`, after the named ones.
@@ -25,6 +28,8 @@ pub(super) struct Program {
     pub(super) functions: Vec<Function>,
     pub(super) globals: Vec<Global>,
     pub(super) shared: Vec<SharedVariable>,
+    /// Whether code asks for the shared memory that is reserved for cooperative groups.
+    pub(super) uses_reserved: bool,
     /// The heap of `malloc` where the driver offers none.
     pub(super) heap: Heap,
 }

@@ -91,6 +91,7 @@ fn image(modules: &[Module<'_>], missing: Missing) -> Result<Image, Vec<PtxError
         return Err(errors);
     }
     program.functions = functions;
+    program.uses_reserved = symbols.uses_reserved;
     program.shared = symbols.take_shared();
     program.globals.append(&mut symbols.take_inner());
     let program = Arc::new(program);

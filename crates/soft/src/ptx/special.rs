@@ -26,6 +26,12 @@ pub(super) enum Special {
     GlobalTimerHigh,
     DynamicShared,
     TotalShared,
+    /// With what is reserved.
+    AggregateShared,
+    /// A place in the reserved shared memory.
+    Reserved {
+        offset: u32,
+    },
     /// A constant here: the one multiprocessor, clusters of one block.
     Fixed(u32),
     /// Cluster indices, where a cluster is a block: the same as `Ctaid`, `Nctaid`.
@@ -80,14 +86,12 @@ impl Special {
             "%globaltimer_lo" => Special::GlobalTimerLow,
             "%globaltimer_hi" => Special::GlobalTimerHigh,
             "%dynamic_smem_size" => Special::DynamicShared,
-            "%total_smem_size" | "%aggr_smem_size" => Special::TotalShared,
-            "%smid"
-            | "%cluster_ctarank"
-            | "%reserved_smem_offset_begin"
-            | "%reserved_smem_offset_end"
-            | "%reserved_smem_offset_cap"
-            | "%reserved_smem_offset_0"
-            | "%reserved_smem_offset_1" => Special::Fixed(0),
+            "%total_smem_size" => Special::TotalShared,
+            "%aggr_smem_size" => Special::AggregateShared,
+            "%reserved_smem_offset_begin" | "%reserved_smem_offset_0" => Special::Reserved { offset: 0 },
+            "%reserved_smem_offset_1" => Special::Reserved { offset: 64 },
+            "%reserved_smem_offset_end" | "%reserved_smem_offset_cap" => Special::Reserved { offset: 1024 },
+            "%smid" | "%cluster_ctarank" => Special::Fixed(0),
             "%nsmid" | "%cluster_nctarank" => Special::Fixed(1),
             "%clock64" => return Some((Special::Clock64, 64)),
             "%globaltimer" => return Some((Special::GlobalTimer, 64)),

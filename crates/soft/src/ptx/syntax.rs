@@ -141,8 +141,8 @@ pub(super) enum StatementKind<'t> {
         name: &'t str,
         labels: Vec<&'t str>,
     },
-    /// `.callprototype` and `.calltargets`: a name without further meaning here.
-    Prototype,
+    /// `.callprototype` and `.calltargets`: a name, which an indirect call gives.
+    Prototype(&'t str),
     Instruction(Box<Instruction<'t>>),
 }
 

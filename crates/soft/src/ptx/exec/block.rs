@@ -64,7 +64,7 @@ impl Block {
     pub(super) fn reset(&mut self, grid: &Grid<'_>, index: [u32; 3]) {
         self.index = index;
         self.shared.clear();
-        self.shared.resize(grid.shared_bytes, 0);
+        self.shared.resize(grid.whole_shared_bytes, 0);
         self.states.clear();
         self.states.resize(grid.threads as usize, State::NotBegun);
         self.spare.extend(self.threads.drain(..).flatten());

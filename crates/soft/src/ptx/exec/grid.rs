@@ -1,7 +1,7 @@
 //! A launch, checked against its kernel.
 
 use super::grid_state::GridState;
-use crate::ptx::code::Program;
+use crate::ptx::code::{Program, RESERVED_SHARED};
 use crate::ptx::error::{Fault, FaultKind};
 use crate::ptx::image::Launch;
 use crate::ptx::memory::{DeviceMemory, Heap};
@@ -14,6 +14,8 @@ pub(super) struct Grid<'a> {
     pub(super) memory: &'a dyn DeviceMemory,
     /// Static and dynamic shared memory of a block.
     pub(super) shared_bytes: usize,
+    /// The same with the reserved memory, if code asks for that.
+    pub(super) whole_shared_bytes: usize,
     pub(super) threads: u32,
     pub(super) state: &'a GridState,
 }
@@ -23,6 +25,11 @@ impl Grid<'_> {
     pub(super) fn heap(&self) -> &Heap {
         self.memory.heap().unwrap_or(&self.program.heap)
     }
+}
+
+/// The address of the reserved shared memory, behind what the kernel has. On GPUs it lies in front.
+pub(super) fn reserved_offset(shared_bytes: usize) -> usize {
+    shared_bytes.next_multiple_of(16)
 }
 
 /// Checks a launch against its kernel; returns the number of blocks, too.
@@ -81,6 +88,11 @@ pub(super) fn prepare<'a>(
         program: &kernel.program,
         memory,
         shared_bytes: shared as usize,
+        whole_shared_bytes: if kernel.program.uses_reserved {
+            reserved_offset(shared as usize) + RESERVED_SHARED as usize
+        } else {
+            shared as usize
+        },
         threads: threads as u32,
         state,
     };

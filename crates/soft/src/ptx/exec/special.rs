@@ -2,8 +2,8 @@
 
 use std::time::SystemTime;
 
-use super::grid::Grid;
-use crate::ptx::code::SpaceTest;
+use super::grid::{Grid, reserved_offset};
+use crate::ptx::code::{RESERVED_SHARED, SpaceTest};
 use crate::ptx::special::Special;
 use crate::ptx::windows::{LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW, WINDOW, WORKSPACE_WINDOW};
 
@@ -61,6 +61,8 @@ pub(super) fn special(
         Special::GlobalTimerHigh => nanoseconds() >> 32,
         Special::DynamicShared => u64::from(grid.launch.dynamic_shared),
         Special::TotalShared => grid.shared_bytes as u64,
+        Special::AggregateShared => grid.shared_bytes as u64 + u64::from(RESERVED_SHARED),
+        Special::Reserved { offset } => reserved_offset(grid.shared_bytes) as u64 + u64::from(offset),
         Special::Fixed(value) => u64::from(value),
         Special::GridId => grid.state.number,
         Special::Workspace { high: true } => WORKSPACE_WINDOW >> 32,

@@ -177,10 +177,15 @@ pub(super) fn call<'t>(body: &mut Body<'_, 't>, reader: &mut InstructionReader<'
     let [Operand::Name(name), rest @ ..] = operands else {
         return Err("expected the name of a function".to_owned().into());
     };
-    let arguments: &[Operand<'t>] = match rest {
-        [Operand::Group(group), ..] => group,
-        _ => &[],
+    let (arguments, rest): (&[Operand<'t>], _) = match rest {
+        [Operand::Group(group), rest @ ..] => (group, rest),
+        rest => (&[], rest),
     };
+    match rest {
+        [] => {}
+        [Operand::Name(list)] if matches!(body.scopes.find(list), Some(Name::Prototype)) => {}
+        _ => return Err("expected the name of a prototype or of a list of functions".to_owned().into()),
+    }
     let returns = results.iter().map(|result| actual(body, result)).collect::<Lowered<Vec<Formal>>>()?;
     let is_register = matches!(body.scopes.find(name), Some(Name::Register { .. }));
     let symbol = if is_register { None } else { body.symbols.get(name) };

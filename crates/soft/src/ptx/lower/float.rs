@@ -162,6 +162,10 @@ fn apply<'t>(
         Operation::Three(_) => 3,
     };
     let [d, sources @ ..] = operands else { return Err("operands are missing".to_owned().into()) };
+    // Newer versions have three sources here.
+    if sources.len() == 3 && matches!(reader.opcode(), "min" | "max") {
+        return Err(LowerError::Unsupported);
+    }
     if sources.len() != count {
         let words = format!("expected {} operands, found {}", count + 1, operands.len());
         return Err(words.into());

@@ -237,6 +237,7 @@ impl<'t> Body<'_, 't> {
         if ty.bits() < width && !narrows {
             return Err(format!("`{name}` has {width} bits, the instruction takes {}", ty.bits()).into());
         }
+        self.symbols.uses_reserved |= matches!(which, Special::Reserved { .. });
         self.emit(Inst::Special { d, which });
         if narrows {
             self.field_to(d, d, 0, 16);

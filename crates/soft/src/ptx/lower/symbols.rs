@@ -26,6 +26,8 @@ pub(super) struct Symbols<'t> {
     pub(super) defined: Vec<Defined>,
     pub(super) signatures: Vec<Signature>,
     shared: Vec<SharedVariable>,
+    /// Whether code asks for reserved shared memory.
+    pub(super) uses_reserved: bool,
     /// Variables of module scope.
     outer: u32,
     /// Variables declared inside functions, which follow them.

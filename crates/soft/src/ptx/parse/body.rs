@@ -89,7 +89,7 @@ fn label<'t>(cursor: &mut Cursor<'_, 't>, name: &'t str) -> Parsed<StatementKind
         }
         Some(Kind::Dotted("callprototype" | "calltargets")) => {
             cursor.skip_past(b';');
-            Ok(StatementKind::Prototype)
+            Ok(StatementKind::Prototype(name))
         }
         _ => Ok(StatementKind::Label(name)),
     }

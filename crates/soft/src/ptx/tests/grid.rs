@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use super::{Memory, arg, launch, load};
 
 const GRID: &str = include_str!("data/grid.ptx");
+const TILES: &str = include_str!("data/tiles.ptx");
 
 #[test]
 fn barriers_of_the_whole_grid() {
@@ -21,6 +22,26 @@ fn barriers_of_the_whole_grid() {
         let expected: u32 = (0..rounds).map(|round| round + 1).sum();
         assert_eq!(memory.get::<u32>(out), vec![expected; total], "{blocks} blocks");
     }
+}
+
+#[test]
+fn groups_of_several_warps() {
+    let image = load(TILES);
+    let input: Vec<u32> = (0..256).map(|me| me * 37 % 101 + if me >= 192 { 950 } else { 0 }).collect();
+    let mut memory = Memory::default();
+    let (from, to) = (memory.put(&input), memory.put(&[0_u32; 256]));
+    launch(&image, &mut memory, "tiles", [1, 1, 1], [256, 1, 1], 0, &[arg(from), arg(to)]).unwrap();
+    let expected: Vec<u32> = (0..256)
+        .map(|me| {
+            let tile = &input[me / 64 * 64..][..64];
+            let warp = &input[me / 32 * 32..][..32];
+            let all = u32::from(tile.iter().all(|value| *value < 1000));
+            let any = if tile.contains(&70) { 7 } else { 0 };
+            let sum: u32 = tile.iter().sum();
+            input[me ^ 63] + sum * 1000 + tile[5] + all + any + warp.iter().max().unwrap() * 3 + 32
+        })
+        .collect();
+    assert_eq!(memory.get::<u32>(to), expected);
 }
 
 /// Runs a body of a kernel with one pointer at `%rd1` and 16 words there.
@@ -90,6 +111,6 @@ fn registers_of_the_grid() {
         1,
         1,
     );
-    assert_eq!(found[..10], [0, 16, 0, 0, 0, 0, 64, 1, 0, 0]);
+    assert_eq!(found[..10], [0, 16, 0, 0, 0, 0, 1088, 1, 0, 0]);
     assert_ne!(found[10], 0);
 }

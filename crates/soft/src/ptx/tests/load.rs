@@ -353,3 +353,14 @@ fn waits_for_grids_need_their_version_and_target() {
         assert!(with("8.0", "sm_90", body).is_err(), "{body}");
     }
 }
+
+/// Instructions that the interpreter lacks are told as such, and nothing else is told.
+#[test]
+fn what_is_missing_is_told_once() {
+    for line in include_str!("data/unsupported.txt").lines() {
+        let found = errors(&kernel(&format!("mov.u32 %r1, 1;\n{line}")));
+        let name = line.split([' ', ';']).next().unwrap();
+        let expected = format!("ptx line 7: instruction `{name}` is not supported by the software driver");
+        assert_eq!((found.len(), found[0].to_string()), (1, expected), "{line}");
+    }
+}
