@@ -43,6 +43,8 @@ const WORTH_SPREADING: u64 = 1 << 21;
 const MOST_ACTIVE: usize = 1024;
 /// The longest rest of a host thread whose blocks all sleep: others may wake them.
 const LONGEST_REST: Duration = Duration::from_micros(100);
+/// So many turns of each block without progress are a long wait.
+const LONG_STALL: usize = 1000;
 /// The most host threads of a grid.
 const MOST_WORKERS: usize = 16;
 
@@ -135,7 +137,7 @@ fn work(
                 active.push_back(block);
                 prefers_new = true;
                 if stalled > active.len() {
-                    rest(until);
+                    rest(until, stalled > LONG_STALL * active.len());
                 }
             }
             Err(fault) => {
@@ -148,9 +150,11 @@ fn work(
 }
 
 /// Leaves the processor to others for a moment, while all blocks of a host thread wait.
-fn rest(until: Option<Instant>) {
+fn rest(until: Option<Instant>, is_long: bool) {
     match until.map(|until| until.saturating_duration_since(Instant::now())) {
         Some(left) if !left.is_zero() => std::thread::sleep(left.min(LONGEST_REST)),
+        // What they wait for may be the host's.
+        _ if is_long => std::thread::sleep(LONGEST_REST),
         _ => std::thread::yield_now(),
     }
 }

@@ -97,17 +97,24 @@ fn illegal(message: String) -> MemoryFault {
 }
 
 impl State {
-    /// The first place that has room for so many bytes.
+    /// A place that has room for so many bytes.
     fn room(&self, size: u64) -> Option<u64> {
-        let mut from = 0_u64;
         let wanted = size.max(1).checked_add(GAP)?;
+        let after = |start: u64, len: u64| (start + len.max(1) + GAP).next_multiple_of(ALIGN);
+        let fits = |from: u64| (DEFAULT_HEAP as u64).checked_sub(from).is_some_and(|room| room >= wanted);
+        // Behind the last block first, so that what is freed stays untouched for long.
+        let end = self.live.last_key_value().map_or(0, |(&start, &len)| after(start, len));
+        if fits(end) {
+            return Some(end);
+        }
+        let mut from = 0_u64;
         for (&start, &len) in &self.live {
             if start.saturating_sub(from) >= wanted {
                 return Some(from);
             }
-            from = (start + len.max(1) + GAP).next_multiple_of(ALIGN);
+            from = after(start, len);
         }
-        (DEFAULT_HEAP as u64).checked_sub(from).filter(|room| *room >= wanted).map(|_| from)
+        None
     }
 
     /// The blocks around an offset, for messages.

@@ -6,12 +6,13 @@ use crate::ptx::Image;
 const TEMPLATE: &str = include_str!("data/scalar_form.template");
 const FORMS: &str = include_str!("data/scalar_forms.txt");
 
-fn text(body: &str) -> String {
+/// A text with that body.
+pub(super) fn text(body: &str) -> String {
     TEMPLATE.replace("@VERSION@", "8.5").replace("@TARGET@", "sm_90a").replace("@BODY@", body)
 }
 
 /// The bodies with that verdict.
-fn bodies(verdict: &str) -> impl Iterator<Item = &'static str> {
+pub(super) fn bodies(verdict: &str) -> impl Iterator<Item = &'static str> {
     FORMS.lines().filter_map(move |line| {
         let (found, body) = line.split_once(' ')?;
         (found == verdict).then_some(body)
