@@ -48,29 +48,31 @@ impl Special {
         matches!(self, Special::Tid(_) | Special::Ntid(_) | Special::Ctaid(_) | Special::Nctaid(_))
     }
 
+    /// An element of a position or size in the grid.
+    fn element(name: &str, member: &str) -> Option<Special> {
+        let axis = match member {
+            "x" | "r" => 0,
+            "y" | "g" => 1,
+            "z" | "b" => 2,
+            // The fourth element exists and is 0.
+            "w" | "a" => return Special::element(name, "x").map(|_| Special::Fixed(0)),
+            _ => return None,
+        };
+        Some(match name {
+            "%tid" => Special::Tid(axis),
+            "%ntid" => Special::Ntid(axis),
+            "%ctaid" | "%clusterid" => Special::Ctaid(axis),
+            "%nctaid" | "%nclusterid" => Special::Nctaid(axis),
+            "%cluster_ctaid" => Special::Fixed(0),
+            "%cluster_nctaid" => Special::Fixed(1),
+            _ => return None,
+        })
+    }
+
     /// The register of that name (with its `%`) and component, with its width in bits.
     pub(super) fn parse(name: &str, member: Option<&str>) -> Option<(Special, u32)> {
         if let Some(member) = member {
-            let axis = match member {
-                "x" | "r" => 0,
-                "y" | "g" => 1,
-                "z" | "b" => 2,
-                // The fourth element exists and is 0.
-                "w" | "a" if Special::parse(name, Some("x")).is_some() => {
-                    return Some((Special::Fixed(0), 32));
-                }
-                _ => return None,
-            };
-            let special = match name {
-                "%tid" => Special::Tid(axis),
-                "%ntid" => Special::Ntid(axis),
-                "%ctaid" | "%clusterid" => Special::Ctaid(axis),
-                "%nctaid" | "%nclusterid" => Special::Nctaid(axis),
-                "%cluster_ctaid" => Special::Fixed(0),
-                "%cluster_nctaid" => Special::Fixed(1),
-                _ => return None,
-            };
-            return Some((special, 32));
+            return Special::element(name, member).map(|special| (special, 32));
         }
         let special = match name {
             "%laneid" => Special::LaneId,

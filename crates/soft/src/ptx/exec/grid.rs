@@ -32,6 +32,19 @@ pub(super) fn reserved_offset(shared_bytes: usize) -> usize {
     shared_bytes.next_multiple_of(16)
 }
 
+fn product(dims: [u32; 3]) -> Option<u64> {
+    dims.iter().try_fold(1_u64, |product, &dim| product.checked_mul(u64::from(dim)))
+}
+
+/// The bytes of shared memory, with those that are reserved if code asks for them.
+fn whole_shared(program: &Program, shared_bytes: usize) -> usize {
+    if program.uses_reserved {
+        reserved_offset(shared_bytes) + RESERVED_SHARED as usize
+    } else {
+        shared_bytes
+    }
+}
+
 /// Checks a launch against its kernel; returns the number of blocks, too.
 pub(super) fn prepare<'a>(
     launch: &'a Launch<'a>,
@@ -70,8 +83,6 @@ pub(super) fn prepare<'a>(
             return Err(refuse(format!("variable `{name}` at {address:#x} is not aligned to {align} bytes")));
         }
     }
-    let product =
-        |dims: [u32; 3]| dims.iter().try_fold(1_u64, |product, &dim| product.checked_mul(u64::from(dim)));
     let threads = product(launch.block).filter(|threads| (1..=1024).contains(threads));
     let Some(threads) = threads else {
         return Err(refuse(format!("a block of {:?} threads is not within 1 to 1024", launch.block)));
@@ -88,11 +99,7 @@ pub(super) fn prepare<'a>(
         program: &kernel.program,
         memory,
         shared_bytes: shared as usize,
-        whole_shared_bytes: if kernel.program.uses_reserved {
-            reserved_offset(shared as usize) + RESERVED_SHARED as usize
-        } else {
-            shared as usize
-        },
+        whole_shared_bytes: whole_shared(&kernel.program, shared as usize),
         threads: threads as u32,
         state,
     };

@@ -71,9 +71,19 @@ pub(super) fn atomic<'t>(body: &mut Body<'_, 't>, reader: &mut InstructionReader
     if keeps_subnormals != is_half || (is_half && is_alone && is_extreme) || (is_red && !red_takes) {
         return Err(LowerError::Unsupported);
     }
-    if let Some(count) = count {
-        return vector(body, reader, (space, op, atomic), ty, count);
+    match count {
+        Some(count) => vector(body, reader, (space, op, atomic), ty, count),
+        None => single(body, reader, (space, op, atomic), ty),
     }
+}
+
+/// An atomic operation on one value.
+fn single<'t>(
+    body: &mut Body<'_, 't>,
+    reader: &InstructionReader<'_, 't>,
+    (space, op, atomic): (Space, AtomicOp, AtomicType),
+    ty: Type,
+) -> Lowered<()> {
     let swaps = op == AtomicOp::CompareSwap;
     let (d, a, b, c): (Option<&Operand<'t>>, _, _, Option<&Operand<'t>>) = match (reader.opcode(), swaps) {
         ("red", true) => return Err(LowerError::Unsupported),

@@ -5,7 +5,7 @@ use super::reader::{InstructionReader, LowerError, Lowered};
 use crate::ptx::code::{Inst, Reg, SpaceTest};
 use crate::ptx::math::convert::{self, Conversion, Round};
 use crate::ptx::math::rounding::{DOWN, NEAREST, UP, ZERO};
-use crate::ptx::math::{F1, F2, bits, fp8};
+use crate::ptx::math::{F1, F2, bits, fp8, integer};
 use crate::ptx::syntax::Operand;
 use crate::ptx::types::Type;
 use crate::ptx::windows::{LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW, shared_from_generic};
@@ -256,14 +256,14 @@ fn tf32<'t>(
 /// `cvt.pack`: two clamped words side by side, below what is left of a third word.
 fn pack<'t>(body: &mut Body<'_, 't>, reader: &mut InstructionReader<'_, 't>) -> Lowered<()> {
     const NARROW: &[(&str, (u32, F1))] = &[
-        ("u2", (2, fp8::clamp_to::<2, false>)),
-        ("s2", (2, fp8::clamp_to::<2, true>)),
-        ("u4", (4, fp8::clamp_to::<4, false>)),
-        ("s4", (4, fp8::clamp_to::<4, true>)),
-        ("u8", (8, fp8::clamp_to::<8, false>)),
-        ("s8", (8, fp8::clamp_to::<8, true>)),
-        ("u16", (16, fp8::clamp_to::<16, false>)),
-        ("s16", (16, fp8::clamp_to::<16, true>)),
+        ("u2", (2, integer::clamp_to::<2, false>)),
+        ("s2", (2, integer::clamp_to::<2, true>)),
+        ("u4", (4, integer::clamp_to::<4, false>)),
+        ("s4", (4, integer::clamp_to::<4, true>)),
+        ("u8", (8, integer::clamp_to::<8, false>)),
+        ("s8", (8, integer::clamp_to::<8, true>)),
+        ("u16", (16, integer::clamp_to::<16, false>)),
+        ("s16", (16, integer::clamp_to::<16, true>)),
     ];
     let (bits, f) = reader.one_of(NARROW).ok_or(LowerError::Unsupported)?;
     let has_rest = bits < 16;

@@ -1,7 +1,7 @@
 //! The table of opcodes: the function that lowers each of them. Every other opcode is unsupported.
 
 use super::body::Body;
-use super::reader::{InstructionReader, LowerError, Lowered};
+use super::reader::{InstructionReader, Lowered};
 use super::{atomic, cluster, control, convert, data, float, hint, integer, memory, stack, video};
 use crate::ptx::syntax::Instruction;
 use crate::ptx::types::Type;
@@ -29,12 +29,6 @@ impl<'t> Body<'_, 't> {
             "rcp" | "sqrt" | "rsqrt" | "sin" | "cos" | "ex2" | "lg2" | "tanh" | "copysign" | "testp" => {
                 float::function(self, reader)
             }
-            "vadd" | "vsub" | "vabsdiff" | "vmin" | "vmax" | "vshl" | "vshr" | "vset" => {
-                video::scalar(self, reader)
-            }
-            "vmad" => video::mad(self, reader),
-            "vadd2" | "vsub2" | "vavrg2" | "vabsdiff2" | "vmin2" | "vmax2" | "vset2" | "vadd4" | "vsub4"
-            | "vavrg4" | "vabsdiff4" | "vmin4" | "vmax4" | "vset4" => video::packed(self, reader),
             "mov" => data::mov(self, reader),
             "setp" => data::setp(self, reader),
             "set" => data::set(self, reader),
@@ -71,7 +65,7 @@ impl<'t> Body<'_, 't> {
             "redux" => control::reduce(self, reader),
             "activemask" => control::activemask(self, reader),
             "elect" => control::elect(self, reader),
-            _ => Err(LowerError::Unsupported),
+            _ => video::instruction(self, reader),
         }
     }
 }

@@ -159,8 +159,22 @@ impl<'t> Body<'_, 't> {
     }
 }
 
+/// The video instructions. Every other opcode is unsupported.
+pub(super) fn instruction<'t>(
+    body: &mut Body<'_, 't>,
+    reader: &mut InstructionReader<'_, 't>,
+) -> Lowered<()> {
+    match reader.opcode() {
+        "vadd" | "vsub" | "vabsdiff" | "vmin" | "vmax" | "vshl" | "vshr" | "vset" => scalar(body, reader),
+        "vmad" => mad(body, reader),
+        "vadd2" | "vsub2" | "vavrg2" | "vabsdiff2" | "vmin2" | "vmax2" | "vset2" | "vadd4" | "vsub4"
+        | "vavrg4" | "vabsdiff4" | "vmin4" | "vmax4" | "vset4" => packed(body, reader),
+        _ => Err(LowerError::Unsupported),
+    }
+}
+
 /// Instructions on one part of each source.
-pub(super) fn scalar<'t>(body: &mut Body<'_, 't>, reader: &mut InstructionReader<'_, 't>) -> Lowered<()> {
+fn scalar<'t>(body: &mut Body<'_, 't>, reader: &mut InstructionReader<'_, 't>) -> Lowered<()> {
     let how = operation(reader, reader.opcode())?;
     let (d, a, b, c) = match reader.all_operands()? {
         [d, a, b] => (d, a, b, None),
@@ -196,7 +210,7 @@ pub(super) fn scalar<'t>(body: &mut Body<'_, 't>, reader: &mut InstructionReader
 }
 
 /// `vmad`.
-pub(super) fn mad<'t>(body: &mut Body<'_, 't>, reader: &mut InstructionReader<'_, 't>) -> Lowered<()> {
+fn mad<'t>(body: &mut Body<'_, 't>, reader: &mut InstructionReader<'_, 't>) -> Lowered<()> {
     let types = [signed(reader)?, signed(reader)?, signed(reader)?];
     let plus_one = reader.flag("po");
     let saturate = reader.flag("sat");
@@ -232,16 +246,13 @@ fn lanes(name: Option<&str>, prefix: char, default: &[u32], most: u32) -> Lowere
 }
 
 /// Instructions on two halves or four bytes side by side. Sources are selected from both words.
-pub(super) fn packed<'t>(body: &mut Body<'_, 't>, reader: &mut InstructionReader<'_, 't>) -> Lowered<()> {
+fn packed<'t>(body: &mut Body<'_, 't>, reader: &mut InstructionReader<'_, 't>) -> Lowered<()> {
     let opcode = reader.opcode();
     let (name, count) = match (opcode.strip_suffix('2'), opcode.strip_suffix('4')) {
         (Some(name), _) => (name, 2),
         (_, Some(name)) => (name, 4),
         _ => return Err(LowerError::Unsupported),
     };
-    if matches!(name, "vshl" | "vshr") {
-        return Err(LowerError::Unsupported);
-    }
     let how = operation(reader, name)?;
     let has_sum = match how.second {
         Some(_) if how.saturates => return Err(LowerError::Unsupported),

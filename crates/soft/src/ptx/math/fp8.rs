@@ -112,11 +112,3 @@ pub(in crate::ptx) fn finite_f16(a: u64) -> u64 {
 pub(in crate::ptx) fn finite_bf16(a: u64) -> u64 {
     if a & 0x7fff == 0x7f80 { Bf16(a as u16 - 1).put() } else { a }
 }
-
-/// Clamps a signed word to an integer type of `BITS` bits.
-pub(in crate::ptx) fn clamp_to<const BITS: u32, const SIGNED: bool>(a: u64) -> u64 {
-    let x = i64::from(a as i32);
-    let (least, greatest) =
-        if SIGNED { (-(1 << (BITS - 1)), (1 << (BITS - 1)) - 1) } else { (0, (1 << BITS) - 1) };
-    x.clamp(least, greatest) as u64
-}

@@ -199,3 +199,11 @@ fn byte_of<const SIGNED: bool>(x: u64, index: u32) -> i32 {
     let byte = (x >> (8 * index)) as u8;
     if SIGNED { i32::from(byte as i8) } else { i32::from(byte) }
 }
+
+/// Clamps a signed word to an integer type of `BITS` bits.
+pub(in crate::ptx) fn clamp_to<const BITS: u32, const SIGNED: bool>(a: u64) -> u64 {
+    let x = i64::from(a as i32);
+    let (least, greatest) =
+        if SIGNED { (-(1 << (BITS - 1)), (1 << (BITS - 1)) - 1) } else { (0, (1 << BITS) - 1) };
+    x.clamp(least, greatest) as u64
+}
