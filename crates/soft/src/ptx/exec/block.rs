@@ -1,5 +1,7 @@
 //! One block: runs its threads in turn and releases barriers.
 
+use std::time::Instant;
+
 use super::barrier::{self, BarrierWait};
 use super::grid::Grid;
 use super::thread::Thread;
@@ -20,6 +22,8 @@ pub(super) enum Progress {
     Finished,
     /// Its share is used up, or it waits for the grids in front.
     Paused,
+    /// No thread could go on: all wait for other blocks, or sleep until then.
+    Stalled(Option<Instant>),
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -31,6 +35,7 @@ enum State {
     Warp(WarpWait),
     /// Waits for the grids in front.
     Grid,
+    Sleeping(Instant),
     Ended,
 }
 
@@ -46,6 +51,10 @@ pub(super) struct Block {
     /// Threads that arrived at a barrier without waiting: barrier, count, thread.
     arrived: Vec<(u32, Option<u32>, usize)>,
     live: u32,
+    /// Whether a thread has done more than to wait in a loop since this was reset.
+    has_advanced: bool,
+    /// Whether threads may sleep.
+    has_sleepers: bool,
 }
 
 type Result<T> = std::result::Result<T, Box<Fault>>;
@@ -55,13 +64,14 @@ impl Block {
     pub(super) fn reset(&mut self, grid: &Grid<'_>, index: [u32; 3]) {
         self.index = index;
         self.shared.clear();
-        self.shared.resize(grid.shared_bytes, 0);
+        self.shared.resize(grid.whole_shared_bytes, 0);
         self.states.clear();
         self.states.resize(grid.threads as usize, State::NotBegun);
         self.spare.extend(self.threads.drain(..).flatten());
         self.threads.resize_with(grid.threads as usize, || None);
         self.arrived.clear();
         self.live = grid.threads;
+        self.has_sleepers = false;
     }
 
     /// Runs the block for about `share` instructions at most.
@@ -69,13 +79,22 @@ impl Block {
         let end = worker.steps.saturating_add(share);
         loop {
             let mut is_idle = true;
+            self.has_advanced = false;
+            let asleep = self.wake();
             for first in (0..self.states.len()).step_by(32) {
                 is_idle &= self.run_warp(worker, first, end)?;
             }
             if self.live == 0 {
                 return Ok(Progress::Finished);
             }
-            if is_idle && !self.release_barriers() {
+            // Threads that wait in loops may wait for those at a barrier.
+            if !self.has_advanced && !self.release_barriers() {
+                if !is_idle {
+                    return Ok(Progress::Stalled(None));
+                }
+                if asleep.is_some() {
+                    return Ok(Progress::Stalled(asleep));
+                }
                 if self.states.iter().any(|state| matches!(state, State::Grid)) {
                     return Ok(Progress::Paused);
                 }
@@ -85,6 +104,24 @@ impl Block {
                 return Ok(Progress::Paused);
             }
         }
+    }
+
+    /// Wakes the threads whose time has come; the time of the next one.
+    fn wake(&mut self) -> Option<Instant> {
+        if !self.has_sleepers {
+            return None;
+        }
+        let now = Instant::now();
+        let mut next = None;
+        for state in &mut self.states {
+            match state {
+                State::Sleeping(until) if *until <= now => *state = State::Ready,
+                State::Sleeping(until) => next = Some(next.map_or(*until, |next| (*until).min(next))),
+                _ => {}
+            }
+        }
+        self.has_sleepers = next.is_some();
+        next
     }
 
     /// Ends the waits for the grids in front.
@@ -136,15 +173,20 @@ impl Block {
             Err(thread_fault) => return Err(self.fault(worker, number, *thread_fault)),
         };
         let mut can_run = false;
+        self.has_advanced |= !matches!(stop, Stop::Spinning);
         let state = match stop {
             Stop::Ended => {
                 self.live -= 1;
                 self.spare.extend(slot.take());
                 State::Ended
             }
-            Stop::Yielded => {
+            Stop::Yielded | Stop::Spinning => {
                 can_run = true;
                 State::Ready
+            }
+            Stop::Sleeping(until) => {
+                self.has_sleepers = true;
+                State::Sleeping(until)
             }
             Stop::Barrier(wait) if wait.op == BarrierOp::Arrive => {
                 self.arrived.push((wait.id, wait.count, number));
@@ -178,6 +220,7 @@ impl Block {
             return false;
         }
         let Some(group) = warp::complete_group(&lanes, live, is_idle) else { return false };
+        self.has_advanced = true;
         for (lane, wait) in lanes.iter().enumerate() {
             let Some(wait) = wait.as_ref().filter(|_| (group >> lane) & 1 == 1) else { continue };
             let writes = warp::outcome(&lanes, group, lane as u32, wait);

@@ -2,13 +2,20 @@
 //! written here.
 
 mod cooperation;
+mod evaluate;
 mod faults;
+mod formats;
 mod forms;
 mod fuzz;
+mod grid;
+mod heap;
 mod instructions;
 mod kernels;
 mod load;
+mod scalar_forms;
 mod speed;
+mod video;
+mod wide;
 
 use std::cell::UnsafeCell;
 use std::sync::Mutex;
