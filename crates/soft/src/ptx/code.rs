@@ -1,10 +1,13 @@
 //! The executable form of functions: flat instructions over numbered registers, with every name
 //! resolved.
 
+pub(super) mod matrix;
+
 use super::global::Global;
 use super::math::convert::Conversion;
 use super::math::{F1, F2, F3, F4};
 use super::special::Special;
+use matrix::MatrixInst;
 
 /// A register of the frame. Immediate values are registers, too: the frame starts as a copy of
 /// [`Function::template`], which holds them.
@@ -51,6 +54,7 @@ pub(super) struct Function {
     /// Registers of vector accesses and targets of indirect branches.
     pub(super) lists: Vec<u32>,
     pub(super) calls: Vec<CallSite>,
+    pub(super) matrices: Vec<MatrixInst>,
     /// The number of 32-bit registers that the text declares and uses.
     pub(super) registers: u32,
 }
@@ -222,6 +226,8 @@ pub(super) enum WarpOp {
     ReduceOr,
     ReduceXor,
     Elect,
+    /// The instruction of that number in [`Function::matrices`].
+    Matrix(u32),
 }
 
 /// One instruction.

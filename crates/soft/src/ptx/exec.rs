@@ -12,6 +12,7 @@ mod call;
 mod early;
 mod grid;
 mod interpret;
+mod matrix;
 mod print;
 mod print_float;
 mod special;

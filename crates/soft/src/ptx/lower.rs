@@ -12,6 +12,7 @@ mod function;
 mod integer;
 mod kernel;
 mod linkage;
+mod matrix;
 mod memory;
 mod opcodes;
 mod operand;
@@ -20,6 +21,7 @@ mod scope;
 mod symbol;
 mod symbols;
 mod variable;
+mod wmma;
 
 use std::sync::Arc;
 

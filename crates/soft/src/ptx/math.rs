@@ -8,7 +8,9 @@ pub(super) mod bits;
 pub(super) mod compare;
 pub(super) mod convert;
 pub(super) mod float;
+pub(super) mod fragment;
 pub(super) mod integer;
+pub(super) mod matrix;
 pub(super) mod rounding;
 pub(super) mod value;
 

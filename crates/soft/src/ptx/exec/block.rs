@@ -2,6 +2,7 @@
 
 use super::barrier::{self, BarrierWait};
 use super::grid::Grid;
+use super::matrix::{self, WarpLanes};
 use super::thread::Thread;
 use super::thread_fault::ThreadFault;
 use super::warp::{self, Lanes, WarpWait};
@@ -112,7 +113,7 @@ impl Block {
                     }
                 }
             }
-            if !self.release_lanes(first, last, is_idle) {
+            if !self.release_lanes(worker, first, last, is_idle)? {
                 return Ok(is_idle);
             }
             if worker.steps >= end {
@@ -161,7 +162,13 @@ impl Block {
     }
 
     /// Releases a complete group of lanes, if there is one.
-    fn release_lanes(&mut self, first: usize, last: usize, is_idle: bool) -> bool {
+    fn release_lanes(
+        &mut self,
+        worker: &mut Worker<'_>,
+        first: usize,
+        last: usize,
+        is_idle: bool,
+    ) -> Result<bool> {
         let mut lanes: Lanes = [None; 32];
         let mut live = 0_u32;
         let mut waits = false;
@@ -175,9 +182,13 @@ impl Block {
             }
         }
         if !waits {
-            return false;
+            return Ok(false);
         }
-        let Some(group) = warp::complete_group(&lanes, live, is_idle) else { return false };
+        let Some(group) = warp::complete_group(&lanes, live, is_idle) else { return Ok(false) };
+        let leader = lanes.get(group.trailing_zeros() as usize).copied().flatten();
+        if let Some((number, wait)) = leader.and_then(|wait| Some((wait.matrix()?, wait))) {
+            self.matrix(worker, first, number, wait)?;
+        }
         for (lane, wait) in lanes.iter().enumerate() {
             let Some(wait) = wait.as_ref().filter(|_| (group >> lane) & 1 == 1) else { continue };
             let writes = warp::outcome(&lanes, group, lane as u32, wait);
@@ -190,7 +201,20 @@ impl Block {
                 *state = State::Ready;
             }
         }
-        true
+        Ok(true)
+    }
+
+    /// Performs the matrix instruction that all lanes of a warp have reached.
+    fn matrix(&mut self, worker: &mut Worker<'_>, first: usize, number: u32, wait: WarpWait) -> Result<()> {
+        let (function, pc) = wait.place();
+        let function = worker.grid.program.functions.get(function as usize);
+        let inst = function.and_then(|function| function.matrices.get(number as usize));
+        let (Some(inst), Some(threads)) = (inst, self.threads.get_mut(first..first + 32)) else {
+            return Ok(());
+        };
+        let mut lanes = WarpLanes { threads, shared: &mut self.shared, pc };
+        let result = matrix::perform(worker, &mut lanes, inst);
+        result.map_err(|(lane, thread_fault)| self.fault(worker, first + lane, *thread_fault))
     }
 
     /// Releases every barrier that enough threads have reached. False if there is none.

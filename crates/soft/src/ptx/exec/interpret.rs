@@ -255,7 +255,7 @@ impl Worker<'_> {
                         members,
                         [maybe!(a), maybe!(b), maybe!(c)],
                         [d, p],
-                        pc
+                        (thread.function, pc)
                     ));
                     stop!(Some(Stop::Warp(wait)));
                 }

@@ -2,7 +2,7 @@
 
 use super::body::Body;
 use super::reader::{InstructionReader, LowerError, Lowered};
-use super::{control, convert, data, float, integer, memory};
+use super::{control, convert, data, float, integer, matrix, memory, wmma};
 use crate::ptx::syntax::Instruction;
 use crate::ptx::types::Type;
 
@@ -57,6 +57,9 @@ impl<'t> Body<'_, 't> {
             "redux" => control::reduce(self, reader),
             "activemask" => control::activemask(self, reader),
             "elect" => control::elect(self, reader),
+            "ldmatrix" | "stmatrix" | "movmatrix" => matrix::transfer(self, reader),
+            "mma" => matrix::product(self, reader),
+            "wmma" => wmma::instruction(self, reader),
             _ => Err(LowerError::Unsupported),
         }
     }

@@ -8,6 +8,7 @@ mod fuzz;
 mod instructions;
 mod kernels;
 mod load;
+mod matrices;
 mod speed;
 
 use std::cell::UnsafeCell;
