@@ -2,12 +2,14 @@
 //! resolved.
 
 pub(super) mod matrix;
+pub(super) mod transfer;
 
 use super::global::Global;
 use super::math::convert::Conversion;
 use super::math::{F1, F2, F3, F4};
 use super::special::Special;
 use matrix::MatrixInst;
+use transfer::AsyncInst;
 
 /// A register of the frame. Immediate values are registers, too: the frame starts as a copy of
 /// [`Function::template`], which holds them.
@@ -55,6 +57,7 @@ pub(super) struct Function {
     pub(super) lists: Vec<u32>,
     pub(super) calls: Vec<CallSite>,
     pub(super) matrices: Vec<MatrixInst>,
+    pub(super) asyncs: Vec<AsyncInst>,
     /// The number of 32-bit registers that the text declares and uses.
     pub(super) registers: u32,
 }
@@ -395,6 +398,10 @@ pub(super) enum Inst {
         offset: i32,
         b: Reg,
         c: Reg,
+    },
+    /// The instruction of that number in [`Function::asyncs`].
+    Async {
+        index: u32,
     },
     Barrier {
         op: BarrierOp,

@@ -13,11 +13,13 @@ mod early;
 mod grid;
 mod interpret;
 mod matrix;
+mod mbarrier;
 mod print;
 mod print_float;
 mod special;
 mod thread;
 mod thread_fault;
+mod transfer;
 mod warp;
 mod worker;
 

@@ -13,6 +13,7 @@ mod integer;
 mod kernel;
 mod linkage;
 mod matrix;
+mod mbarrier;
 mod memory;
 mod opcodes;
 mod operand;
@@ -20,6 +21,7 @@ mod reader;
 mod scope;
 mod symbol;
 mod symbols;
+mod transfer;
 mod variable;
 mod wmma;
 

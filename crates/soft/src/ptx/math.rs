@@ -11,6 +11,7 @@ pub(super) mod float;
 pub(super) mod fragment;
 pub(super) mod integer;
 pub(super) mod matrix;
+pub(super) mod mbarrier;
 pub(super) mod rounding;
 pub(super) mod value;
 

@@ -1,10 +1,12 @@
 //! One block: runs its threads in turn and releases barriers.
 
+use super::access::ThreadMemory;
 use super::barrier::{self, BarrierWait};
 use super::grid::Grid;
 use super::matrix::{self, WarpLanes};
 use super::thread::Thread;
 use super::thread_fault::ThreadFault;
+use super::transfer::{AsyncThread, Transfers};
 use super::warp::{self, Lanes, WarpWait};
 use super::worker::{BlockContext, Stop, Worker};
 use crate::ptx::code::{BarrierOp, CLUSTER_BARRIER};
@@ -47,6 +49,7 @@ pub(super) struct Block {
     /// Threads that arrived at a barrier without waiting: barrier, count, thread.
     arrived: Vec<(u32, Option<u32>, usize)>,
     live: u32,
+    transfers: Transfers,
 }
 
 type Result<T> = std::result::Result<T, Box<Fault>>;
@@ -62,6 +65,7 @@ impl Block {
         self.spare.extend(self.threads.drain(..).flatten());
         self.threads.resize_with(grid.threads as usize, || None);
         self.arrived.clear();
+        self.transfers.clear();
         self.live = grid.threads;
     }
 
@@ -74,9 +78,11 @@ impl Block {
                 is_idle &= self.run_warp(worker, first, end)?;
             }
             if self.live == 0 {
+                self.end_transfers(worker)?;
                 return Ok(Progress::Finished);
             }
-            if is_idle && !self.release_barriers() {
+            // Also while threads run: they may wait in a loop for those at a barrier.
+            if !self.release_barriers(is_idle) && is_idle {
                 if self.states.iter().any(|state| matches!(state, State::Grid)) {
                     return Ok(Progress::Paused);
                 }
@@ -86,6 +92,22 @@ impl Block {
                 return Ok(Progress::Paused);
             }
         }
+    }
+
+    /// Lets the copies take place that nothing waited for.
+    fn end_transfers(&mut self, worker: &mut Worker<'_>) -> Result<()> {
+        let params = worker.grid.launch.params;
+        let mut memory = ThreadMemory { shared: &mut self.shared, local: &mut [], local_base: 0, params };
+        let mut thread = AsyncThread {
+            worker,
+            memory: &mut memory,
+            transfers: &mut self.transfers,
+            registers: &mut [],
+            linear: 0,
+            pc: 0,
+        };
+        let result = thread.end_all_stores();
+        result.map_err(|thread_fault| self.fault(worker, 0, *thread_fault))
     }
 
     /// Ends the waits for the grids in front.
@@ -131,7 +153,8 @@ impl Block {
             thread.reset(grid, number as u32);
             thread
         });
-        let mut context = BlockContext { shared: &mut self.shared, block: self.index };
+        let mut context =
+            BlockContext { shared: &mut self.shared, transfers: &mut self.transfers, block: self.index };
         let stop = match worker.run(thread, &mut context, THREAD_SLICE) {
             Ok(stop) => stop,
             Err(thread_fault) => return Err(self.fault(worker, number, *thread_fault)),
@@ -217,9 +240,13 @@ impl Block {
         result.map_err(|(lane, thread_fault)| self.fault(worker, first + lane, *thread_fault))
     }
 
-    /// Releases every barrier that enough threads have reached. False if there is none.
-    fn release_barriers(&mut self) -> bool {
+    /// Releases every barrier that enough threads have reached. False if there is none. `idle`
+    /// means that no thread can run: then no more will come.
+    fn release_barriers(&mut self, idle: bool) -> bool {
         let mut any = false;
+        if !self.states.iter().any(|state| matches!(state, State::Barrier(_))) {
+            return false;
+        }
         for id in 0..=CLUSTER_BARRIER {
             let mut waiting = Vec::new();
             for (number, state) in self.states.iter().enumerate() {
@@ -230,7 +257,7 @@ impl Block {
                 }
             }
             let Some(&(_, first)) = waiting.first() else { continue };
-            if !self.is_full(&waiting, first) {
+            if !self.is_full(&waiting, first, idle) {
                 continue;
             }
             any = true;
@@ -251,7 +278,7 @@ impl Block {
 
     /// Whether enough threads have reached a barrier. Threads count by warps: lanes that have ended
     /// or do not exist count with the rest of their warp.
-    fn is_full(&self, waiting: &[(usize, BarrierWait)], first: BarrierWait) -> bool {
+    fn is_full(&self, waiting: &[(usize, BarrierWait)], first: BarrierWait, idle: bool) -> bool {
         let arrived = self.arrived.iter().filter(|(id, _, _)| *id == first.id);
         let Some(count) = first.count else {
             return waiting.len() + arrived.count() >= self.live as usize;
@@ -266,6 +293,11 @@ impl Block {
         for number in waiting.iter().map(|(number, _)| *number).chain(arrived.map(|&(_, _, number)| number)) {
             present[number / 32 % 32] = true;
             missing[number / 32 % 32] = missing[number / 32 % 32].saturating_sub(1);
+        }
+        // The rest of a warp is on its way.
+        let comes = |(present, missing): (&bool, &u32)| *present && *missing > 0;
+        if !idle && present.iter().zip(&missing).any(comes) {
+            return false;
         }
         let there: u32 = present
             .iter()

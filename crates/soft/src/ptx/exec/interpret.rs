@@ -6,6 +6,7 @@ use super::barrier::BarrierWait;
 use super::special::{is_space, special};
 use super::thread::Thread;
 use super::thread_fault::{Checked, ThreadFault};
+use super::transfer::AsyncThread;
 use super::warp::WarpWait;
 use super::worker::{BlockContext, Stop, Worker};
 use crate::ptx::code::{Access, BarrierOp, CarryHow, Inst, NONE, Space};
@@ -234,6 +235,20 @@ impl Worker<'_> {
                         .perform(&mut thread_memory, location);
                     if d != NONE {
                         reg!(d) = old;
+                    }
+                }
+                Inst::Async { index } => {
+                    let Some(inst) = function.asyncs.get(index as usize) else { continue };
+                    let mut async_thread = AsyncThread {
+                        worker: self,
+                        memory: &mut thread_memory,
+                        transfers: context.transfers,
+                        registers,
+                        linear: thread.linear,
+                        pc,
+                    };
+                    if check!(async_thread.execute(inst)) {
+                        stop!(Some(Stop::Yielded));
                     }
                 }
                 Inst::Barrier { op, d, id, count, a } => {

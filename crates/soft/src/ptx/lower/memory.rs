@@ -51,7 +51,10 @@ fn cell(ty: Type, is_load: bool) -> Lowered<Cell> {
 }
 
 /// A cache policy, which is the last operand. It has no effect here.
-fn skip_policy<'t>(body: &mut Body<'_, 't>, reader: &mut InstructionReader<'_, 't>) -> Lowered<()> {
+pub(super) fn skip_policy<'t>(
+    body: &mut Body<'_, 't>,
+    reader: &mut InstructionReader<'_, 't>,
+) -> Lowered<()> {
     if !reader.flag("L2::cache_hint") {
         return Ok(());
     }
@@ -148,7 +151,7 @@ pub(super) fn store<'t>(body: &mut Body<'_, 't>, reader: &mut InstructionReader<
     Ok(())
 }
 
-const ATOMICS: &[(&str, AtomicOp)] = &[
+pub(super) const ATOMICS: &[(&str, AtomicOp)] = &[
     ("add", AtomicOp::Add),
     ("min", AtomicOp::Min),
     ("max", AtomicOp::Max),
@@ -161,7 +164,7 @@ const ATOMICS: &[(&str, AtomicOp)] = &[
     ("dec", AtomicOp::Decrement),
 ];
 
-fn atomic_type(op: AtomicOp, ty: Type) -> Lowered<AtomicType> {
+pub(super) fn atomic_type(op: AtomicOp, ty: Type) -> Lowered<AtomicType> {
     use AtomicOp::{Add, And, CompareSwap, Decrement, Exchange, Increment, Max, Min, Or, Xor};
     Ok(match (op, ty) {
         (And | Or | Xor | Exchange | CompareSwap, Type::B32) => AtomicType::U32,
@@ -239,6 +242,8 @@ pub(super) fn fence<'t>(body: &mut Body<'_, 't>, reader: &mut InstructionReader<
         "shared::cta",
         "shared::cluster",
         "mbarrier_init",
+        "async::generic",
+        "tensormap::generic",
     ]);
     reader.ignore_prefixes(&["sync_restrict::", "op_restrict::"]);
     reader.finish()?;

@@ -2,7 +2,7 @@
 
 use super::body::Body;
 use super::reader::{InstructionReader, LowerError, Lowered};
-use super::{control, convert, data, float, integer, matrix, memory, wmma};
+use super::{control, convert, data, float, integer, matrix, mbarrier, memory, transfer, wmma};
 use crate::ptx::syntax::Instruction;
 use crate::ptx::types::Type;
 
@@ -59,6 +59,8 @@ impl<'t> Body<'_, 't> {
             "elect" => control::elect(self, reader),
             "ldmatrix" | "stmatrix" | "movmatrix" => matrix::transfer(self, reader),
             "mma" => matrix::product(self, reader),
+            "cp" => transfer::copy(self, reader),
+            "mbarrier" => mbarrier::instruction(self, reader),
             "wmma" => wmma::instruction(self, reader),
             _ => Err(LowerError::Unsupported),
         }

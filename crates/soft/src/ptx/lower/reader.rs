@@ -55,6 +55,11 @@ impl<'i, 't> InstructionReader<'i, 't> {
         self.take_where(|modifier| (modifier == name).then_some(())).is_some()
     }
 
+    /// Whether a modifier is there, taken or not.
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.instruction.modifiers.contains(&name)
+    }
+
     /// Takes the first modifier in the table and returns its value.
     pub(super) fn one_of<T: Copy>(&mut self, table: &[(&str, T)]) -> Option<T> {
         self.take_where(|modifier| table.iter().find(|(name, _)| *name == modifier).map(|&(_, value)| value))

@@ -5,8 +5,9 @@ use super::{Memory, Plain, arg, launch, load};
 use crate::ptx::error::Fault;
 use crate::ptx::{FaultKind, Image};
 
-/// A kernel of one warp: `%from` and `%to` are its two buffers, `%lane` the lane.
-fn kernel(body: &str) -> String {
+/// A kernel of one block, whose body begins in line 9. `%from` and `%to` are its two buffers,
+/// `%lane` is the lane.
+pub(super) fn kernel(body: &str) -> String {
     format!(
         ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry k(.param .u64 from, .param .u64 to) {{\n\
          .reg .b32 %r<40>; .reg .b32 %a<8>; .reg .b32 %b<8>; .reg .b32 %c<8>; .reg .b32 %d<8>; .reg .b32 %lane;\n\
@@ -16,8 +17,13 @@ fn kernel(body: &str) -> String {
     )
 }
 
-/// What a warp writes to `%to` of `count` values.
-fn run<I: Plain, O: Plain>(body: &str, input: &[I], count: usize, threads: u32) -> Result<Vec<O>, Fault> {
+/// What a block writes to `%to` of `count` values.
+pub(super) fn run<I: Plain, O: Plain>(
+    body: &str,
+    input: &[I],
+    count: usize,
+    threads: u32,
+) -> Result<Vec<O>, Fault> {
     let image = load(&kernel(body));
     let mut memory = Memory::default();
     let (from, to) = (memory.put(input), memory.put(&vec![0_u8; count * O::BYTES]));

@@ -10,6 +10,7 @@ mod kernels;
 mod load;
 mod matrices;
 mod speed;
+mod transfers;
 
 use std::cell::UnsafeCell;
 use std::sync::Mutex;
