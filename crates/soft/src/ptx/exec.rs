@@ -17,10 +17,12 @@ mod mbarrier;
 mod print;
 mod print_float;
 mod special;
+mod tensor;
 mod thread;
 mod thread_fault;
 mod transfer;
 mod warp;
+mod wgmma;
 mod worker;
 
 use crate::sync::{into_inner, lock};

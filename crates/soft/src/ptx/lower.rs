@@ -23,6 +23,7 @@ mod symbol;
 mod symbols;
 mod transfer;
 mod variable;
+mod wgmma;
 mod wmma;
 
 use std::sync::Arc;

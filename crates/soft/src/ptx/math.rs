@@ -13,6 +13,7 @@ pub(super) mod integer;
 pub(super) mod matrix;
 pub(super) mod mbarrier;
 pub(super) mod rounding;
+pub(super) mod swizzle;
 pub(super) mod value;
 
 /// Register functions by number of sources.

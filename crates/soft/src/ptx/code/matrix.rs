@@ -121,6 +121,27 @@ pub(in crate::ptx) struct Fragment {
     pub(in crate::ptx) is_row: bool,
 }
 
+/// `wgmma.mma_async`. Four warps multiply 64 rows; each of them has 16 rows of its own, so that
+/// here each multiplies alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::ptx) struct GroupProduct {
+    pub(in crate::ptx) product: Product,
+    pub(in crate::ptx) a: GroupSource,
+    pub(in crate::ptx) b: GroupSource,
+    /// A predicate: whether `d` is added to.
+    pub(in crate::ptx) adds: Reg,
+}
+
+/// A source of `wgmma.mma_async`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::ptx) struct GroupSource {
+    pub(in crate::ptx) is_in_registers: bool,
+    pub(in crate::ptx) is_negated: bool,
+    /// Whether rows of `a`, or columns of `b`, are contiguous in memory, not the dimension that is
+    /// summed over.
+    pub(in crate::ptx) is_transposed: bool,
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::ptx) enum MatrixOp {
     /// `ldmatrix`: 8x8 matrices of 16 bits, from shared memory to one register of each lane.
@@ -134,6 +155,7 @@ pub(in crate::ptx) enum MatrixOp {
     /// `movmatrix.trans`.
     Transpose,
     Product(Product),
+    GroupProduct(GroupProduct),
     /// `wmma.load`.
     LoadFragment(Fragment),
     /// `wmma.store`.

@@ -70,6 +70,18 @@ pub(in crate::ptx) enum AsyncOp {
     BulkLoad(Option<Reduction>),
     /// `cp.async.bulk` to global memory, in a group.
     BulkStore(Option<Reduction>),
+    /// `cp.async.bulk.tensor` to shared memory, with an `mbarrier`. The coordinates are registers
+    /// in the lists.
+    TensorLoad {
+        rank: u8,
+        list: u32,
+    },
+    /// `cp.async.bulk.tensor` to global memory, in a group.
+    TensorStore {
+        rank: u8,
+        list: u32,
+        reduction: Option<AtomicOp>,
+    },
     CommitBulk,
     /// Waits until at most `most` groups of bulk copies are left, or have read their sources.
     WaitBulk {

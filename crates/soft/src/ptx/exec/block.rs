@@ -103,6 +103,7 @@ impl Block {
             memory: &mut memory,
             transfers: &mut self.transfers,
             registers: &mut [],
+            lists: &[],
             linear: 0,
             pc: 0,
         };
@@ -235,7 +236,7 @@ impl Block {
         let (Some(inst), Some(threads)) = (inst, self.threads.get_mut(first..first + 32)) else {
             return Ok(());
         };
-        let mut lanes = WarpLanes { threads, shared: &mut self.shared, pc };
+        let mut lanes = WarpLanes { threads, shared: &mut self.shared, pc, warp: first / 32 };
         let result = matrix::perform(worker, &mut lanes, inst);
         result.map_err(|(lane, thread_fault)| self.fault(worker, first + lane, *thread_fault))
     }

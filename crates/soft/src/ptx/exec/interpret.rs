@@ -244,6 +244,7 @@ impl Worker<'_> {
                         memory: &mut thread_memory,
                         transfers: context.transfers,
                         registers,
+                        lists: &function.lists,
                         linear: thread.linear,
                         pc,
                     };

@@ -3,6 +3,7 @@
 use super::access::{Location, ThreadMemory};
 use super::thread::Thread;
 use super::thread_fault::{Checked, ThreadFault};
+use super::wgmma;
 use super::worker::Worker;
 use crate::ptx::code::matrix::{Element, Fragment, Layout, MatrixInst, MatrixOp, Product, Role, Shape};
 use crate::ptx::code::{Cell, Reg};
@@ -14,6 +15,8 @@ pub(super) struct WarpLanes<'a> {
     pub(super) threads: &'a mut [Option<Thread>],
     pub(super) shared: &'a mut [u8],
     pub(super) pc: usize,
+    /// The number of the warp in its block.
+    pub(super) warp: usize,
 }
 
 /// A fault of one lane.
@@ -42,6 +45,7 @@ pub(super) fn perform(
             multiply(lanes, inst, &how);
             Ok(())
         }
+        MatrixOp::GroupProduct(how) => wgmma::multiply(lanes, inst, &how, lanes.warp % 4),
         MatrixOp::LoadFragment(fragment) => load_fragment(worker, lanes, inst, fragment),
         MatrixOp::StoreFragment(fragment) => store_fragment(worker, lanes, inst, fragment),
     }
@@ -55,7 +59,7 @@ fn transposed(matrix: &SmallMatrix) -> SmallMatrix {
 }
 
 impl WarpLanes<'_> {
-    fn get(&self, lane: usize, register: Reg) -> u64 {
+    pub(super) fn get(&self, lane: usize, register: Reg) -> u64 {
         self.threads.get(lane).and_then(Option::as_ref).map_or(0, |thread| thread.get(register))
     }
 
@@ -174,22 +178,44 @@ fn multiply(lanes: &mut WarpLanes<'_>, inst: &MatrixInst, how: &Product) {
 
 /// The product of the matrices that `members` hold.
 fn multiply_in(lanes: &mut WarpLanes<'_>, inst: &MatrixInst, how: &Product, members: &[usize]) {
-    let gather = |role: Role, element: Element, registers: &[Reg]| {
-        let extent = how.shape.extent(role);
-        let mut matrix = vec![0.0; extent.len() as usize];
-        each_element(how, role, element, members, registers, |lane, register, shift, at| {
-            if let Some(place) = matrix.get_mut(at) {
-                *place = decode(element, lanes.get(lane, register) >> shift);
-            }
-        });
-        matrix
+    let a = gather(lanes, how, Role::A, &inst.a, members);
+    let b = gather(lanes, how, Role::B, &inst.b, members);
+    let c = gather(lanes, how, Role::C, &inst.c, members);
+    scatter(lanes, how, &inst.d, members, &product(how, &a, &b, &c));
+}
+
+/// The matrix of which `members` hold fragments.
+pub(super) fn gather(
+    lanes: &WarpLanes<'_>,
+    how: &Product,
+    role: Role,
+    registers: &[Reg],
+    members: &[usize],
+) -> Vec<f64> {
+    let element = match role {
+        Role::A => how.a,
+        Role::B => how.b,
+        Role::C => how.c,
     };
-    let a = gather(Role::A, how.a, &inst.a);
-    let b = gather(Role::B, how.b, &inst.b);
-    let c = gather(Role::C, how.c, &inst.c);
-    let d = product(how, &a, &b, &c);
+    let mut matrix = vec![0.0; how.shape.extent(role).len() as usize];
+    each_element(how, role, element, members, registers, |lane, register, shift, at| {
+        if let Some(place) = matrix.get_mut(at) {
+            *place = decode(element, lanes.get(lane, register) >> shift);
+        }
+    });
+    matrix
+}
+
+/// Hands fragments of a result to `members`.
+pub(super) fn scatter(
+    lanes: &mut WarpLanes<'_>,
+    how: &Product,
+    registers: &[Reg],
+    members: &[usize],
+    d: &[u64],
+) {
     let width = how.d.bits();
-    each_element(how, Role::C, how.d, members, &inst.d, |lane, register, shift, at| {
+    each_element(how, Role::C, how.d, members, registers, |lane, register, shift, at| {
         let value = d.get(at).copied().unwrap_or(0);
         // The first element of a register also clears the others.
         let before = if shift == 0 { 0 } else { lanes.get(lane, register) };

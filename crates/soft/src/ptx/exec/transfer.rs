@@ -8,10 +8,11 @@ use std::collections::{HashMap, VecDeque};
 
 use super::access::{Location, ThreadMemory, step};
 use super::atomic::AtomicChange;
+use super::tensor::{TENSOR_ALIGNMENT, TensorBox};
 use super::thread_fault::{Checked, ThreadFault};
 use super::worker::Worker;
 use crate::ptx::code::transfer::{AsyncInst, AsyncOp, Pointer, Reduction};
-use crate::ptx::code::{Cell, NONE, Space};
+use crate::ptx::code::{AtomicOp, Cell, NONE, Space};
 use crate::ptx::error::FaultKind;
 
 /// The alignment of bulk copies, and the unit of their sizes.
@@ -52,7 +53,7 @@ struct Copy {
 #[derive(Debug)]
 struct BulkStore {
     group: u64,
-    to: u64,
+    to: StoreTarget,
     from: usize,
     bytes: u32,
     reduction: Option<Reduction>,
@@ -60,8 +61,15 @@ struct BulkStore {
     data: Option<Vec<u8>>,
 }
 
+/// Where a bulk copy to global memory writes.
+#[derive(Debug)]
+enum StoreTarget {
+    Address(u64),
+    Tensor(Box<TensorBox>),
+}
+
 /// What a barrier hears of.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug)]
 enum Event {
     /// The copies of a thread before this number have ended.
     Copies {
@@ -69,6 +77,10 @@ enum Event {
         before: u64,
     },
     Bulk(BulkLoad),
+    Tensor {
+        to: usize,
+        from: Box<TensorBox>,
+    },
 }
 
 /// A bulk copy to shared memory.
@@ -98,6 +110,7 @@ pub(super) struct AsyncThread<'a, 'g, 'm> {
     pub(super) memory: &'a mut ThreadMemory<'m>,
     pub(super) transfers: &'a mut Transfers,
     pub(super) registers: &'a mut [u64],
+    pub(super) lists: &'a [u32],
     pub(super) linear: u32,
     pub(super) pc: usize,
 }
@@ -125,6 +138,14 @@ impl AsyncThread<'_, '_, '_> {
             AsyncOp::Mbarrier(op) => return self.mbarrier(inst, op),
             AsyncOp::BulkLoad(reduction) => self.bulk_load(inst, reduction)?,
             AsyncOp::BulkStore(reduction) => self.bulk_store(inst, reduction)?,
+            AsyncOp::TensorLoad { rank, list } => {
+                let box_at = self.tensor_box(inst.from, rank, list)?;
+                self.tensor_load(inst, box_at)?;
+            }
+            AsyncOp::TensorStore { rank, list, reduction } => {
+                let box_at = self.tensor_box(inst.to, rank, list)?;
+                self.tensor_store(inst, box_at, reduction)?;
+            }
             AsyncOp::CommitBulk => self.transfers.thread(linear).store_groups += 1,
             AsyncOp::WaitBulk { most, reads } => {
                 let groups = self.transfers.thread(linear).store_groups;
@@ -149,11 +170,18 @@ impl AsyncThread<'_, '_, '_> {
         }
     }
 
-    fn address(&self, pointer: Pointer) -> u64 {
+    pub(super) fn address(&self, pointer: Pointer) -> u64 {
         self.get(pointer.base).wrapping_add_signed(i64::from(pointer.offset))
     }
 
-    fn find(&mut self, space: Space, address: u64, bytes: u32, align: u32, write: bool) -> Checked<Location> {
+    pub(super) fn find(
+        &mut self,
+        space: Space,
+        address: u64,
+        bytes: u32,
+        align: u32,
+        write: bool,
+    ) -> Checked<Location> {
         self.worker.find(self.memory, self.pc, space, address, bytes, align, write)
     }
 
@@ -229,6 +257,10 @@ impl AsyncThread<'_, '_, '_> {
                     }
                     self.complete_bytes(barrier, load.bytes)?;
                 }
+                Event::Tensor { to, from } => {
+                    self.load_box(&from, to)?;
+                    self.complete_bytes(barrier, from.bytes())?;
+                }
             }
         }
         Ok(())
@@ -259,9 +291,33 @@ impl AsyncThread<'_, '_, '_> {
         let from = self.shared(inst.from, bytes, BULK_UNIT, false)?;
         let to = self.address(inst.to);
         self.find(Space::Global, to, bytes, BULK_UNIT, true)?;
+        self.add_store(StoreTarget::Address(to), from, bytes, reduction);
+        Ok(())
+    }
+
+    fn add_store(&mut self, to: StoreTarget, from: usize, bytes: u32, reduction: Option<Reduction>) {
         let thread = self.transfers.thread(self.linear);
         let group = thread.store_groups;
         thread.stores.push_back(BulkStore { group, to, from, bytes, reduction, data: None });
+    }
+
+    fn tensor_load(&mut self, inst: &AsyncInst, from: TensorBox) -> Checked<()> {
+        let barrier = self.barrier(inst.barrier)?;
+        let to = self.shared(inst.to, from.bytes(), TENSOR_ALIGNMENT, true)?;
+        self.check_box(&from, false)?;
+        self.add_event(barrier, Event::Tensor { to, from: Box::new(from) });
+        Ok(())
+    }
+
+    fn tensor_store(&mut self, inst: &AsyncInst, to: TensorBox, op: Option<AtomicOp>) -> Checked<()> {
+        let bytes = to.bytes();
+        let from = self.shared(inst.from, bytes, TENSOR_ALIGNMENT, false)?;
+        self.check_box(&to, true)?;
+        let reduction = match op {
+            Some(op) => Some(Reduction { op, ty: to.atomic_type()? }),
+            None => None,
+        };
+        self.add_store(StoreTarget::Tensor(Box::new(to)), from, bytes, reduction);
         Ok(())
     }
 
@@ -277,11 +333,13 @@ impl AsyncThread<'_, '_, '_> {
     /// Lets the first bulk copies of a thread, which have read their sources, write.
     fn end_stores(&mut self, thread: u32, ends: impl Fn(&BulkStore) -> bool) -> Checked<()> {
         while let Some(store) = self.transfers.thread(thread).stores.pop_front_if(|store| ends(store)) {
-            let to = self.find(Space::Global, store.to, store.bytes, BULK_UNIT, true)?;
             let data = store.data.unwrap_or_default();
-            match store.reduction {
-                None => put_bytes(self.memory, &data, to),
-                Some(reduction) => reduce(self.memory, &data, to, reduction),
+            match store.to {
+                StoreTarget::Address(to) => {
+                    let to = self.find(Space::Global, to, store.bytes, BULK_UNIT, true)?;
+                    put_or_reduce(self.memory, &data, to, store.reduction);
+                }
+                StoreTarget::Tensor(to) => self.store_box(&to, store.from, &data, store.reduction)?,
             }
         }
         Ok(())
@@ -316,13 +374,26 @@ fn copy_bytes(memory: &mut ThreadMemory<'_>, from: Location, to: Location, bytes
 }
 
 /// The content of a checked location.
-fn bytes_at(memory: &ThreadMemory<'_>, from: Location, bytes: u32) -> Vec<u8> {
+pub(super) fn bytes_at(memory: &ThreadMemory<'_>, from: Location, bytes: u32) -> Vec<u8> {
     (0..bytes as usize).map(|index| memory.load(from, Cell::U8, index) as u8).collect()
 }
 
-fn put_bytes(memory: &mut ThreadMemory<'_>, data: &[u8], to: Location) {
-    for (index, word) in data.as_chunks::<8>().0.iter().enumerate() {
+/// Writes to a checked location, or combines with what is there.
+pub(super) fn put_or_reduce(
+    memory: &mut ThreadMemory<'_>,
+    data: &[u8],
+    to: Location,
+    reduction: Option<Reduction>,
+) {
+    if let Some(reduction) = reduction {
+        return reduce(memory, data, to, reduction);
+    }
+    let (words, rest) = data.as_chunks::<8>();
+    for (index, word) in words.iter().enumerate() {
         memory.store(to, Cell::U64, index, u64::from_le_bytes(*word));
+    }
+    for (index, &byte) in rest.iter().enumerate() {
+        memory.store(to, Cell::U8, words.len() * 8 + index, byte.into());
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::body::Body;
 use super::reader::{InstructionReader, LowerError, Lowered};
-use super::{control, convert, data, float, integer, matrix, mbarrier, memory, transfer, wmma};
+use super::{control, convert, data, float, integer, matrix, mbarrier, memory, transfer, wgmma, wmma};
 use crate::ptx::syntax::Instruction;
 use crate::ptx::types::Type;
 
@@ -61,6 +61,7 @@ impl<'t> Body<'_, 't> {
             "mma" => matrix::product(self, reader),
             "cp" => transfer::copy(self, reader),
             "mbarrier" => mbarrier::instruction(self, reader),
+            "wgmma" => wgmma::instruction(self, reader),
             "wmma" => wmma::instruction(self, reader),
             _ => Err(LowerError::Unsupported),
         }

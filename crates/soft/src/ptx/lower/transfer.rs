@@ -137,6 +137,9 @@ fn bulk<'t>(body: &mut Body<'_, 't>, reader: &mut InstructionReader<'_, 't>, red
         return Ok(());
     }
     skip_policy(body, reader)?;
+    if reader.flag("tensor") {
+        return tensor(body, reader, reduces);
+    }
     if reader.flag("prefetch") {
         return prefetch(body, reader);
     }
@@ -213,4 +216,70 @@ fn prefetch<'t>(body: &mut Body<'_, 't>, reader: &mut InstructionReader<'_, 't>)
     pointer(body, from, Space::Global, 0)?;
     bulk_size(body, size)?;
     Ok(())
+}
+
+const RANKS: &[(&str, u8)] = &[("1d", 1), ("2d", 2), ("3d", 3), ("4d", 4), ("5d", 5)];
+
+/// `cp.async.bulk.tensor` and `cp.reduce.async.bulk.tensor`, in tiles.
+fn tensor<'t>(body: &mut Body<'_, 't>, reader: &mut InstructionReader<'_, 't>, reduces: bool) -> Lowered<()> {
+    let rank = reader.one_of(RANKS).ok_or(LowerError::Unsupported)?;
+    reader.flag("tile");
+    if reader.flag("prefetch") {
+        if !reader.flag("L2") || !reader.flag("global") {
+            return Err(LowerError::Unsupported);
+        }
+        let [map] = reader.operands()?;
+        tensor_operand(body, map, rank)?;
+        return Ok(());
+    }
+    let reduction = if reduces { Some(reader.one_of(ATOMICS).ok_or(LowerError::Unsupported)?) } else { None };
+    let to = reader.one_of(SPACES).ok_or(LowerError::Unsupported)?;
+    let from = reader.one_of(SPACES).ok_or(LowerError::Unsupported)?;
+    match (to, from) {
+        (Space::Shared, Space::Global) if !reduces && reader.flag("mbarrier::complete_tx::bytes") => {
+            if reader.flag("multicast::cluster") {
+                // The only block of the cluster is a target.
+                let mask = reader.take_last_operand();
+                body.source(mask.unwrap_or(&Operand::Ignore), Type::B16)?;
+            }
+            reader.flag("cta_group::1");
+            let [to, map, barrier] = reader.operands()?;
+            let (from, list) = tensor_operand(body, map, rank)?;
+            let inst = AsyncInst {
+                to: pointer(body, to, Space::Shared, 0)?,
+                from,
+                barrier: pointer(body, barrier, Space::Shared, 8)?,
+                ..AsyncInst::new(AsyncOp::TensorLoad { rank, list })
+            };
+            emit(body, inst);
+        }
+        (Space::Global, Space::Shared) if reader.flag("bulk_group") => {
+            let [map, from] = reader.operands()?;
+            let (to, list) = tensor_operand(body, map, rank)?;
+            let inst = AsyncInst {
+                to,
+                from: pointer(body, from, Space::Shared, 0)?,
+                ..AsyncInst::new(AsyncOp::TensorStore { rank, list, reduction })
+            };
+            emit(body, inst);
+        }
+        _ => return Err(LowerError::Unsupported),
+    }
+    Ok(())
+}
+
+/// The address of a tensor map, and the place of the coordinates in the lists.
+fn tensor_operand<'t>(body: &mut Body<'_, 't>, operand: &Operand<'t>, rank: u8) -> Lowered<(Pointer, u32)> {
+    let Operand::Coordinates { base, offset, at } = operand else {
+        return Err("expected a tensor map and coordinates in brackets".to_owned().into());
+    };
+    if at.len() != usize::from(rank) {
+        return Err(format!("expected {rank} coordinates, found {}", at.len()).into());
+    }
+    let address = Operand::Address { base: *base, offset: *offset };
+    let map = pointer(body, &address, Space::Generic, 0)?;
+    let at = at.iter().map(|each| body.source(each, Type::B32)).collect::<Lowered<Vec<Reg>>>()?;
+    let list = body.function.lists.len() as u32;
+    body.function.lists.extend(at);
+    Ok((map, list))
 }

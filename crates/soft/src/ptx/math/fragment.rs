@@ -35,7 +35,7 @@ pub(in crate::ptx) fn place(
 fn mma(role: Role, shape: Shape, element: Element, lane: u32, index: u32) -> (u32, u32) {
     let (group, member) = (lane / 4, lane % 4);
     if role == Role::C {
-        return (group + 8 * (index / 2), 2 * member + index % 2);
+        return (group + 8 * (index / 2 % 2), 2 * member + index % 2 + 8 * (index / 4));
     }
     let each = element.per_register();
     let (register, part) = (index / each, index % each);

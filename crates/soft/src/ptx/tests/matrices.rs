@@ -10,9 +10,9 @@ use crate::ptx::{FaultKind, Image};
 pub(super) fn kernel(body: &str) -> String {
     format!(
         ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry k(.param .u64 from, .param .u64 to) {{\n\
-         .reg .b32 %r<40>; .reg .b32 %a<8>; .reg .b32 %b<8>; .reg .b32 %c<8>; .reg .b32 %d<8>; .reg .b32 %lane;\n\
+         .reg .b32 %r<40>; .reg .b32 %a<8>; .reg .b32 %b<8>; .reg .b32 %c<8>; .reg .b32 %d<32>; .reg .b32 %lane;\n\
          .reg .f64 %x<8>; .reg .f64 %y<8>; .reg .f64 %z<8>; .reg .f64 %w<8>; .reg .b64 %from, %to, %p<8>;\n\
-         .reg .pred %q<4>; .shared .align 128 .b8 s[4096];\n\
+         .reg .pred %q<4>; .shared .align 1024 .b8 s[32768];\n\
          ld.param.u64 %from, [from]; ld.param.u64 %to, [to]; mov.u32 %lane, %laneid;\n{body}\nret;\n}}\n"
     )
 }
@@ -32,10 +32,10 @@ pub(super) fn run<I: Plain, O: Plain>(
 }
 
 /// Numbers that look random.
-struct Numbers(u64);
+pub(super) struct Numbers(pub(super) u64);
 
 impl Numbers {
-    fn bits(&mut self) -> u64 {
+    pub(super) fn bits(&mut self) -> u64 {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.0 ^ self.0 >> 29).wrapping_mul(0xbf58_476d_1ce4_e5b9) >> 13
     }
@@ -43,11 +43,11 @@ impl Numbers {
 
 /// An element type of the tests: its bits, and its value.
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct Kind {
-    name: &'static str,
-    bits: u32,
+pub(super) struct Kind {
+    pub(super) name: &'static str,
+    pub(super) bits: u32,
     /// Bits of exponent and fraction, for floats.
-    float: Option<(u32, u32)>,
+    pub(super) float: Option<(u32, u32)>,
     signed: bool,
 }
 
@@ -60,23 +60,23 @@ const fn int(name: &'static str, bits: u32, signed: bool) -> Kind {
     Kind { name, bits, float: None, signed }
 }
 
-const F16: Kind = float("f16", 5, 10);
-const BF16: Kind = float("bf16", 8, 7);
-const TF32: Kind = float("tf32", 8, 10);
-const F32: Kind = float("f32", 8, 23);
+pub(super) const F16: Kind = float("f16", 5, 10);
+pub(super) const BF16: Kind = float("bf16", 8, 7);
+pub(super) const TF32: Kind = float("tf32", 8, 10);
+pub(super) const F32: Kind = float("f32", 8, 23);
 const F64: Kind = float("f64", 11, 52);
-const E4M3: Kind = float("e4m3", 4, 3);
-const E5M2: Kind = float("e5m2", 5, 2);
-const S8: Kind = int("s8", 8, true);
-const U8: Kind = int("u8", 8, false);
+pub(super) const E4M3: Kind = float("e4m3", 4, 3);
+pub(super) const E5M2: Kind = float("e5m2", 5, 2);
+pub(super) const S8: Kind = int("s8", 8, true);
+pub(super) const U8: Kind = int("u8", 8, false);
 const S4: Kind = int("s4", 4, true);
 const U4: Kind = int("u4", 4, false);
-const S32: Kind = int("s32", 32, true);
+pub(super) const S32: Kind = int("s32", 32, true);
 const B1: Kind = int("b1", 1, false);
 
 impl Kind {
     /// The value of bits, by the definition of the format.
-    fn value(self, bits: u64) -> f64 {
+    pub(super) fn value(self, bits: u64) -> f64 {
         let Some((exponent_bits, fraction_bits)) = self.float else {
             let sign = self.signed && bits >> (self.bits - 1) & 1 == 1;
             return bits as f64 - if sign { (1_u64 << self.bits) as f64 } else { 0.0 };
@@ -103,7 +103,7 @@ impl Kind {
     }
 
     /// Random bits; floats have magnitudes between 1/16 and 4, or are edge cases.
-    fn sample(self, numbers: &mut Numbers, edges: bool) -> u64 {
+    pub(super) fn sample(self, numbers: &mut Numbers, edges: bool) -> u64 {
         let random = numbers.bits();
         let Some((exponent_bits, fraction_bits)) = self.float else {
             return random & ((1 << self.bits) - 1);
@@ -123,7 +123,7 @@ impl Kind {
         (sign << (exponent_bits + fraction_bits) | exponent << fraction_bits | fraction) << shift | low
     }
 
-    fn per_register(self) -> u32 {
+    pub(super) fn per_register(self) -> u32 {
         if self.bits == 64 { 1 } else { 32 / self.bits }
     }
 }
@@ -304,14 +304,14 @@ impl Mma {
     }
 }
 
-fn put_bits(bytes: &mut [u8], index: usize, width: u32, value: u64) {
+pub(super) fn put_bits(bytes: &mut [u8], index: usize, width: u32, value: u64) {
     for bit in 0..width as usize {
         let at = index * width as usize + bit;
         bytes[at / 8] |= ((value >> bit & 1) as u8) << (at % 8);
     }
 }
 
-fn get_bits(bytes: &[u8], index: usize, width: u32) -> u64 {
+pub(super) fn get_bits(bytes: &[u8], index: usize, width: u32) -> u64 {
     (0..width as usize).fold(0, |value, bit| {
         let at = index * width as usize + bit;
         value | u64::from(bytes[at / 8] >> (at % 8) & 1) << bit
@@ -623,7 +623,7 @@ fn the_whole_warp_takes_part() {
 fn rows_of_ldmatrix_are_checked() {
     for (address, lane, kind) in [
         ("setp.eq.u32 %q1, %lane, 5; @%q1 add.u32 %r1, %r1, 8;", 5, FaultKind::MisalignedAddress),
-        ("setp.eq.u32 %q1, %lane, 7; @%q1 add.u32 %r1, %r1, 8192;", 7, FaultKind::IllegalAddress),
+        ("setp.eq.u32 %q1, %lane, 7; @%q1 add.u32 %r1, %r1, 32768;", 7, FaultKind::IllegalAddress),
     ] {
         let load = "ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%d0}, [%r1];";
         let body = format!("mov.u32 %r1, s; {address}\n{load}");

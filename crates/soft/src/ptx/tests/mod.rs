@@ -10,7 +10,9 @@ mod kernels;
 mod load;
 mod matrices;
 mod speed;
+mod tensors;
 mod transfers;
+mod wgmma;
 
 use std::cell::UnsafeCell;
 use std::sync::Mutex;

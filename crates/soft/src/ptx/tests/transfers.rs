@@ -80,7 +80,7 @@ fn the_rest_of_a_short_copy_is_zero() {
 fn wrong_copies_are_found_where_they_begin() {
     let found = fault("cp.async.cg.shared.global [s], [%from+8], 16;");
     assert_eq!((found.kind, found.line), (FaultKind::MisalignedAddress, 10));
-    let found = fault("cp.async.ca.shared.global [s+4096], [%from], 4;");
+    let found = fault("cp.async.ca.shared.global [s+32768], [%from], 4;");
     assert_eq!((found.kind, found.line, found.write), (FaultKind::IllegalAddress, 10, true));
     let found = fault("mov.u64 %p1, 4096;\ncp.async.ca.shared.global [s], [%p1], 4;\ncp.async.wait_all;");
     assert_eq!((found.kind, found.line), (FaultKind::IllegalAddress, 11));
