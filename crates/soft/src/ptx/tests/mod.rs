@@ -11,6 +11,7 @@ mod load;
 mod matrices;
 mod speed;
 mod tensors;
+mod tiles;
 mod transfers;
 mod wgmma;
 

@@ -7,18 +7,18 @@ use crate::ptx::{FaultKind, Image};
 
 /// `CU_TENSOR_MAP_DATA_TYPE_UINT32`, `FLOAT16` and `FLOAT32`.
 const U32: u8 = 2;
-const F16: u8 = 6;
+pub(super) const F16: u8 = 6;
 const F32: u8 = 7;
 
 /// A map in the format of `abi/tensor_map.rs`.
-struct Map {
-    ty: u8,
-    dims: Vec<u64>,
-    strides: Vec<u64>,
-    boxes: Vec<u64>,
-    steps: Vec<u64>,
-    swizzle: u8,
-    fill: u8,
+pub(super) struct Map {
+    pub(super) ty: u8,
+    pub(super) dims: Vec<u64>,
+    pub(super) strides: Vec<u64>,
+    pub(super) boxes: Vec<u64>,
+    pub(super) steps: Vec<u64>,
+    pub(super) swizzle: u8,
+    pub(super) fill: u8,
 }
 
 impl Map {
@@ -30,7 +30,7 @@ impl Map {
         Map { ty: U32, dims, strides, boxes, steps, swizzle: 0, fill: 0 }
     }
 
-    fn words(&self, address: u64) -> [u64; 16] {
+    pub(super) fn words(&self, address: u64) -> [u64; 16] {
         let mut words = [0; 16];
         words[0] = address;
         let kinds = [1, self.ty, self.dims.len() as u8, 0, self.swizzle, 0, self.fill];
