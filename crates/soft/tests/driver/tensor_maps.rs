@@ -90,7 +90,7 @@ fn a_kernel_loads_a_box_by_its_map() {
             let is_inside = 40 + column < 64 && 12 + row < 16;
             let wanted = if is_inside { (12 + row) * 64 + 40 + column } else { 0 };
             // Units of 4 words change places by row.
-            let at = row * 32 + (column / 4 ^ row) * 4 + column % 4;
+            let at = row * 32 + ((column / 4) ^ row) * 4 + column % 4;
             assert_eq!(found[at as usize], wanted, "row {row}, column {column}");
         }
     }

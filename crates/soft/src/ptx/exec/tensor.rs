@@ -16,6 +16,8 @@ const MAP_ALIGNMENT: u32 = 64;
 /// Swizzles move units of so many bytes.
 const UNIT: usize = 16;
 const MOST_RANK: usize = 5;
+/// The most elements of a box in a dimension.
+const MOST_BOX: u32 = 256;
 
 /// One dimension of a box.
 #[derive(Debug, Clone, Copy, Default)]
@@ -94,6 +96,9 @@ impl TensorBox {
             let (stride, step) =
                 if index == 0 { (u64::from(element.bytes), 1) } else { (map[6 + index], step) };
             let count = (wide as u32).div_ceil(step);
+            if !(1..=MOST_BOX).contains(&count) {
+                return wrong("this is not a tensor map: its box has no such size");
+            }
             let size = i64::try_from(map[2 + index]).unwrap_or(i64::MAX);
             *dimension = Dimension { size, stride, count, step: step.into(), at: at.into() };
         }

@@ -59,7 +59,11 @@ pub(super) fn sources<'t>(
     count: u32,
     ty: Type,
 ) -> Lowered<Vec<Reg>> {
-    parts(operand, count)?.iter().map(|part| body.source(part, ty)).collect()
+    let source = |part: &Operand<'t>| match part {
+        Operand::Number(_) => Err("expected a register, found a number".to_owned().into()),
+        part => body.source(part, ty),
+    };
+    parts(operand, count)?.iter().map(source).collect()
 }
 
 pub(super) fn dests<'t>(
@@ -207,7 +211,7 @@ fn is_product(shape: Shape, [d, a, b, c]: [Element; 4], saturates: bool) -> bool
     }
     let is_float = |element: Element| matches!(element, F16 | F32);
     match (a, b) {
-        (F16, F16) if (m, k) == (8, 4) => is_float(d) && is_float(c) && !saturates,
+        (F16, F16) if (m, k) == (8, 4) => matches!((d, c), (F16 | F32, F16) | (F32, F32)) && !saturates,
         (F16, F16) => m == 16 && matches!(k, 8 | 16) && is_float(d) && d == c && !saturates,
         (Bf16, Bf16) => m == 16 && matches!(k, 8 | 16) && (d, c) == (F32, F32) && !saturates,
         (Tf32, Tf32) => m == 16 && matches!(k, 4 | 8) && (d, c) == (F32, F32) && !saturates,

@@ -113,6 +113,9 @@ fn small_copy<'t>(body: &mut Body<'_, 't>, reader: &mut InstructionReader<'_, 't
             inst.size = body.constant(bytes.into());
             inst.ignores = body.source(ignores, Type::Pred)?;
         }
+        Some(Operand::Number(Literal::Int(size))) if *size > u64::from(bytes) => {
+            return Err(format!("{size} bytes of a copy of {bytes} cannot come from the source").into());
+        }
         Some(size) => inst.size = body.source(size, Type::B32)?,
     }
     emit(body, inst);

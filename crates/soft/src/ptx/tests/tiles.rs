@@ -4,7 +4,7 @@ use super::matrices::Numbers;
 use super::tensors::{F16, Map};
 use super::{Memory, arg, bytes_of, launch, load};
 
-const TILES: &str = include_str!("data/tiles.ptx");
+pub(super) const TILES: &str = include_str!("data/tiles.ptx");
 
 /// A multiple of 1/4 between -8 and 8, whose products and sums are exact, as a half and as a value.
 fn sample(numbers: &mut Numbers) -> (u16, f32) {

@@ -84,10 +84,14 @@ fn wrong_copies_are_found_where_they_begin() {
     assert_eq!((found.kind, found.line, found.write), (FaultKind::IllegalAddress, 10, true));
     let found = fault("mov.u64 %p1, 4096;\ncp.async.ca.shared.global [s], [%p1], 4;\ncp.async.wait_all;");
     assert_eq!((found.kind, found.line), (FaultKind::IllegalAddress, 11));
-    assert_eq!(fault("cp.async.ca.shared.global [s], [%from], 4, 8;").kind, FaultKind::IllegalInstruction);
+    assert_eq!(
+        fault("mov.u32 %r2, 8; cp.async.ca.shared.global [s], [%from], 4, %r2;").kind,
+        FaultKind::IllegalInstruction
+    );
     for (text, message) in [
         ("cp.async.ca.shared.global [s], [%from], 12;", "copies 4, 8 or 16 bytes, not 12"),
         ("cp.async.cg.shared.global [s], [%from], 8;", "copies 16 bytes, not 8"),
+        ("cp.async.ca.shared.global [s], [%from], 4, 8;", "8 bytes of a copy of 4"),
         ("cp.async.wait_group %r1;", "expected a number"),
         ("cp.async.bulk.commit_group.foo;", "not supported"),
         ("cp.async.bulk.global.shared::cta.bulk_group [%from], [s], 24;", "not a multiple of 16"),

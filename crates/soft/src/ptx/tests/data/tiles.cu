@@ -14,8 +14,8 @@ __device__ __forceinline__ void copy_async(u32 to, const void *from, bool is_ins
     asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(bytes) : "memory");
 }
 
-// c = a * b of halves, rows contiguous; k is a multiple of 32, n and m of 8. A block of 128 threads has a tile
-// of 64 x 64. Copies of the next tiles are on their way while warps multiply.
+// c = a * b of halves, rows contiguous; k is a multiple of 32, n and m of 8. A block of 128 threads
+// has a tile of 64 x 64. Copies of the next tiles are on their way while warps multiply.
 extern "C" __global__ void gemm_mma(const half_bits *a, const half_bits *b, float *c, int m, int n, int k) {
     const int TILE = 64, DEPTH = 32, PITCH_A = DEPTH + 8, PITCH_B = TILE + 8;
     __shared__ __align__(16) half_bits tile_a[2][TILE * PITCH_A];
@@ -84,8 +84,8 @@ extern "C" __global__ void gemm_mma(const half_bits *a, const half_bits *b, floa
             }
 }
 
-// The same with fragments that the compiler lays out: a warp for each tile of 16 x 16. All sizes are multiples
-// of 16.
+// The same with fragments that the compiler lays out: a warp for each tile of 16 x 16. All sizes
+// are multiples of 16.
 extern "C" __global__ void gemm_wmma(const half_bits *a, const half_bits *b, float *c, int m, int n, int k) {
     int row = blockIdx.y * 16, column = blockIdx.x * 16;
     float d[8] = {};
@@ -125,8 +125,8 @@ __device__ __forceinline__ u64 descriptor(u32 address) {
     return (u64)((address & 0x3ffff) >> 4) | (u64)1 << 16 | (u64)(1024 >> 4) << 32 | (u64)1 << 62;
 }
 
-// c = a * transposed b, by tensor maps with boxes of 64 x 64 halves. One warp loads, four multiply; they have
-// two stages. A block has a tile of 64 x 64.
+// c = a * transposed b, by tensor maps with boxes of 64 x 64 halves. One warp loads, four multiply;
+// they have two stages. A block has a tile of 64 x 64.
 extern "C" __global__ void gemm_wgmma(const __grid_constant__ Map map_a, const __grid_constant__ Map map_b, float *c, int n, int k) {
     const int STAGES = 2, TILE = 64, BYTES = 64 * 64 * 2;
     extern __shared__ __align__(1024) unsigned char tiles[];
