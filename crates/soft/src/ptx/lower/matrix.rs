@@ -92,7 +92,7 @@ pub(super) fn take_shape(reader: &mut InstructionReader<'_, '_>) -> Lowered<Shap
     reader.take_where(shape).ok_or(LowerError::Unsupported)
 }
 
-/// Takes `.sync` and `.aligned`, which every instruction here has.
+/// Takes `.sync` and `.aligned`, which every instruction of whole warps has.
 pub(super) fn take_aligned(reader: &mut InstructionReader<'_, '_>) -> Lowered<()> {
     if reader.flag("sync") && reader.flag("aligned") { Ok(()) } else { Err(LowerError::Unsupported) }
 }

@@ -5,7 +5,7 @@ use super::body::Body;
 use super::memory::{ATOMICS, atomic_type, skip_policy};
 use super::reader::{InstructionReader, LowerError, Lowered};
 use crate::ptx::code::transfer::{AsyncInst, AsyncOp, Pointer, Reduction};
-use crate::ptx::code::{Inst, Reg, Space};
+use crate::ptx::code::{AtomicOp, Inst, Reg, Space};
 use crate::ptx::syntax::{Literal, Operand};
 use crate::ptx::types::Type;
 
@@ -169,8 +169,10 @@ fn bulk<'t>(body: &mut Body<'_, 't>, reader: &mut InstructionReader<'_, 't>, red
 
 /// The operation of `cp.reduce`, and the type of its elements.
 fn reduction(reader: &mut InstructionReader<'_, '_>) -> Lowered<Reduction> {
-    reader.ignore(&["noftz"]);
     let op = reader.one_of(ATOMICS).ok_or(LowerError::Unsupported)?;
+    if op == AtomicOp::Add {
+        reader.ignore(&["noftz"]);
+    }
     Ok(Reduction { op, ty: atomic_type(op, reader.ty()?)? })
 }
 

@@ -13,6 +13,7 @@ mod speed;
 mod tensors;
 mod tiles;
 mod transfers;
+mod warps;
 mod wgmma;
 
 use std::cell::UnsafeCell;
