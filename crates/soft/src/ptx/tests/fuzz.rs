@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::forms::forms;
-use super::tiles::TILES;
+use super::products::PRODUCTS;
 use super::{BASIC, CONDITIONAL, COOPERATION, FUNCTIONS, Memory};
 use crate::ptx::error::Fault;
 use crate::ptx::{DeviceMemory, Image, Launch, MemoryFault, Span, run};
@@ -60,7 +60,7 @@ fn sources() -> impl Strategy<Value = String> {
         1 => Just(COOPERATION.to_owned()),
         1 => Just(CONDITIONAL.to_owned()),
         1 => Just(FUNCTIONS.to_owned()),
-        1 => Just(TILES.to_owned()),
+        1 => Just(PRODUCTS.to_owned()),
     ]
 }
 

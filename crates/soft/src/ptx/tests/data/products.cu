@@ -1,4 +1,4 @@
-// Products of matrices on tensor cores, in tiles. NVRTC 12.0 makes tiles.ptx from it:
+// Products of matrices on tensor cores, in tiles. NVRTC 12.0 makes products.ptx from it:
 //     --gpu-architecture=compute_90a --std=c++17 --device-as-default-execution-space
 
 typedef unsigned int u32;

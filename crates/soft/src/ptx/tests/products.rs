@@ -1,10 +1,10 @@
-//! Whole products of matrices, as compilers make them of `data/tiles.cu`.
+//! Whole products of matrices, as compilers make them of `data/products.cu`.
 
 use super::matrices::Numbers;
 use super::tensors::{F16, Map};
 use super::{Memory, arg, bytes_of, launch, load};
 
-pub(super) const TILES: &str = include_str!("data/tiles.ptx");
+pub(super) const PRODUCTS: &str = include_str!("data/products.ptx");
 
 /// A multiple of 1/4 between -8 and 8, whose products and sums are exact, as a half and as a value.
 fn sample(numbers: &mut Numbers) -> (u16, f32) {
@@ -44,7 +44,7 @@ fn products_with_copies_on_their_way() {
         let sizes = [m, n, k].map(|size| arg(size as i32));
         let args = [vec![arg(a_at), arg(b_at), arg(c_at)], sizes.to_vec()].concat();
         let grid = [n.div_ceil(64) as u32, m.div_ceil(64) as u32, 1];
-        launch(&load(TILES), &mut memory, "gemm_mma", grid, [128, 1, 1], 0, &args).unwrap();
+        launch(&load(PRODUCTS), &mut memory, "gemm_mma", grid, [128, 1, 1], 0, &args).unwrap();
         assert_eq!(
             memory.get::<f32>(c_at),
             product(&a, &b, n, k, |row, column| row * n + column),
@@ -63,7 +63,7 @@ fn products_of_fragments() {
     let c_at = memory.put(&vec![0_f32; m * n]);
     let sizes = [m, n, k].map(|size| arg(size as i32));
     let args = [vec![arg(a_at), arg(b_at), arg(c_at)], sizes.to_vec()].concat();
-    launch(&load(TILES), &mut memory, "gemm_wmma", [3, 2, 1], [32, 1, 1], 0, &args).unwrap();
+    launch(&load(PRODUCTS), &mut memory, "gemm_wmma", [3, 2, 1], [32, 1, 1], 0, &args).unwrap();
     assert_eq!(memory.get::<f32>(c_at), product(&a, &b, n, k, |row, column| row * n + column));
 }
 
@@ -90,7 +90,7 @@ fn products_with_a_warp_that_loads() {
         };
         let args = [map(m, a_at), map(n, b_at), arg(c_at), arg(n as i32), arg(k as i32)];
         let grid = [n.div_ceil(64) as u32, m.div_ceil(64) as u32, 1];
-        launch(&load(TILES), &mut memory, "gemm_wgmma", grid, [160, 1, 1], 32768, &args).unwrap();
+        launch(&load(PRODUCTS), &mut memory, "gemm_wgmma", grid, [160, 1, 1], 32768, &args).unwrap();
         assert_eq!(
             memory.get::<f32>(c_at),
             product(&a, &b, n, k, |row, column| column * k + row),
