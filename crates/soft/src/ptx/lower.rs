@@ -21,6 +21,7 @@ mod reader;
 mod scope;
 mod symbol;
 mod symbols;
+mod tensormap;
 mod transfer;
 mod variable;
 mod wgmma;

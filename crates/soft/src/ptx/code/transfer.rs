@@ -47,6 +47,22 @@ pub(in crate::ptx) struct Reduction {
     pub(in crate::ptx) ty: AtomicType,
 }
 
+/// A field of a tensor map; some have one for each dimension.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::ptx) enum MapField {
+    Address,
+    /// One less than the rank.
+    Rank,
+    BoxSize(u8),
+    Size(u8),
+    Stride(u8),
+    Step(u8),
+    ElementType,
+    Interleave,
+    Swizzle,
+    Fill,
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::ptx) enum AsyncOp {
     /// `cp.async` of so many bytes; `size` of them come from the source.
@@ -82,6 +98,17 @@ pub(in crate::ptx) enum AsyncOp {
         list: u32,
         reduction: Option<AtomicOp>,
     },
+    /// `st.async` and `red.async`: as many values of registers in the lists, with an `mbarrier`.
+    Send {
+        list: u32,
+        count: u8,
+        bytes: u8,
+        reduction: Option<Reduction>,
+    },
+    /// `tensormap.replace`.
+    ReplaceField(MapField),
+    /// `tensormap.cp_fenceproxy`.
+    CopyMap,
     CommitBulk,
     /// Waits until at most `most` groups of bulk copies are left, or have read their sources.
     WaitBulk {

@@ -2,8 +2,8 @@
 
 use super::access::Location;
 use super::thread_fault::{Checked, ThreadFault};
-use super::transfer::{AsyncThread, bytes_at, put_or_reduce};
-use crate::ptx::code::transfer::{Pointer, Reduction};
+use super::transfer::{AsyncThread, bytes_at, copy_bytes, put_or_reduce};
+use crate::ptx::code::transfer::{AsyncInst, MapField, Pointer, Reduction};
 use crate::ptx::code::{AtomicType, Cell, Space};
 use crate::ptx::error::FaultKind;
 use crate::ptx::math::swizzle::Swizzle;
@@ -13,6 +13,15 @@ pub(super) const TENSOR_ALIGNMENT: u32 = 128;
 /// The words of a tensor map.
 const WORDS: usize = 16;
 const MAP_ALIGNMENT: u32 = 64;
+const MAP_BYTES: u32 = 8 * WORDS as u32;
+// Words of a map: the kinds, one in a byte, then for each dimension sizes, strides (of all but the
+// first), and sizes of the box with steps.
+const KINDS: usize = 1;
+const SIZES: usize = 2;
+const STRIDES: usize = 7;
+const BOXES: usize = 11;
+/// The highest byte of the kinds.
+const MARK: u8 = 1;
 /// Swizzles move units of so many bytes.
 const UNIT: usize = 16;
 const MOST_RANK: usize = 5;
@@ -78,8 +87,8 @@ fn wrong<T>(detail: &str) -> Checked<T> {
 impl TensorBox {
     /// The box of a map, in the format of this driver (`abi/tensor_map.rs`), at these coordinates.
     fn new(map: &[u64; WORDS], at: &[i32]) -> Checked<TensorBox> {
-        let [_, mark, ty, rank, interleave, swizzle, _, fill] = map[1].to_be_bytes();
-        if mark != 1 || usize::from(rank) != at.len() || at.len() > MOST_RANK {
+        let [_, mark, ty, rank, interleave, swizzle, _, fill] = map[KINDS].to_be_bytes();
+        if mark != MARK || usize::from(rank) != at.len() || at.len() > MOST_RANK {
             return wrong("this is not a tensor map of this rank");
         }
         let Some(element) = element(ty).filter(|_| interleave == 0) else {
@@ -92,14 +101,14 @@ impl TensorBox {
         let one = Dimension { size: 1, stride: 0, count: 1, step: 1, at: 0 };
         let mut dimensions = [one; MOST_RANK];
         for (index, (dimension, &at)) in dimensions.iter_mut().zip(at).enumerate() {
-            let (wide, step) = (map[11 + index] >> 32, (map[11 + index] as u32).max(1));
+            let (wide, step) = (map[BOXES + index] >> 32, (map[BOXES + index] as u32).max(1));
             let (stride, step) =
-                if index == 0 { (u64::from(element.bytes), 1) } else { (map[6 + index], step) };
+                if index == 0 { (u64::from(element.bytes), 1) } else { (map[STRIDES + index - 1], step) };
             let count = (wide as u32).div_ceil(step);
             if !(1..=MOST_BOX).contains(&count) {
                 return wrong("this is not a tensor map: its box has no such size");
             }
-            let size = i64::try_from(map[2 + index]).unwrap_or(i64::MAX);
+            let size = i64::try_from(map[SIZES + index]).unwrap_or(i64::MAX);
             *dimension = Dimension { size, stride, count, step: step.into(), at: at.into() };
         }
         Ok(TensorBox { address: map[0], dimensions, element, swizzle, fills_nan: fill == 1 })
@@ -164,12 +173,47 @@ impl AsyncThread<'_, '_, '_> {
     /// The box of a tensor map in memory.
     pub(super) fn tensor_box(&mut self, map: Pointer, rank: u8, list: u32) -> Checked<TensorBox> {
         let address = self.address(map);
-        let location = self.find(map.space, address, 8 * WORDS as u32, MAP_ALIGNMENT, false)?;
+        let location = self.find(map.space, address, MAP_BYTES, MAP_ALIGNMENT, false)?;
         let words: [u64; WORDS] = std::array::from_fn(|index| self.memory.load(location, Cell::U64, index));
         let list = list as usize;
         let registers = self.lists.get(list..list + usize::from(rank)).unwrap_or(&[]);
         let at: Vec<i32> = registers.iter().map(|&register| self.get(register) as i32).collect();
         TensorBox::new(&words, &at)
+    }
+
+    /// `tensormap.replace`.
+    pub(super) fn replace_field(&mut self, inst: &AsyncInst, field: MapField) -> Checked<()> {
+        let (address, value) = (self.address(inst.to), self.get(inst.size));
+        let location = self.find(inst.to.space, address, MAP_BYTES, MAP_ALIGNMENT, true)?;
+        let mut change = |word: usize, first: u32, width: u32, value: u64| {
+            let mask = (u64::MAX >> (64 - width)) << first;
+            let old = self.memory.load(location, Cell::U64, word);
+            self.memory.store(location, Cell::U64, word, old & !mask | value << first & mask);
+        };
+        // A map may begin as zeros.
+        change(KINDS, 48, 8, MARK.into());
+        match field {
+            MapField::Address => change(0, 0, 64, value),
+            MapField::Rank => change(KINDS, 32, 8, value.wrapping_add(1)),
+            MapField::BoxSize(of) => change(BOXES + usize::from(of), 32, 32, value),
+            MapField::Step(of) => change(BOXES + usize::from(of), 0, 32, value),
+            MapField::Size(of) => change(SIZES + usize::from(of), 0, 64, value & u64::from(u32::MAX)),
+            MapField::Stride(of) => change(STRIDES + usize::from(of), 0, 64, value),
+            MapField::ElementType => change(KINDS, 40, 8, value),
+            MapField::Interleave => change(KINDS, 24, 8, value),
+            MapField::Swizzle => change(KINDS, 16, 8, value),
+            MapField::Fill => change(KINDS, 0, 8, value),
+        }
+        Ok(())
+    }
+
+    /// `tensormap.cp_fenceproxy`.
+    pub(super) fn copy_map(&mut self, inst: &AsyncInst) -> Checked<()> {
+        let from = Location::Shared(self.shared(inst.from, MAP_BYTES, MAP_ALIGNMENT, false)?);
+        let to = self.address(inst.to);
+        let to = self.find(inst.to.space, to, MAP_BYTES, MAP_ALIGNMENT, true)?;
+        copy_bytes(self.memory, from, to, MAP_BYTES);
+        Ok(())
     }
 
     /// Checks every access to global memory.

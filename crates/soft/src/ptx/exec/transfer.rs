@@ -81,6 +81,11 @@ enum Event {
         to: usize,
         from: Box<TensorBox>,
     },
+    Values {
+        to: usize,
+        data: Vec<u8>,
+        reduction: Option<Reduction>,
+    },
 }
 
 /// A bulk copy to shared memory.
@@ -146,6 +151,11 @@ impl AsyncThread<'_, '_, '_> {
                 let box_at = self.tensor_box(inst.to, rank, list)?;
                 self.tensor_store(inst, box_at, reduction)?;
             }
+            AsyncOp::Send { list, count, bytes, reduction } => {
+                self.send(inst, list, (count, bytes), reduction)?;
+            }
+            AsyncOp::ReplaceField(field) => self.replace_field(inst, field)?,
+            AsyncOp::CopyMap => self.copy_map(inst)?,
             AsyncOp::CommitBulk => self.transfers.thread(linear).store_groups += 1,
             AsyncOp::WaitBulk { most, reads } => {
                 let groups = self.transfers.thread(linear).store_groups;
@@ -257,6 +267,10 @@ impl AsyncThread<'_, '_, '_> {
                     }
                     self.complete_bytes(barrier, load.bytes)?;
                 }
+                Event::Values { to, data, reduction } => {
+                    put_or_reduce(self.memory, &data, Location::Shared(to), reduction);
+                    self.complete_bytes(barrier, data.len() as u32)?;
+                }
                 Event::Tensor { to, from } => {
                     self.load_box(&from, to)?;
                     self.complete_bytes(barrier, from.bytes())?;
@@ -299,6 +313,27 @@ impl AsyncThread<'_, '_, '_> {
         let thread = self.transfers.thread(self.linear);
         let group = thread.store_groups;
         thread.stores.push_back(BulkStore { group, to, from, bytes, reduction, data: None });
+    }
+
+    /// `st.async` and `red.async`.
+    fn send(
+        &mut self,
+        inst: &AsyncInst,
+        list: u32,
+        (count, bytes): (u8, u8),
+        reduction: Option<Reduction>,
+    ) -> Checked<()> {
+        let barrier = self.barrier(inst.barrier)?;
+        let size = u32::from(count) * u32::from(bytes);
+        let to = self.shared(inst.to, size, size, true)?;
+        let list = list as usize;
+        let registers = self.lists.get(list..list + usize::from(count)).unwrap_or(&[]);
+        let mut data = Vec::with_capacity(size as usize);
+        for &register in registers {
+            data.extend_from_slice(&self.get(register).to_le_bytes()[..usize::from(bytes)]);
+        }
+        self.add_event(barrier, Event::Values { to, data, reduction });
+        Ok(())
     }
 
     fn tensor_load(&mut self, inst: &AsyncInst, from: TensorBox) -> Checked<()> {
@@ -358,7 +393,7 @@ impl AsyncThread<'_, '_, '_> {
 }
 
 /// Copies between checked locations.
-fn copy_bytes(memory: &mut ThreadMemory<'_>, from: Location, to: Location, bytes: u32) {
+pub(super) fn copy_bytes(memory: &mut ThreadMemory<'_>, from: Location, to: Location, bytes: u32) {
     let mut at = 0;
     while at < bytes as usize {
         let left = bytes as usize - at;

@@ -2,7 +2,9 @@
 
 use super::body::Body;
 use super::reader::{InstructionReader, LowerError, Lowered};
-use super::{control, convert, data, float, integer, matrix, mbarrier, memory, transfer, wgmma, wmma};
+use super::{
+    control, convert, data, float, integer, matrix, mbarrier, memory, tensormap, transfer, wgmma, wmma,
+};
 use crate::ptx::syntax::Instruction;
 use crate::ptx::types::Type;
 
@@ -35,6 +37,8 @@ impl<'t> Body<'_, 't> {
             "cvt" => convert::cvt(self, reader),
             "cvta" => convert::cvta(self, reader),
             "isspacep" => convert::isspacep(self, reader),
+            "st" | "red" if instruction.modifiers.first() == Some(&"async") => transfer::send(self, reader),
+            "tensormap" => tensormap::instruction(self, reader),
             "ld" | "ldu" => memory::load(self, reader),
             "st" => memory::store(self, reader),
             "atom" | "red" => memory::atomic(self, reader),

@@ -34,7 +34,7 @@ pub(super) fn pointer<'t>(
 }
 
 /// A number in the text.
-fn number(operand: &Operand<'_>) -> Lowered<u64> {
+pub(super) fn number(operand: &Operand<'_>) -> Lowered<u64> {
     match operand {
         Operand::Number(Literal::Int(value)) => Ok(*value),
         _ => Err("expected a number".to_owned().into()),
@@ -287,4 +287,43 @@ fn tensor_operand<'t>(body: &mut Body<'_, 't>, operand: &Operand<'t>, rank: u8) 
     let list = body.function.lists.len() as u32;
     body.function.lists.extend(at);
     Ok((map, list))
+}
+
+/// `st.async` and `red.async`.
+pub(super) fn send<'t>(body: &mut Body<'_, 't>, reader: &mut InstructionReader<'_, 't>) -> Lowered<()> {
+    reader.flag("async");
+    reader.ignore(&["weak", "relaxed", "cluster"]);
+    if !reader.flag("mbarrier::complete_tx::bytes") || !reader.flag("shared::cluster") {
+        return Err(LowerError::Unsupported);
+    }
+    let reduces = reader.opcode() == "red";
+    let count = if reduces { 1 } else { reader.one_of(&[("v2", 2), ("v4", 4)]).unwrap_or(1) };
+    let op = if reduces { Some(reader.one_of(ATOMICS).ok_or(LowerError::Unsupported)?) } else { None };
+    let ty = reader.ty()?;
+    if !matches!(ty.bits(), 32 | 64) {
+        return Err(LowerError::Unsupported);
+    }
+    let reduction = match op {
+        Some(op) => Some(Reduction { op, ty: atomic_type(op, ty)? }),
+        None => None,
+    };
+    let [to, values, barrier] = reader.operands()?;
+    let values = match values {
+        Operand::Vector(parts) => parts.as_slice(),
+        other => std::slice::from_ref(other),
+    };
+    if values.len() != usize::from(count) {
+        return Err(format!("expected {count} values, found {}", values.len()).into());
+    }
+    let values = values.iter().map(|each| body.source(each, ty)).collect::<Lowered<Vec<Reg>>>()?;
+    let list = body.function.lists.len() as u32;
+    body.function.lists.extend(values);
+    let bytes = ty.bytes() as u8;
+    let inst = AsyncInst {
+        to: pointer(body, to, Space::Shared, 0)?,
+        barrier: pointer(body, barrier, Space::Shared, 8)?,
+        ..AsyncInst::new(AsyncOp::Send { list, count, bytes, reduction })
+    };
+    emit(body, inst);
+    Ok(())
 }

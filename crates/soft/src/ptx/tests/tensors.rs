@@ -211,3 +211,46 @@ fn wrong_maps_are_found() {
     let errors = Image::parse(&kernel(text)).map(|_| ()).unwrap_err();
     assert!(errors[0].message.contains("expected 2 coordinates, found 1"), "{}", errors[0]);
 }
+
+#[test]
+fn maps_that_a_kernel_makes() {
+    let tensor: Vec<u32> = (0..64).collect();
+    let mut map = Map::of_words(&[8, 8], &[4, 2]);
+    let load = load_box(&[2, 3], 32).replace("[%p1", "[%p3");
+    // From zeros in shared memory, to global memory behind the tensor's map.
+    let replace = |field: &str, ty: &str, rest: &str| {
+        format!("tensormap.replace.tile.{field}.shared::cta.b1024.{ty} [s+8192], {rest};\n")
+    };
+    let body = [
+        "ld.global.u64 %p4, [%p1]; mov.u64 %p5, 32; mov.u32 %r2, 8; add.u64 %p3, %p1, 0;\n".to_owned(),
+        replace("global_address", "b64", "%p4"),
+        replace("rank", "b32", "1"),
+        replace("box_dim", "b32", "0, 4"),
+        replace("box_dim", "b32", "1, 2"),
+        replace("global_dim", "b32", "0, %r2"),
+        replace("global_dim", "b32", "1, %r2"),
+        replace("global_stride", "b64", "0, %p5"),
+        replace("element_stride", "b32", "0, 1"),
+        replace("element_stride", "b32", "1, 1"),
+        replace("elemtype", "b32", "2"),
+        replace("interleave_layout", "b32", "0"),
+        replace("swizzle_mode", "b32", "0"),
+        replace("fill_mode", "b32", "0"),
+        "tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync.aligned [%p3], [s+8192], 128;\n".into(),
+        load,
+    ];
+    // Nothing but the address is there before.
+    map.dims = Vec::new();
+    (map.strides, map.boxes, map.ty) = (Vec::new(), Vec::new(), 0);
+    let (_, shared) = run(&map, &tensor, &body.concat(), 8).unwrap();
+    assert_eq!(shared, [26, 27, 28, 29, 34, 35, 36, 37]);
+    for (text, message) in [
+        ("tensormap.replace.tile.box_dim.shared::cta.b1024.b32 [s], 5, 1;", "there is no dimension 5"),
+        ("tensormap.replace.tile.elemtype.shared::cta.b1024.b32 [s], 13;", "no such element type"),
+        ("tensormap.replace.tile.rank.shared::cta.b1024.b64 [s], %p1;", "not supported"),
+        ("tensormap.replace.tile.swizzle_atomicity.shared::cta.b1024.b32 [s], 0;", "not supported"),
+    ] {
+        let errors = Image::parse(&kernel(text)).map(|_| ()).unwrap_err();
+        assert!(errors[0].message.contains(message), "{}", errors[0]);
+    }
+}

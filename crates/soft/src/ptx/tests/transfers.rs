@@ -319,3 +319,19 @@ fn producers_and_consumers() {
     let sum = |column: u32| (0..8).map(|row| 0x100 + row * 16 + column).sum();
     assert_eq!(found, (0..64).map(|thread| sum(thread % 16)).collect::<Vec<u32>>());
 }
+
+#[test]
+fn values_that_are_sent() {
+    let body = format!(
+        "mbarrier.init.shared.b64 [s+512], 1; mov.u32 %r2, 50; mov.u64 %p1, 0x700000006;\n\
+         mbarrier.arrive.expect_tx.shared.b64 _, [s+512], 32;\n\
+         st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.u32 [s], %r2, [s+512];\n\
+         st.async.shared::cluster.mbarrier::complete_tx::bytes.v2.b64 [s+16], {{%p1, %p1}}, [s+512];\n\
+         red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.add.u32 [s+4], %r2, [s+512];\n\
+         ld.shared.u32 %r10, [s]; red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.min.s32 [s+8], %r2, [s+512];\n\
+         red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.xor.b32 [s+8], %r2, [s+512];\n\
+         {}ld.shared.v4.u32 {{%r11, %r12, %r13, %r14}}, [s]; ld.shared.v4.u32 {{%r15, %r16, %r17, %r18}}, [s+16];",
+        wait_for("W", "s+512", "0")
+    );
+    assert_eq!(words(&body, 9).unwrap(), [1, 50, 52, 3 ^ 50, 4, 6, 7, 6, 7]);
+}
