@@ -8,6 +8,7 @@ pub(super) mod bits;
 pub(super) mod compare;
 pub(super) mod convert;
 pub(super) mod float;
+pub(super) mod fp8;
 pub(super) mod fragment;
 pub(super) mod integer;
 pub(super) mod matrix;
@@ -15,6 +16,7 @@ pub(super) mod mbarrier;
 pub(super) mod rounding;
 pub(super) mod swizzle;
 pub(super) mod value;
+pub(super) mod video;
 
 /// Register functions by number of sources.
 pub(super) type F1 = fn(u64) -> u64;

@@ -1,5 +1,7 @@
 //! One block: runs its threads in turn and releases barriers.
 
+use std::time::Instant;
+
 use super::access::ThreadMemory;
 use super::barrier::{self, BarrierWait};
 use super::grid::Grid;
@@ -23,6 +25,8 @@ pub(super) enum Progress {
     Finished,
     /// Its share is used up, or it waits for the grids in front.
     Paused,
+    /// No thread could go on: all wait for other blocks, or sleep until then.
+    Stalled(Option<Instant>),
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -34,6 +38,7 @@ enum State {
     Warp(WarpWait),
     /// Waits for the grids in front.
     Grid,
+    Sleeping(Instant),
     Ended,
 }
 
@@ -50,6 +55,10 @@ pub(super) struct Block {
     arrived: Vec<(u32, Option<u32>, usize)>,
     live: u32,
     transfers: Transfers,
+    /// Whether a thread has done more than to wait in a loop since this was reset.
+    has_advanced: bool,
+    /// Whether threads may sleep.
+    has_sleepers: bool,
 }
 
 type Result<T> = std::result::Result<T, Box<Fault>>;
@@ -59,7 +68,7 @@ impl Block {
     pub(super) fn reset(&mut self, grid: &Grid<'_>, index: [u32; 3]) {
         self.index = index;
         self.shared.clear();
-        self.shared.resize(grid.shared_bytes, 0);
+        self.shared.resize(grid.whole_shared_bytes, 0);
         self.states.clear();
         self.states.resize(grid.threads as usize, State::NotBegun);
         self.spare.extend(self.threads.drain(..).flatten());
@@ -67,6 +76,7 @@ impl Block {
         self.arrived.clear();
         self.transfers.clear();
         self.live = grid.threads;
+        self.has_sleepers = false;
     }
 
     /// Runs the block for about `share` instructions at most.
@@ -74,6 +84,8 @@ impl Block {
         let end = worker.steps.saturating_add(share);
         loop {
             let mut is_idle = true;
+            self.has_advanced = false;
+            let asleep = self.wake();
             for first in (0..self.states.len()).step_by(32) {
                 is_idle &= self.run_warp(worker, first, end)?;
             }
@@ -81,8 +93,14 @@ impl Block {
                 self.end_transfers(worker)?;
                 return Ok(Progress::Finished);
             }
-            // Also while threads run: they may wait in a loop for those at a barrier.
-            if !self.release_barriers(is_idle) && is_idle {
+            // Threads that wait in loops may wait for those at a barrier.
+            if !self.has_advanced && !self.release_barriers() {
+                if !is_idle {
+                    return Ok(Progress::Stalled(None));
+                }
+                if asleep.is_some() {
+                    return Ok(Progress::Stalled(asleep));
+                }
                 if self.states.iter().any(|state| matches!(state, State::Grid)) {
                     return Ok(Progress::Paused);
                 }
@@ -109,6 +127,24 @@ impl Block {
         };
         let result = thread.end_all_stores();
         result.map_err(|thread_fault| self.fault(worker, 0, *thread_fault))
+    }
+
+    /// Wakes the threads whose time has come; the time of the next one.
+    fn wake(&mut self) -> Option<Instant> {
+        if !self.has_sleepers {
+            return None;
+        }
+        let now = Instant::now();
+        let mut next = None;
+        for state in &mut self.states {
+            match state {
+                State::Sleeping(until) if *until <= now => *state = State::Ready,
+                State::Sleeping(until) => next = Some(next.map_or(*until, |next| (*until).min(next))),
+                _ => {}
+            }
+        }
+        self.has_sleepers = next.is_some();
+        next
     }
 
     /// Ends the waits for the grids in front.
@@ -161,15 +197,20 @@ impl Block {
             Err(thread_fault) => return Err(self.fault(worker, number, *thread_fault)),
         };
         let mut can_run = false;
+        self.has_advanced |= !matches!(stop, Stop::Spinning);
         let state = match stop {
             Stop::Ended => {
                 self.live -= 1;
                 self.spare.extend(slot.take());
                 State::Ended
             }
-            Stop::Yielded => {
+            Stop::Yielded | Stop::Spinning => {
                 can_run = true;
                 State::Ready
+            }
+            Stop::Sleeping(until) => {
+                self.has_sleepers = true;
+                State::Sleeping(until)
             }
             Stop::Barrier(wait) if wait.op == BarrierOp::Arrive => {
                 self.arrived.push((wait.id, wait.count, number));
@@ -213,6 +254,7 @@ impl Block {
         if let Some((number, wait)) = leader.and_then(|wait| Some((wait.matrix()?, wait))) {
             self.matrix(worker, first, number, wait)?;
         }
+        self.has_advanced = true;
         for (lane, wait) in lanes.iter().enumerate() {
             let Some(wait) = wait.as_ref().filter(|_| (group >> lane) & 1 == 1) else { continue };
             let writes = warp::outcome(&lanes, group, lane as u32, wait);
@@ -241,9 +283,8 @@ impl Block {
         result.map_err(|(lane, thread_fault)| self.fault(worker, first + lane, *thread_fault))
     }
 
-    /// Releases every barrier that enough threads have reached. False if there is none. `idle`
-    /// means that no thread can run: then no more will come.
-    fn release_barriers(&mut self, idle: bool) -> bool {
+    /// Releases every barrier that enough threads have reached. False if there is none.
+    fn release_barriers(&mut self) -> bool {
         let mut any = false;
         if !self.states.iter().any(|state| matches!(state, State::Barrier(_))) {
             return false;
@@ -258,7 +299,7 @@ impl Block {
                 }
             }
             let Some(&(_, first)) = waiting.first() else { continue };
-            if !self.is_full(&waiting, first, idle) {
+            if !self.is_full(&waiting, first) {
                 continue;
             }
             any = true;
@@ -279,7 +320,7 @@ impl Block {
 
     /// Whether enough threads have reached a barrier. Threads count by warps: lanes that have ended
     /// or do not exist count with the rest of their warp.
-    fn is_full(&self, waiting: &[(usize, BarrierWait)], first: BarrierWait, idle: bool) -> bool {
+    fn is_full(&self, waiting: &[(usize, BarrierWait)], first: BarrierWait) -> bool {
         let arrived = self.arrived.iter().filter(|(id, _, _)| *id == first.id);
         let Some(count) = first.count else {
             return waiting.len() + arrived.count() >= self.live as usize;
@@ -294,11 +335,6 @@ impl Block {
         for number in waiting.iter().map(|(number, _)| *number).chain(arrived.map(|&(_, _, number)| number)) {
             present[number / 32 % 32] = true;
             missing[number / 32 % 32] = missing[number / 32 % 32].saturating_sub(1);
-        }
-        // The rest of a warp is on its way.
-        let comes = |(present, missing): (&bool, &u32)| *present && *missing > 0;
-        if !idle && present.iter().zip(&missing).any(comes) {
-            return false;
         }
         let there: u32 = present
             .iter()

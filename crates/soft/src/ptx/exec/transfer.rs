@@ -437,6 +437,6 @@ fn reduce(memory: &mut ThreadMemory<'_>, data: &[u8], to: Location, Reduction { 
     let size = ty.bytes() as usize;
     for (index, bytes) in data.chunks_exact(size).enumerate() {
         let b = bytes.iter().rev().fold(0, |word, &byte| word << 8 | u64::from(byte));
-        AtomicChange { op, ty, b, c: 0 }.perform(memory, step(to, index * size));
+        AtomicChange::new(op, ty, b, 0).perform(memory, step(to, index * size));
     }
 }

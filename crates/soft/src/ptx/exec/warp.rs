@@ -3,6 +3,7 @@
 use super::thread_fault::{Checked, ThreadFault};
 use crate::ptx::code::{Reg, WarpOp};
 use crate::ptx::error::FaultKind;
+use crate::ptx::math::float;
 
 /// A lane that waits for other lanes.
 #[derive(Debug, Clone, Copy)]
@@ -139,6 +140,16 @@ pub(super) fn outcome(lanes: &Lanes, group: u32, lane: u32, wait: &WarpWait) -> 
         WarpOp::ReduceAnd => (members().map(narrow).fold(u32::MAX, |all, x| all & x).into(), 0),
         WarpOp::ReduceOr => (members().map(narrow).fold(0, |all, x| all | x).into(), 0),
         WarpOp::ReduceXor => (members().map(narrow).fold(0, |all, x| all ^ x).into(), 0),
+        WarpOp::ReduceFloat { is_max, abs, nan } => {
+            let f = match (is_max, nan) {
+                (false, false) => float::min::<f32>,
+                (false, true) => float::min_nan::<f32>,
+                (true, false) => float::max::<f32>,
+                (true, true) => float::max_nan::<f32>,
+            };
+            let each = |index: u32| if abs { float::abs::<f32>(value(index)) } else { value(index) };
+            (members().map(each).reduce(f).unwrap_or(0), 0)
+        }
         WarpOp::Elect => {
             let leader = group.trailing_zeros();
             (u64::from(leader), u64::from(leader == lane))

@@ -1,5 +1,7 @@
 //! A host thread that runs blocks.
 
+use std::time::Instant;
+
 use super::access::{Location, Spans, ThreadMemory};
 use super::barrier::BarrierWait;
 use super::grid::Grid;
@@ -22,6 +24,9 @@ pub(super) struct Worker<'a> {
 pub(super) enum Stop {
     Ended,
     Yielded,
+    /// Only waits for other threads, in a loop.
+    Spinning,
+    Sleeping(Instant),
     Barrier(BarrierWait),
     Warp(WarpWait),
     /// Waits for the grids in front.
@@ -66,6 +71,6 @@ impl<'a> Worker<'a> {
         {
             return Ok(location);
         }
-        self.spans.host(self.grid.memory, pc, address, bytes, write).map(Location::Host)
+        self.spans.host(self.grid, pc, address, bytes, write).map(Location::Host)
     }
 }

@@ -1,9 +1,10 @@
 //! The table of opcodes: the function that lowers each of them. Every other opcode is unsupported.
 
 use super::body::Body;
-use super::reader::{InstructionReader, LowerError, Lowered};
+use super::reader::{InstructionReader, Lowered};
 use super::{
-    control, convert, data, float, integer, matrix, mbarrier, memory, tensormap, transfer, wgmma, wmma,
+    atomic, cluster, control, convert, data, float, hint, integer, matrix, mbarrier, memory, stack,
+    tensormap, transfer, video, wgmma, wmma,
 };
 use crate::ptx::syntax::Instruction;
 use crate::ptx::types::Type;
@@ -12,6 +13,7 @@ impl<'t> Body<'_, 't> {
     /// Lowers an instruction, whatever its guard.
     pub(super) fn opcode(&mut self, instruction: &Instruction<'t>) -> Lowered<()> {
         let mut reader = InstructionReader::new(instruction);
+        self.takes_special = matches!(instruction.opcode, "mov" | "cvt");
         let reader = &mut reader;
         match instruction.opcode {
             "add" | "sub" | "mul" | "div" | "min" | "max" | "abs" | "neg" | "mad" | "fma" => {
@@ -41,10 +43,16 @@ impl<'t> Body<'_, 't> {
             "tensormap" => tensormap::instruction(self, reader),
             "ld" | "ldu" => memory::load(self, reader),
             "st" => memory::store(self, reader),
-            "atom" | "red" => memory::atomic(self, reader),
-            "createpolicy" => memory::create_policy(self, reader),
-            "membar" | "fence" => memory::fence(self, reader),
-            "prefetch" | "prefetchu" | "discard" | "applypriority" => memory::hint(reader),
+            "atom" | "red" => atomic::atomic(self, reader),
+            "createpolicy" => hint::create_policy(self, reader),
+            "membar" | "fence" => hint::fence(self, reader),
+            "prefetch" | "prefetchu" => hint::prefetch(self, reader),
+            "discard" | "applypriority" => hint::line(self, reader),
+            "alloca" => stack::allocate(self, reader),
+            "stacksave" => stack::save(self, reader),
+            "stackrestore" => stack::restore(self, reader),
+            "mapa" => cluster::map(self, reader),
+            "getctarank" => cluster::rank(self, reader),
             "griddepcontrol" => control::grid_dependencies(self, reader),
             "bra" => control::branch(self, reader),
             "brx" => control::switch(self, reader),
@@ -54,6 +62,7 @@ impl<'t> Body<'_, 't> {
             "trap" | "brkpt" => control::trap(self, reader),
             "nanosleep" => control::nanosleep(self, reader),
             "pmevent" => control::pmevent(reader),
+            "setmaxnreg" => control::set_registers(reader),
             "bar" | "barrier" => control::barrier(self, reader),
             "shfl" => control::shuffle(self, reader),
             "vote" => control::vote(self, reader),
@@ -67,7 +76,7 @@ impl<'t> Body<'_, 't> {
             "mbarrier" => mbarrier::instruction(self, reader),
             "wgmma" => wgmma::instruction(self, reader),
             "wmma" => wmma::instruction(self, reader),
-            _ => Err(LowerError::Unsupported),
+            _ => video::instruction(self, reader),
         }
     }
 }

@@ -1,8 +1,9 @@
 //! Asynchronous copies: `cp.async`, `cp.async.bulk`, `cp.reduce.async.bulk`.
 
 use super::address::Address;
+use super::atomic::{ATOMICS, atomic_type};
 use super::body::Body;
-use super::memory::{ATOMICS, atomic_type, skip_policy};
+use super::memory::skip_policy;
 use super::reader::{InstructionReader, LowerError, Lowered};
 use crate::ptx::code::transfer::{AsyncInst, AsyncOp, Pointer, Reduction};
 use crate::ptx::code::{AtomicOp, Inst, Reg, Space};

@@ -7,6 +7,7 @@
 //! precision is a chain of fused operations along the sum, as on a GPU.
 
 use super::float::fma;
+use super::fp8;
 use super::rounding::{Format, NEAREST, narrow};
 use super::value::{Bf16, F16, Value};
 use crate::ptx::code::matrix::{BitOp, Element, Product};
@@ -19,8 +20,8 @@ pub(in crate::ptx) fn decode(element: Element, bits: u64) -> f64 {
         Element::Tf32 => f64::from(f32::from_bits(bits as u32 & !0x1fff)),
         Element::F32 => f64::from(f32::from_bits(bits as u32)),
         Element::F64 => f64::from_bits(bits),
-        Element::E4m3 => eight_bits(bits as u8, 3),
-        Element::E5m2 => eight_bits(bits as u8, 2),
+        Element::E4m3 => fp8::value::<false>(bits as u8),
+        Element::E5m2 => fp8::value::<true>(bits as u8),
         Element::S8 => f64::from(bits as i8),
         Element::U8 => f64::from(bits as u8),
         Element::S4 => f64::from((bits << 4) as i8 >> 4),
@@ -28,19 +29,6 @@ pub(in crate::ptx) fn decode(element: Element, bits: u64) -> f64 {
         Element::S32 => f64::from(bits as i32),
         Element::Bits => f64::from(bits as u32),
     }
-}
-
-/// The value of an 8-bit float with so many bits of fraction.
-fn eight_bits(bits: u8, fraction_bits: u32) -> f64 {
-    let magnitude = bits & 0x7f;
-    // As a half: the format with two bits is the upper half of one. The other has one bit of
-    // exponent less, and a NaN in place of infinities.
-    let value = match fraction_bits {
-        2 => F16(u16::from(magnitude) << 8).to_f64(),
-        _ if magnitude == 0x7f => f64::NAN,
-        _ => F16(u16::from(magnitude) << 7).to_f64() * 256.0,
-    };
-    if bits & 0x80 == 0 { value } else { -value }
 }
 
 /// The bits of a result.

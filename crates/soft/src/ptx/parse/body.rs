@@ -89,7 +89,7 @@ fn label<'t>(cursor: &mut Cursor<'_, 't>, name: &'t str) -> Parsed<StatementKind
         }
         Some(Kind::Dotted("callprototype" | "calltargets")) => {
             cursor.skip_past(b';');
-            Ok(StatementKind::Prototype)
+            Ok(StatementKind::Prototype(name))
         }
         _ => Ok(StatementKind::Label(name)),
     }
@@ -226,21 +226,31 @@ fn simple<'t>(cursor: &mut Cursor<'_, 't>) -> Parsed<Operand<'t>> {
             cursor.bump();
             Ok(Operand::Not(cursor.word()?))
         }
+        Some(Kind::Mark(b'-')) => {
+            cursor.bump();
+            let name = cursor.word()?;
+            Ok(Operand::Negated(Box::new(named(cursor, name)?)))
+        }
         Some(Kind::Word("_")) => {
             cursor.bump();
             Ok(Operand::Ignore)
         }
         Some(Kind::Word(name)) => {
             cursor.bump();
-            match cursor.peek() {
-                Some(Kind::Dotted(member)) => {
-                    cursor.bump();
-                    Ok(Operand::Member(name, member))
-                }
-                Some(Kind::Mark(b'+' | b'-')) => Ok(Operand::Offset(name, constant::integer(cursor)?)),
-                _ => Ok(Operand::Name(name)),
-            }
+            named(cursor, name)
         }
         _ => Err(cursor.unexpected("an operand")),
+    }
+}
+
+/// An operand that begins with a name.
+fn named<'t>(cursor: &mut Cursor<'_, 't>, name: &'t str) -> Parsed<Operand<'t>> {
+    match cursor.peek() {
+        Some(Kind::Dotted(member)) => {
+            cursor.bump();
+            Ok(Operand::Member(name, member))
+        }
+        Some(Kind::Mark(b'+' | b'-')) => Ok(Operand::Offset(name, constant::integer(cursor)?)),
+        _ => Ok(Operand::Name(name)),
     }
 }
