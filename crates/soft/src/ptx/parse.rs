@@ -330,7 +330,10 @@ fn parameter<'t>(cursor: &mut Cursor<'_, 't>) -> Parsed<Parameter<'t>> {
     let ty: Type = ty.ok_or_else(|| PtxError::new(line, "this parameter has no type"))?;
     let name = cursor.word()?;
     if ty == Type::B128 && is_register {
-        return Err(PtxError::new(line, format!("parameter `{name}`: 128 bits are passed in `.param`")));
+        return Err(PtxError::new(
+            line,
+            format!("parameter `{name}`: a register of 128 bits is not supported by the software driver"),
+        ));
     }
     let elements = variable::dimensions(cursor)?;
     if is_register && elements.is_some() {

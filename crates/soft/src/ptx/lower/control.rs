@@ -236,7 +236,9 @@ fn actual<'t>(body: &mut Body<'_, 't>, operand: &Operand<'t>) -> Lowered<Formal>
     }
     let ty = body.type_of(operand).unwrap_or(Type::B32);
     if ty == Type::B128 {
-        return Err("a register of 128 bits is passed in memory".to_owned().into());
+        return Err("a register of 128 bits as an argument is not supported by the software driver"
+            .to_owned()
+            .into());
     }
     let place = Place::Register(body.source(operand, ty)?);
     Ok(Formal { place, size: ty.bytes() })

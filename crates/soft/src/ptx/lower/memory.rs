@@ -26,7 +26,7 @@ const ORDER: &[&str] = &[
     "weak", "volatile", "relaxed", "acq_rel", "acquire", "release", "mmio", "cta", "cluster", "gpu", "sys",
     "nc",
 ];
-const CACHE: &[&str] = &["ca", "cg", "cs", "lu", "cv", "wb", "wt", "unified"];
+const CACHE: &[&str] = &["ca", "cg", "cs", "lu", "cv", "wb", "wt"];
 
 pub(super) fn skip_hints(reader: &mut InstructionReader<'_, '_>) {
     reader.ignore(ORDER);

@@ -151,6 +151,10 @@ fn instruction<'t>(cursor: &mut Cursor<'_, 't>) -> Parsed<Instruction<'t>> {
             cursor.expect(b',')?;
         }
         operands.push(operand(cursor, opcode == "call")?);
+        // A hint on the address of a load: all memory is unified here.
+        if opcode == "ld" && cursor.peek() == Some(Kind::Dotted("unified")) {
+            cursor.bump();
+        }
     }
     Ok(Instruction { guard, opcode, modifiers, operands })
 }

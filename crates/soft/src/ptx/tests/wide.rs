@@ -30,6 +30,22 @@ fn registers_of_two_words() {
 }
 
 #[test]
+fn variables_and_parameters_of_two_words() {
+    let text = ".version 8.5\n.target sm_90a\n.address_size 64\n.visible .global .align 16 .b128 g;\n.shared .b128 s;\n\
+        .func (.param .b128 r) f(.param .b128 a) { .reg .b128 %q<3>; ld.param.b128 %q1, [a]; st.param.b128 [r], %q1; ret; }\n\
+        .visible .entry k(.param .u64 at) { .local .b128 l; .reg .b128 %q<4>; .reg .b64 %d<6>;\n\
+        ld.param.u64 %d1, [at]; ld.global.b128 %q1, [%d1];\n\
+        { .param .b128 p; .param .b128 x; st.param.b128 [p], %q1; call (x), f, (p); ld.param.b128 %q2, [x]; }\n\
+        st.local.b128 [l], %q2; ld.local.b128 %q3, [l]; st.global.b128 [%d1+16], %q3; st.shared.b128 [s], %q3; st.global.b128 [g], %q3; ret; }\n";
+    let image = load(text);
+    let mut memory = Memory::default();
+    let at = memory.put(&[5_u64, 6, 0, 0]);
+    let globals = launch(&image, &mut memory, "k", [1, 1, 1], [1, 1, 1], 0, &[arg(at)]).unwrap();
+    assert_eq!(memory.get::<u64>(at), [5, 6, 5, 6]);
+    assert_eq!(memory.get::<u64>(globals[0]), [5, 6]);
+}
+
+#[test]
 fn atomics_of_two_words() {
     let found = run("mov.b64 %d2, 100; mov.b64 %d3, 101; mov.b128 %q1, {%d2, %d3}; mov.b64 %d4, 7; mov.b128 %q2, {%d4, %d2};\n\
          atom.global.cas.b128 %q3, [%d1], %q1, %q2; st.global.b128 [%d1+32], %q3;\n\
