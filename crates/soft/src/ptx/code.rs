@@ -1,11 +1,16 @@
 //! The executable form of functions: flat instructions over numbered registers, with every name
 //! resolved.
 
+pub(super) mod matrix;
+pub(super) mod transfer;
+
 use super::global::Global;
 use super::math::convert::Conversion;
 use super::math::{F1, F2, F3, F4};
 use super::memory::Heap;
 use super::special::Special;
+use matrix::MatrixInst;
+use transfer::AsyncInst;
 
 /// A register of the frame. Immediate values are registers, too: the frame starts as a copy of
 /// [`Function::template`], which holds them.
@@ -59,6 +64,8 @@ pub(super) struct Function {
     /// Registers of vector accesses and targets of indirect branches.
     pub(super) lists: Vec<u32>,
     pub(super) calls: Vec<CallSite>,
+    pub(super) matrices: Vec<MatrixInst>,
+    pub(super) asyncs: Vec<AsyncInst>,
     /// The number of 32-bit registers that the text declares and uses.
     pub(super) registers: u32,
 }
@@ -249,6 +256,8 @@ pub(super) enum WarpOp {
         nan: bool,
     },
     Elect,
+    /// The instruction of that number in [`Function::matrices`].
+    Matrix(u32),
 }
 
 /// One instruction.
@@ -435,6 +444,10 @@ pub(super) enum Inst {
         offset: i32,
         b: Reg,
         c: Reg,
+    },
+    /// The instruction of that number in [`Function::asyncs`].
+    Async {
+        index: u32,
     },
     /// An atomic access to 16 bytes. Each register is the first of two.
     Atomic128 {

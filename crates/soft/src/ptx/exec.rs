@@ -13,13 +13,18 @@ mod early;
 mod grid;
 mod grid_state;
 mod interpret;
+mod matrix;
+mod mbarrier;
 mod polls;
 mod print;
 mod print_float;
 mod special;
+mod tensor;
 mod thread;
 mod thread_fault;
+mod transfer;
 mod warp;
+mod wgmma;
 mod worker;
 
 use crate::sync::{into_inner, lock};

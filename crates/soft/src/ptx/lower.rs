@@ -15,6 +15,8 @@ mod hint;
 mod integer;
 mod kernel;
 mod linkage;
+mod matrix;
+mod mbarrier;
 mod memory;
 mod opcodes;
 mod operand;
@@ -23,8 +25,12 @@ mod scope;
 mod stack;
 mod symbol;
 mod symbols;
+mod tensormap;
+mod transfer;
 mod variable;
 mod video;
+mod wgmma;
+mod wmma;
 
 use std::sync::Arc;
 

@@ -208,8 +208,12 @@ pub(super) enum Operand<'t> {
         base: Option<&'t str>,
         offset: i64,
     },
-    /// `[name, {a, b}]`: of a texture, a surface or a tensor, which no instruction here takes
-    Coordinates,
+    /// `[base+offset, {a, b}]`: of a texture, a surface or a tensor
+    Coordinates {
+        base: Option<&'t str>,
+        offset: i64,
+        at: Vec<Operand<'t>>,
+    },
     /// `{a, b}`
     Vector(Vec<Operand<'t>>),
     /// `(a, b)`

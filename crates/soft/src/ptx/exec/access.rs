@@ -264,8 +264,9 @@ pub(super) fn is_aligned(host: *mut u8, bytes: usize) -> bool {
     host.addr() & (bytes - 1) == 0
 }
 
+/// The location that many bytes behind.
 #[inline(always)]
-fn step(location: Location, bytes: usize) -> Location {
+pub(super) fn step(location: Location, bytes: usize) -> Location {
     match location {
         Location::Host(host) => Location::Host(host.wrapping_add(bytes)),
         Location::Shared(at) => Location::Shared(at + bytes),

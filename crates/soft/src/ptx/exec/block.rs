@@ -2,10 +2,13 @@
 
 use std::time::Instant;
 
+use super::access::ThreadMemory;
 use super::barrier::{self, BarrierWait};
 use super::grid::Grid;
+use super::matrix::{self, WarpLanes};
 use super::thread::Thread;
 use super::thread_fault::ThreadFault;
+use super::transfer::{AsyncThread, Transfers};
 use super::warp::{self, Lanes, WarpWait};
 use super::worker::{BlockContext, Stop, Worker};
 use crate::ptx::code::{BarrierOp, CLUSTER_BARRIER};
@@ -51,6 +54,7 @@ pub(super) struct Block {
     /// Threads that arrived at a barrier without waiting: barrier, count, thread.
     arrived: Vec<(u32, Option<u32>, usize)>,
     live: u32,
+    transfers: Transfers,
     /// Whether a thread has done more than to wait in a loop since this was reset.
     has_advanced: bool,
     /// Whether threads may sleep.
@@ -70,6 +74,7 @@ impl Block {
         self.spare.extend(self.threads.drain(..).flatten());
         self.threads.resize_with(grid.threads as usize, || None);
         self.arrived.clear();
+        self.transfers.clear();
         self.live = grid.threads;
         self.has_sleepers = false;
     }
@@ -85,6 +90,7 @@ impl Block {
                 is_idle &= self.run_warp(worker, first, end)?;
             }
             if self.live == 0 {
+                self.end_transfers(worker)?;
                 return Ok(Progress::Finished);
             }
             // Threads that wait in loops may wait for those at a barrier.
@@ -104,6 +110,23 @@ impl Block {
                 return Ok(Progress::Paused);
             }
         }
+    }
+
+    /// Lets the copies take place that nothing waited for.
+    fn end_transfers(&mut self, worker: &mut Worker<'_>) -> Result<()> {
+        let params = worker.grid.launch.params;
+        let mut memory = ThreadMemory { shared: &mut self.shared, local: &mut [], local_base: 0, params };
+        let mut thread = AsyncThread {
+            worker,
+            memory: &mut memory,
+            transfers: &mut self.transfers,
+            registers: &mut [],
+            lists: &[],
+            linear: 0,
+            pc: 0,
+        };
+        let result = thread.end_all_stores();
+        result.map_err(|thread_fault| self.fault(worker, 0, *thread_fault))
     }
 
     /// Wakes the threads whose time has come; the time of the next one.
@@ -149,7 +172,7 @@ impl Block {
                     }
                 }
             }
-            if !self.release_lanes(first, last, is_idle) {
+            if !self.release_lanes(worker, first, last, is_idle)? {
                 return Ok(is_idle);
             }
             if worker.steps >= end {
@@ -167,7 +190,8 @@ impl Block {
             thread.reset(grid, number as u32);
             thread
         });
-        let mut context = BlockContext { shared: &mut self.shared, block: self.index };
+        let mut context =
+            BlockContext { shared: &mut self.shared, transfers: &mut self.transfers, block: self.index };
         let stop = match worker.run(thread, &mut context, THREAD_SLICE) {
             Ok(stop) => stop,
             Err(thread_fault) => return Err(self.fault(worker, number, *thread_fault)),
@@ -203,7 +227,13 @@ impl Block {
     }
 
     /// Releases a complete group of lanes, if there is one.
-    fn release_lanes(&mut self, first: usize, last: usize, is_idle: bool) -> bool {
+    fn release_lanes(
+        &mut self,
+        worker: &mut Worker<'_>,
+        first: usize,
+        last: usize,
+        is_idle: bool,
+    ) -> Result<bool> {
         let mut lanes: Lanes = [None; 32];
         let mut live = 0_u32;
         let mut waits = false;
@@ -217,9 +247,13 @@ impl Block {
             }
         }
         if !waits {
-            return false;
+            return Ok(false);
         }
-        let Some(group) = warp::complete_group(&lanes, live, is_idle) else { return false };
+        let Some(group) = warp::complete_group(&lanes, live, is_idle) else { return Ok(false) };
+        let leader = lanes.get(group.trailing_zeros() as usize).copied().flatten();
+        if let Some((number, wait)) = leader.and_then(|wait| Some((wait.matrix()?, wait))) {
+            self.matrix(worker, first, number, wait)?;
+        }
         self.has_advanced = true;
         for (lane, wait) in lanes.iter().enumerate() {
             let Some(wait) = wait.as_ref().filter(|_| (group >> lane) & 1 == 1) else { continue };
@@ -233,12 +267,28 @@ impl Block {
                 *state = State::Ready;
             }
         }
-        true
+        Ok(true)
+    }
+
+    /// Performs the matrix instruction that all lanes of a warp have reached.
+    fn matrix(&mut self, worker: &mut Worker<'_>, first: usize, number: u32, wait: WarpWait) -> Result<()> {
+        let (function, pc) = wait.place();
+        let function = worker.grid.program.functions.get(function as usize);
+        let inst = function.and_then(|function| function.matrices.get(number as usize));
+        let (Some(inst), Some(threads)) = (inst, self.threads.get_mut(first..first + 32)) else {
+            return Ok(());
+        };
+        let mut lanes = WarpLanes { threads, shared: &mut self.shared, pc, warp: first / 32 };
+        let result = matrix::perform(worker, &mut lanes, inst);
+        result.map_err(|(lane, thread_fault)| self.fault(worker, first + lane, *thread_fault))
     }
 
     /// Releases every barrier that enough threads have reached. False if there is none.
     fn release_barriers(&mut self) -> bool {
         let mut any = false;
+        if !self.states.iter().any(|state| matches!(state, State::Barrier(_))) {
+            return false;
+        }
         for id in 0..=CLUSTER_BARRIER {
             let mut waiting = Vec::new();
             for (number, state) in self.states.iter().enumerate() {

@@ -8,6 +8,7 @@ use super::barrier::BarrierWait;
 use super::special::{is_space, special};
 use super::thread::Thread;
 use super::thread_fault::{Checked, ThreadFault};
+use super::transfer::AsyncThread;
 use super::warp::WarpWait;
 use super::worker::{BlockContext, Stop, Worker};
 use crate::ptx::code::{Access, BarrierOp, CarryHow, Inst, NONE, Op128, Reg, Space};
@@ -264,6 +265,21 @@ impl Worker<'_> {
                         reg!(d) = old;
                     }
                 }
+                Inst::Async { index } => {
+                    let Some(inst) = function.asyncs.get(index as usize) else { continue };
+                    let mut async_thread = AsyncThread {
+                        worker: self,
+                        memory: &mut thread_memory,
+                        transfers: context.transfers,
+                        registers,
+                        lists: &function.lists,
+                        linear: thread.linear,
+                        pc,
+                    };
+                    if check!(async_thread.execute(inst)) {
+                        stop!(Some(Stop::Spinning));
+                    }
+                }
                 Inst::Atomic128 { op, space, d, base, offset, b, c } => {
                     let address = maybe!(base).wrapping_add_signed(i64::from(offset));
                     let write = op != Op128::Load;
@@ -314,7 +330,7 @@ impl Worker<'_> {
                         members,
                         [maybe!(a), maybe!(b), maybe!(c)],
                         [d, p],
-                        pc
+                        (thread.function, pc)
                     ));
                     stop!(Some(Stop::Warp(wait)));
                 }

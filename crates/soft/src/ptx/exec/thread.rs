@@ -212,6 +212,11 @@ impl Thread {
         }
     }
 
+    /// Reads a register of the running frame. A missing register reads as zero.
+    pub(super) fn get(&self, register: u32) -> u64 {
+        self.registers.get(self.register_base.saturating_add(register as usize)).copied().unwrap_or(0)
+    }
+
     /// Writes a register of the running frame.
     pub(super) fn set(&mut self, register: u32, value: u64) {
         self.put(register, value, self.register_base);

@@ -6,6 +6,7 @@ use super::access::{Location, Spans, ThreadMemory};
 use super::barrier::BarrierWait;
 use super::grid::Grid;
 use super::thread_fault::{Checked, ThreadFault};
+use super::transfer::Transfers;
 use super::warp::WarpWait;
 use crate::ptx::code::Space;
 
@@ -35,6 +36,7 @@ pub(super) enum Stop {
 /// The parts of a block that a thread uses.
 pub(super) struct BlockContext<'a> {
     pub(super) shared: &'a mut [u8],
+    pub(super) transfers: &'a mut Transfers,
     pub(super) block: [u32; 3],
 }
 

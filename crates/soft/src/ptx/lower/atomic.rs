@@ -8,7 +8,7 @@ use crate::ptx::code::{AtomicOp, AtomicType, Inst, NONE, Op128, Space};
 use crate::ptx::syntax::Operand;
 use crate::ptx::types::Type;
 
-const ATOMICS: &[(&str, AtomicOp)] = &[
+pub(super) const ATOMICS: &[(&str, AtomicOp)] = &[
     ("add", AtomicOp::Add),
     ("min", AtomicOp::Min),
     ("max", AtomicOp::Max),
@@ -21,7 +21,7 @@ const ATOMICS: &[(&str, AtomicOp)] = &[
     ("dec", AtomicOp::Decrement),
 ];
 
-fn atomic_type(op: AtomicOp, ty: Type) -> Lowered<AtomicType> {
+pub(super) fn atomic_type(op: AtomicOp, ty: Type) -> Lowered<AtomicType> {
     use AtomicOp::{Add, And, CompareSwap, Decrement, Exchange, Increment, Max, Min, Or, Xor};
     Ok(match (op, ty) {
         (And | Or | Xor | Exchange | CompareSwap, Type::B32) => AtomicType::U32,

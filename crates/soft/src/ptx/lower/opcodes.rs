@@ -2,7 +2,10 @@
 
 use super::body::Body;
 use super::reader::{InstructionReader, Lowered};
-use super::{atomic, cluster, control, convert, data, float, hint, integer, memory, stack, video};
+use super::{
+    atomic, cluster, control, convert, data, float, hint, integer, matrix, mbarrier, memory, stack,
+    tensormap, transfer, video, wgmma, wmma,
+};
 use crate::ptx::syntax::Instruction;
 use crate::ptx::types::Type;
 
@@ -36,6 +39,8 @@ impl<'t> Body<'_, 't> {
             "cvt" => convert::cvt(self, reader),
             "cvta" => convert::cvta(self, reader),
             "isspacep" => convert::isspacep(self, reader),
+            "st" | "red" if instruction.modifiers.first() == Some(&"async") => transfer::send(self, reader),
+            "tensormap" => tensormap::instruction(self, reader),
             "ld" | "ldu" => memory::load(self, reader),
             "st" => memory::store(self, reader),
             "atom" | "red" => atomic::atomic(self, reader),
@@ -65,6 +70,12 @@ impl<'t> Body<'_, 't> {
             "redux" => control::reduce(self, reader),
             "activemask" => control::activemask(self, reader),
             "elect" => control::elect(self, reader),
+            "ldmatrix" | "stmatrix" | "movmatrix" => matrix::transfer(self, reader),
+            "mma" => matrix::product(self, reader),
+            "cp" => transfer::copy(self, reader),
+            "mbarrier" => mbarrier::instruction(self, reader),
+            "wgmma" => wgmma::instruction(self, reader),
+            "wmma" => wmma::instruction(self, reader),
             _ => video::instruction(self, reader),
         }
     }

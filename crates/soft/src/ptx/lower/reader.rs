@@ -38,7 +38,7 @@ impl<'i, 't> InstructionReader<'i, 't> {
         self.instruction.opcode
     }
 
-    fn take_where<T>(&mut self, mut pick: impl FnMut(&'t str) -> Option<T>) -> Option<T> {
+    pub(super) fn take_where<T>(&mut self, mut pick: impl FnMut(&'t str) -> Option<T>) -> Option<T> {
         for (index, modifier) in self.instruction.modifiers.iter().enumerate().take(64) {
             if self.taken & (1 << index) == 0
                 && let Some(found) = pick(modifier)

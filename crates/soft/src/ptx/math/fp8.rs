@@ -38,7 +38,7 @@ fn nearest(x: f64, small: &Small) -> u8 {
 }
 
 /// The value of an 8-bit float.
-fn value<const E5: bool>(bits: u8) -> f64 {
+pub(in crate::ptx) fn value<const E5: bool>(bits: u8) -> f64 {
     let small = format::<E5>();
     let magnitude = u32::from(bits & 0x7f);
     let field = magnitude >> small.fraction;

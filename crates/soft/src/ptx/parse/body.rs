@@ -200,23 +200,25 @@ fn address<'t>(cursor: &mut Cursor<'_, 't>) -> Parsed<Operand<'t>> {
         offset = constant::integer(cursor)?;
     }
     if cursor.peek() == Some(Kind::Mark(b',')) {
-        return coordinates(cursor);
+        let at = coordinates(cursor)?;
+        return Ok(Operand::Coordinates { base, offset, at });
     }
     cursor.expect(b']')?;
     Ok(Operand::Address { base, offset })
 }
 
-/// Skips the rest of the brackets of a texture, surface or tensor.
-fn coordinates<'t>(cursor: &mut Cursor<'_, 't>) -> Parsed<Operand<'t>> {
+/// The rest of the brackets of a texture, surface or tensor: the elements of its lists.
+fn coordinates<'t>(cursor: &mut Cursor<'_, 't>) -> Parsed<Vec<Operand<'t>>> {
+    let mut at = Vec::new();
     while cursor.take(b',') {
         if cursor.peek() == Some(Kind::Mark(b'{')) {
-            list(cursor, b'}')?;
+            at.append(&mut list(cursor, b'}')?);
         } else {
             simple(cursor)?;
         }
     }
     cursor.expect(b']')?;
-    Ok(Operand::Coordinates)
+    Ok(at)
 }
 
 fn simple<'t>(cursor: &mut Cursor<'_, 't>) -> Parsed<Operand<'t>> {

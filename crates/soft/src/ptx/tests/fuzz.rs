@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 
 use super::forms::forms;
+use super::products::PRODUCTS;
 use super::scalar_forms::{bodies, text as scalar_text};
 use super::{BASIC, CONDITIONAL, COOPERATION, FUNCTIONS, Memory};
 use crate::ptx::error::Fault;
@@ -60,6 +61,7 @@ fn sources() -> impl Strategy<Value = String> {
         1 => Just(COOPERATION.to_owned()),
         1 => Just(CONDITIONAL.to_owned()),
         1 => Just(FUNCTIONS.to_owned()),
+        1 => Just(PRODUCTS.to_owned()),
     ]
 }
 

@@ -122,8 +122,8 @@ fn textures_are_told_by_name_and_line() {
         ("suld.b.2d.b32.trap {%r3}, [%rd1, {%r1, %r2}];", "suld.b.2d.b32.trap"),
         ("txq.width.b32 %r1, [%rd1];", "txq.width.b32"),
         (
-            "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%r1], [%rd1, {%r1, %r2}], [%r3];",
-            "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes",
+            "cp.async.bulk.tensor.3d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes [%r1], [%rd1, {%r1, %r2}], [%r3];",
+            "cp.async.bulk.tensor.3d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes",
         ),
     ] {
         let text = kernel(&format!("mov.u32 %r1, 1;\n{line}"));

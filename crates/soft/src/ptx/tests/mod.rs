@@ -12,9 +12,15 @@ mod heap;
 mod instructions;
 mod kernels;
 mod load;
+mod matrices;
+mod products;
 mod scalar_forms;
 mod speed;
+mod tensors;
+mod transfers;
 mod video;
+mod warps;
+mod wgmma;
 mod wide;
 
 use std::cell::UnsafeCell;
