@@ -250,7 +250,7 @@ def instructions():
     return [f"{how} {threads} {(size + 63) // 64 * 64} {text}" for how, threads, size, text in out]
 
 
-HEAD = ".version 8.0\n.target sm_90a\n.address_size 64\n"
+HEAD = ".version 8.5\n.target sm_90a\n.address_size 64\n"
 
 
 def kernels(lines):
