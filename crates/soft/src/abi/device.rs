@@ -6,7 +6,6 @@ use cuda_sys::{CUcontext, CUctx_flags, CUdevice, CUdevice_attribute, CUuuid};
 
 use super::table::Entries;
 use crate::device::context::{self, Context, check_device};
-use crate::device::loss;
 use crate::device::properties;
 use crate::driver;
 use crate::driver::handle::to_raw;
@@ -118,9 +117,7 @@ entries! {
 
     init fn cuDevicePrimaryCtxRetain(pctx: *mut CUcontext, dev: CUdevice) {
         required(pctx)?;
-        loss::check_device(dev)?;
-        pctx.write_unaligned(to_raw(context::retain_primary(dev)?.handle));
-        Ok(())
+        put(pctx, to_raw(context::retain_primary(dev)?))
     }
 
     init fn cuDevicePrimaryCtxRelease(dev: CUdevice) {

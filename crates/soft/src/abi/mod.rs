@@ -6,7 +6,8 @@
 //!
 //! ```text
 //! cuGetProcAddress ── proc_address ──► ENTRIES ──► entry point ──► gate ──► body
-//!                          └─► old_layouts (calls in layouts older than the bindings)
+//!                          ├─► old_layouts (calls in layouts older than the bindings)
+//!                          └─► per_thread (variants whose default stream is the thread's own)
 //! ```
 //!
 //! Calls of the generated table (`cuda_sys::for_each_call`) that are not written here answer
@@ -35,6 +36,7 @@ mod module;
 mod occupancy;
 mod old_layouts;
 mod peer;
+mod per_thread;
 mod pool;
 mod proc_address;
 mod profiler;

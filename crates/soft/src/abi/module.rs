@@ -382,6 +382,8 @@ entries! {
     }
 
     live fn cuKernelGetParamCount(kernel: CUkernel, count: *mut usize) {
+        required(kernel)?;
+        current()?;
         put(count, module::kernel(number(kernel))?.code.kernel.params().len())
     }
 
@@ -410,10 +412,13 @@ entries! {
 
     live fn cuFuncGetParamInfo(function: CUfunction, index: usize, offset: *mut usize, size: *mut usize) {
         required(function)?;
+        current()?;
         param_info(&module::function(number(function))?.code, index, offset, size)
     }
 
     live fn cuFuncGetParamCount(function: CUfunction, count: *mut usize) {
+        required(function)?;
+        current()?;
         put(count, module::function(number(function))?.code.kernel.params().len())
     }
 

@@ -8,8 +8,8 @@ use super::old_layouts::Layouts;
 use super::table::{Entries, Found};
 use super::{
     capture, context, copy, device, error_text, event, graph, init, ipc, launch, link, managed, mem_op,
-    memory, module, occupancy, old_layouts, peer, pool, profiler, semaphore, stream, stream_attribute,
-    tensor_map,
+    memory, module, occupancy, old_layouts, peer, per_thread, pool, profiler, semaphore, stream,
+    stream_attribute, tensor_map,
 };
 use crate::driver;
 use crate::driver::pointer::{put_if, required};
@@ -34,7 +34,20 @@ const OLD_LAYOUTS: Layouts = old_layouts::layouts(cuGetProcAddress_v11030);
 
 /// The last flag, for per-thread default streams. The one before is for legacy default streams, the
 /// default.
-const LAST_FLAG: cuuint64_t = 2;
+const PER_THREAD: cuuint64_t = 2;
+
+/// The call of that name in the newest layout that the requested version has.
+pub(super) fn find_plain(symbol: &CStr, asked: Version) -> Found {
+    match ENTRIES.find(symbol, asked, driver::version()) {
+        Found::NoSuchCall => OLD_LAYOUTS.find(symbol, asked),
+        // No current layout is that old, but an old one may be.
+        Found::NotInThatVersion => match OLD_LAYOUTS.find(symbol, asked) {
+            Found::NoSuchCall => Found::NotInThatVersion,
+            found => found,
+        },
+        found @ Found::Entry(_) => found,
+    }
+}
 
 entries! {
     always fn cuGetProcAddress(
@@ -46,20 +59,13 @@ entries! {
     ) {
         required(symbol)?;
         required(pfn)?;
-        if flags > LAST_FLAG || driver_version > driver::version().as_raw() {
+        if flags > PER_THREAD || driver_version > driver::version().as_raw() {
             return Err(INVALID_VALUE);
         }
         let asked = Version::from_raw(driver_version);
         let symbol = CStr::from_ptr(symbol);
-        let found = match ENTRIES.find(symbol, asked, driver::version()) {
-            Found::NoSuchCall => OLD_LAYOUTS.find(symbol, asked),
-            // No current layout is that old, but an old one may be.
-            Found::NotInThatVersion => match OLD_LAYOUTS.find(symbol, asked) {
-                Found::NoSuchCall => Found::NotInThatVersion,
-                found => found,
-            },
-            found @ Found::Entry(_) => found,
-        };
+        let variant = if flags == PER_THREAD { per_thread::find(symbol, asked) } else { None };
+        let found = variant.map_or_else(|| find_plain(symbol, asked), Found::Entry);
         let (pointer, query) = match found {
             Found::Entry(pointer) => (pointer, Query::CU_GET_PROC_ADDRESS_SUCCESS),
             Found::NoSuchCall => (core::ptr::null_mut(), Query::CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND),

@@ -2,7 +2,7 @@
 
 use std::ffi::CString;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicI32};
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 
 use crate::ptx::{Image, Kernel};
 
@@ -23,6 +23,13 @@ pub(crate) struct Code {
     pub(crate) name: CString,
     pub(crate) ptx_version: i32,
     pub(crate) settings: Settings,
+}
+
+impl Code {
+    /// The most dynamic shared memory of a block, in bytes.
+    pub(crate) fn most_dynamic_shared(&self) -> u32 {
+        self.settings.dynamic_shared.load(Ordering::Relaxed).max(0).unsigned_abs()
+    }
 }
 
 pub(super) fn codes(image: &Image) -> Vec<Arc<Code>> {

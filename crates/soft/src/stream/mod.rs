@@ -2,6 +2,7 @@
 
 pub(crate) mod attribute;
 pub(crate) mod callback;
+pub(crate) mod default_stream;
 pub(crate) mod event;
 pub(crate) mod mem_op;
 pub(crate) mod poll;

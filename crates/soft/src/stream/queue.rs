@@ -15,6 +15,7 @@ use crate::driver::handle::{Kind, Slots};
 use crate::driver::result_code::Answer;
 use crate::stream::attribute::Attributes;
 use crate::stream::callback;
+use crate::stream::default_stream;
 use crate::sync::{lock, read, wait, wait_while, write};
 
 /// How a stream synchronises with the legacy stream.
@@ -179,6 +180,7 @@ fn own_of(context: &Arc<Context>) -> Arc<Stream> {
 /// current context, 2 is the stream of this thread.
 pub(crate) fn get(handle: u64) -> Answer<Arc<Stream>> {
     let stream = match handle {
+        0 if default_stream::is_own() => own_of(&context::current()?),
         0 | 1 => legacy_of(&context::current()?),
         2 => own_of(&context::current()?),
         _ => match streams().get(handle) {
