@@ -191,3 +191,75 @@ fn devices_have_default_pools_by_location() {
     let answer = unsafe { s.cuMemGetMemPool(&mut found, &mut location, pinned) };
     assert_eq!((answer.unwrap(), found), (OK, current));
 }
+
+#[test]
+fn devices_are_found_by_their_bus() {
+    let s = session();
+    let mut text = [0; 32];
+    assert_eq!(unsafe { s.cuDeviceGetPCIBusId(text.as_mut_ptr(), 32, 0) }, OK);
+    let text = unsafe { CStr::from_ptr(text.as_ptr()) }.to_str().unwrap();
+    let find = |text: &str| {
+        let text = std::ffi::CString::new(text).unwrap();
+        let mut device = 9;
+        (unsafe { s.cuDeviceGetByPCIBusId(&mut device, text.as_ptr()) }, device)
+    };
+    assert_eq!(find(text), (OK, 0), "{text}");
+    assert_eq!(find(&text.to_lowercase()), (OK, 0));
+    let (without_function, _) = text.rsplit_once('.').unwrap();
+    assert_eq!(find(without_function), (OK, 0));
+    assert_ne!(find("0000:7f:00.0").0, OK);
+    assert_ne!(find("no bus").0, OK);
+}
+
+#[test]
+fn old_properties_are_those_of_the_attributes() {
+    type A = CUdevice_attribute_enum;
+    let s = session();
+    let mut old = CUdevprop::default();
+    assert_eq!(unsafe { s.cuDeviceGetProperties(&mut old, 0) }, OK);
+    let attribute = |attribute| {
+        let mut value = 0;
+        assert_eq!(unsafe { s.cuDeviceGetAttribute(&mut value, attribute, 0) }, OK);
+        value
+    };
+    assert_eq!(old.maxThreadsPerBlock, attribute(A::CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK));
+    assert_eq!(old.maxGridSize[1], attribute(A::CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y));
+    assert_eq!(old.SIMDWidth, attribute(A::CU_DEVICE_ATTRIBUTE_WARP_SIZE));
+    assert_eq!(old.sharedMemPerBlock, attribute(A::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK));
+    assert_eq!(unsafe { s.cuDeviceGetProperties(null_mut(), 0) }, IV);
+}
+
+#[test]
+fn maps_of_images_have_corners_in_range() {
+    let s = session();
+    needs!(LaunchAttributes);
+    #[repr(align(64))]
+    #[derive(Default)]
+    struct Map(CUtensorMap);
+    let (mut map, memory) = (Map::default(), s.words(8 * 8 * 64));
+    let address = std::ptr::with_exposed_provenance_mut(memory as usize);
+    let mut encode = |lower: [i32; 2], upper: [i32; 2], pixels| unsafe {
+        s.cuTensorMapEncodeIm2col(
+            &mut map.0,
+            CUtensorMapDataType::CU_TENSOR_MAP_DATA_TYPE_FLOAT32,
+            4,
+            address,
+            [64u64, 8, 8, 1].as_ptr(),
+            [256u64, 2048, 16384].as_ptr(),
+            lower.as_ptr(),
+            upper.as_ptr(),
+            32,
+            pixels,
+            [1u32; 4].as_ptr(),
+            CUtensorMapInterleave::CU_TENSOR_MAP_INTERLEAVE_NONE,
+            CUtensorMapSwizzle::CU_TENSOR_MAP_SWIZZLE_128B,
+            CUtensorMapL2promotion::CU_TENSOR_MAP_L2_PROMOTION_NONE,
+            CUtensorMapFloatOOBfill::CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE,
+        )
+    };
+    assert_eq!(encode([-1, -1], [-1, -1], 64), OK);
+    assert_eq!(encode([-129, 0], [0, 0], 64), IV);
+    assert_eq!(encode([0, 0], [0, 128], 64), IV);
+    assert_eq!(encode([0, 0], [0, 0], 1025), IV);
+    s.free(memory);
+}

@@ -17,6 +17,7 @@
 #[macro_use]
 mod gate;
 
+mod batch;
 mod capture;
 mod context;
 mod copy;

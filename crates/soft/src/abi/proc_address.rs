@@ -7,8 +7,8 @@ use cuda_sys::{CUdriverProcAddressQueryResult as Query, CUresult, Version, cuuin
 use super::old_layouts::Layouts;
 use super::table::{Entries, Found};
 use super::{
-    capture, context, copy, device, error_text, event, graph, init, ipc, launch, link, managed, mem_op,
-    memory, module, occupancy, old_layouts, peer, per_thread, pool, profiler, semaphore, stream,
+    batch, capture, context, copy, device, error_text, event, graph, init, ipc, launch, link, managed,
+    mem_op, memory, module, occupancy, old_layouts, peer, per_thread, pool, profiler, semaphore, stream,
     stream_attribute, tensor_map,
 };
 use crate::driver;
@@ -20,7 +20,7 @@ pub(crate) static ENTRIES: Entries = {
     let entries = error_text::add(Entries { cuGetProcAddress, ..init::add(Entries::MISSING) });
     let entries = context::add(device::add(entries));
     let entries = managed::add(pool::add(memory::add(entries)));
-    let entries = peer::add(copy::add(entries));
+    let entries = batch::add(peer::add(copy::add(entries)));
     let entries = stream_attribute::add(stream::add(entries));
     let entries = capture::add(ipc::add(event::add(entries)));
     let entries = tensor_map::add(link::add(module::add(entries)));
