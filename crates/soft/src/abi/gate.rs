@@ -46,7 +46,7 @@ fn finish(answer: Answer) -> CUresult {
 pub(crate) fn missing(name: &'static str) -> CUresult {
     explain::during(name, || {
         init(|| {
-            explain::because("the software driver lacks this call");
+            explain::because(|| "the software driver lacks this call".to_owned());
             Err(NOT_SUPPORTED)
         })
     })

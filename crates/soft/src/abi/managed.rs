@@ -92,9 +92,7 @@ unsafe fn batch(
     // SAFETY: the caller's promise.
     let (addresses, sizes) = unsafe { (slice(addresses, count)?, slice(sizes, count)?) };
     let ranges = addresses.iter().zip(sizes).map(|(address, len)| Managed::find(*address, *len));
-    let ranges = ranges.collect::<Answer<Vec<_>>>()?;
-    capture::refuse_on(&stream)?;
-    Ok((ranges, stream))
+    Ok((ranges.collect::<Answer<Vec<_>>>()?, stream))
 }
 
 /// The place for each range of a batch.
@@ -205,8 +203,9 @@ entries! {
         flags: c_ulonglong,
         h_stream: CUstream,
     ) {
-        let places = places(locations, firsts, len, count)?;
         let (ranges, stream) = batch(addresses, sizes, count, flags, h_stream)?;
+        let places = places(locations, firsts, len, ranges.len())?;
+        capture::refuse_on(&stream)?;
         prefetch(&ranges, &places, &stream);
         Ok(())
     }
@@ -219,6 +218,7 @@ entries! {
         h_stream: CUstream,
     ) {
         let (ranges, stream) = batch(addresses, sizes, count, flags, h_stream)?;
+        capture::refuse_on(&stream)?;
         ranges.iter().for_each(|range| discard(range, &stream));
         Ok(())
     }
@@ -233,8 +233,9 @@ entries! {
         flags: c_ulonglong,
         h_stream: CUstream,
     ) {
-        let places = places(locations, firsts, len, count)?;
         let (ranges, stream) = batch(addresses, sizes, count, flags, h_stream)?;
+        let places = places(locations, firsts, len, ranges.len())?;
+        capture::refuse_on(&stream)?;
         ranges.iter().for_each(|range| discard(range, &stream));
         prefetch(&ranges, &places, &stream);
         Ok(())

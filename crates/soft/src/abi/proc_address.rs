@@ -11,9 +11,9 @@ use super::{
     mem_op, memory, module, occupancy, old_layouts, peer, per_thread, pool, profiler, semaphore, stream,
     stream_attribute, tensor_map,
 };
-use crate::driver;
 use crate::driver::pointer::{put_if, required};
 use crate::driver::result_code::{INVALID_VALUE, NOT_FOUND};
+use crate::driver::{self, explain};
 
 /// All calls. Those that no file adds return `CUDA_ERROR_NOT_SUPPORTED`.
 pub(crate) static ENTRIES: Entries = {
@@ -59,11 +59,11 @@ entries! {
     ) {
         required(symbol)?;
         required(pfn)?;
+        let (asked, symbol) = (Version::from_raw(driver_version), CStr::from_ptr(symbol));
+        explain::because(|| format!("{} of version {asked}, flags {flags}", symbol.to_string_lossy()));
         if flags > PER_THREAD || driver_version > driver::version().as_raw() {
             return Err(INVALID_VALUE);
         }
-        let asked = Version::from_raw(driver_version);
-        let symbol = CStr::from_ptr(symbol);
         let variant = if flags == PER_THREAD { per_thread::find(symbol, asked) } else { None };
         let found = variant.map_or_else(|| find_plain(symbol, asked), Found::Entry);
         let (pointer, query) = match found {

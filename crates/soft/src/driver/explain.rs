@@ -35,6 +35,9 @@ pub(super) fn call() -> Option<&'static str> {
 /// Runs a driver call and reports its failure.
 pub(crate) fn during(name: &'static str, call: impl FnOnce() -> CUresult) -> CUresult {
     let outer = CALL.replace(Some(name));
+    if is_wanted() {
+        let _ = REASON.try_with(RefCell::take);
+    }
     let answer = if abort::is_noted() { catch(call) } else { call() };
     CALL.set(outer);
     // Questions whether work is done are no failures.
@@ -63,9 +66,9 @@ fn report(name: &str, answer: CUresult) {
 }
 
 /// Notes why the call will fail.
-pub(crate) fn because(reason: &str) {
+pub(crate) fn because(reason: impl FnOnce() -> String) {
     if is_wanted() {
-        let _ = REASON.try_with(|noted| noted.replace(Some(reason.to_owned())));
+        let _ = REASON.try_with(|noted| noted.replace(Some(reason())));
     }
 }
 

@@ -18,7 +18,7 @@ pub(crate) struct RejectedImage {
 
 fn refusal(code: CUresult, log: impl Into<String>) -> RejectedImage {
     let log = log.into();
-    explain::because(&log);
+    explain::because(|| log.clone());
     RejectedImage { code, log }
 }
 

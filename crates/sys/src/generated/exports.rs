@@ -680,7 +680,8 @@ macro_rules! for_each_old_layout {
 }
 
 /// Passes the symbols whose default stream is the thread's own to the macro named, in the form
-/// of [`for_each_export!`](crate::for_each_export). `cuGetProcAddress` finds them by its flag.
+/// of [`for_each_export!`](crate::for_each_export). A flag of `cuGetProcAddress`
+/// finds them.
 #[macro_export]
 macro_rules! for_each_per_thread_export {
     ($($apply:tt)+) => {

@@ -308,7 +308,8 @@ fn exports(layouts: &Layouts, variants: &Layouts) -> Result<String> {
     macro_of(
         &mut text,
         "/// Passes the symbols whose default stream is the thread's own to the macro named, in the form\n\
-         /// of [`for_each_export!`](crate::for_each_export). `cuGetProcAddress` finds them by a flag.",
+         /// of [`for_each_export!`](crate::for_each_export). A flag of `cuGetProcAddress`\n\
+         /// finds them.",
         "for_each_per_thread_export",
         variants,
     )?;
