@@ -23,6 +23,6 @@ pub(crate) fn run(cargo: &Cargo) -> Result<()> {
 fn beside(cargo: &Cargo, folder: &Path, arguments: &[&str]) -> Command {
     let mut command = cargo.command();
     command.arg(arguments[0]).args(["--quiet", "--package", PACKAGE]).args(&arguments[1..]);
-    command.env("LD_LIBRARY_PATH", folder).env("CUDA_SYS_DRIVER", folder.join(soft_lib::NAMES[0]));
+    command.env("LD_LIBRARY_PATH", folder).env("CUDA_SYS_DRIVER", folder.join(soft_lib::NAME));
     command
 }

@@ -6,15 +6,17 @@ use anyhow::{Context, Result};
 
 use crate::cargo::Cargo;
 
-/// The file names under which programs open the driver.
-pub(crate) const NAMES: [&str; 2] = ["libcuda.so.1", "libcuda.so"];
+/// The file, under the name by which most programs open the driver.
+pub(crate) const NAME: &str = "libcuda.so.1";
+/// Another name for it. It is a link, since a process that opens two files has two drivers.
+const LINK: &str = "libcuda.so";
 
 /// Builds the optimised library and says how to use it.
 pub(crate) fn run(cargo: &Cargo, out: Option<PathBuf>) -> Result<()> {
     let folder = out.unwrap_or_else(|| cargo.target().join("soft-lib"));
     build(cargo, true, &folder)?;
     let folder = std::path::absolute(folder)?;
-    println!("wrote {}; use it: LD_LIBRARY_PATH={} program", NAMES.join(" and "), folder.display());
+    println!("wrote {NAME} and {LINK}; use it: LD_LIBRARY_PATH={} program", folder.display());
     Ok(())
 }
 
@@ -25,10 +27,15 @@ pub(crate) fn build(cargo: &Cargo, optimised: bool, folder: &Path) -> Result<()>
     cargo.run(&build)?;
     let built = cargo.target().join(if optimised { "release" } else { "debug" }).join("examples/libcuda.so");
     std::fs::create_dir_all(folder).with_context(|| format!("no folder {}", folder.display()))?;
-    for name in NAMES {
-        let to = folder.join(name);
-        std::fs::copy(&built, &to)
-            .with_context(|| format!("cannot copy {} to {}", built.display(), to.display()))?;
+    let (file, link) = (folder.join(NAME), folder.join(LINK));
+    // A program that has the old file open keeps it.
+    for old in [&file, &link] {
+        if old.symlink_metadata().is_ok() {
+            std::fs::remove_file(old)?;
+        }
     }
+    std::fs::copy(&built, &file)
+        .with_context(|| format!("cannot copy {} to {}", built.display(), file.display()))?;
+    std::os::unix::fs::symlink(NAME, link)?;
     Ok(())
 }
