@@ -263,3 +263,17 @@ fn maps_of_images_have_corners_in_range() {
     assert_eq!(encode([0, 0], [0, 0], 1025), IV);
     s.free(memory);
 }
+
+#[test]
+fn memory_is_exported_by_descriptors() {
+    type A = CUdevice_attribute_enum;
+    let s = session();
+    for attribute in [
+        A::CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED,
+        A::CU_DEVICE_ATTRIBUTE_MEMPOOL_SUPPORTED_HANDLE_TYPES,
+    ] {
+        let mut value = 0;
+        assert_eq!(unsafe { s.cuDeviceGetAttribute(&mut value, attribute, 0) }, OK);
+        assert_eq!(value & 1, 1, "{attribute:?}");
+    }
+}

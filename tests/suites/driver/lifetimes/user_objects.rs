@@ -56,7 +56,8 @@ fn a_whole_update_after_a_run_lets_go_on_another_thread() {
     let (on, asked) = ended[0].recv_timeout(SOON).unwrap();
     assert_ne!(on, thread::current().id());
     assert_eq!(asked, OK, "a context is current there");
-    s.end(exec);
+    // The executable gives its reference back later, so that it has the last one.
     s.destroy(&graphs[1..]);
+    s.end(exec);
     assert_ne!(ended[1].recv_timeout(SOON).unwrap().0, thread::current().id());
 }
