@@ -144,16 +144,17 @@ fn tensor_maps_need_no_alignment_of_64() {
 }
 
 #[test]
-fn available_shared_memory_is_what_the_kernel_may_have() {
+fn a_kernel_tells_its_constants_and_what_shared_memory_it_may_have() {
     const PTX: &str = "
 .version 7.0
 .target sm_52
 .address_size 64
+.const .align 4 .b8 table[256] = {1, 2, 3};
 .visible .entry shares()
 {
     .shared .align 4 .b8 part[1024];
     .reg .b32 %r<2>;
-    mov.u32 %r1, 1;
+    ld.const.u32 %r1, [table];
     st.shared.u32 [part], %r1;
     ret;
 }";
@@ -171,6 +172,10 @@ fn available_shared_memory_is_what_the_kernel_may_have() {
     // 48 KiB without an opt-in, less what is static.
     assert_eq!(available(2), 48_128);
     assert!(available(16) < 48_128);
+    let mut constants = 0;
+    let attribute = CUfunction_attribute::CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES;
+    assert_eq!(unsafe { s.cuFuncGetAttribute(&mut constants, attribute, function) }, OK);
+    assert!(constants >= 256, "{constants}");
     assert_eq!(unsafe { s.cuLibraryUnload(library) }, OK);
 }
 

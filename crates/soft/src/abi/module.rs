@@ -123,6 +123,7 @@ fn attribute(code: &Code, attribute: CUfunction_attribute) -> Answer<c_int> {
     Ok(match attribute {
         A::CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK => signed(code.kernel.max_threads()),
         A::CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES => signed(code.kernel.static_shared_bytes()),
+        A::CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES => signed(code.const_bytes),
         A::CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES => signed(code.kernel.local_bytes()),
         A::CU_FUNC_ATTRIBUTE_NUM_REGS => signed(code.kernel.registers()),
         A::CU_FUNC_ATTRIBUTE_PTX_VERSION => code.ptx_version,

@@ -72,6 +72,14 @@ pub(crate) fn because(reason: impl FnOnce() -> String) {
     }
 }
 
+/// Reports an image that is rejected. Its call may succeed, and a later one fails.
+pub(crate) fn image(code: CUresult, log: &str) {
+    if is_wanted() {
+        let call = CALL.get().unwrap_or("a call");
+        say(&format!("{call} is given an image that is rejected with {code}: {log}"));
+    }
+}
+
 /// Reports the loss of a device.
 pub(crate) fn loss(device: i32, code: CUresult, sentence: &str) {
     if is_wanted() {

@@ -18,7 +18,7 @@ pub(crate) struct RejectedImage {
 
 fn refusal(code: CUresult, log: impl Into<String>) -> RejectedImage {
     let log = log.into();
-    explain::because(|| log.clone());
+    explain::image(code, &log);
     RejectedImage { code, log }
 }
 

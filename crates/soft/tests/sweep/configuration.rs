@@ -223,7 +223,8 @@ fn refused_and_missing_calls_are_explained_where_the_environment_asks_for_it() {
         let text = run(TEST, &[(CHILD, "1".to_owned()), ("CUDA_SOFT_EXPLAIN", value.to_owned())]);
         for part in [
             "cuMemFree returns CUDA_ERROR_INVALID_VALUE",
-            "cuModuleLoadData returns CUDA_ERROR_INVALID_PTX (218): ",
+            "cuModuleLoadData is given an image that is rejected with CUDA_ERROR_INVALID_PTX (218): ",
+            "cuModuleLoadData returns CUDA_ERROR_INVALID_PTX (218)",
             "cuArrayCreate returns CUDA_ERROR_NOT_SUPPORTED (801): the software driver lacks this call",
         ] {
             assert_eq!(text.contains(part), explains, "{part}: {text}");
