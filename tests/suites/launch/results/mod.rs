@@ -1,4 +1,5 @@
 //! The results of kernels.
 
 mod compiled;
+mod fields;
 mod values;
