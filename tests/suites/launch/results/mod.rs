@@ -2,4 +2,5 @@
 
 mod compiled;
 mod fields;
+mod reference;
 mod values;

@@ -2,7 +2,7 @@
 
 use cuda_launch::{LaunchConfig, kernel};
 
-use super::{Numbers, assert_close, size, softmax::row_softmax, with_stream};
+use crate::results::reference::{Numbers, assert_close, attended, size, with_stream};
 
 kernel! {
     // SAFETY: `attention` checks each place against `length`; heads are blocks' second index.
@@ -19,23 +19,6 @@ kernel! {
 
 const WIDTH: usize = 32;
 const SCALE: f32 = 0.5;
-
-fn head(is_causal: bool, queries: &[f32], keys: &[f32], values: &[f32]) -> Vec<f64> {
-    let dot = |a: &[f32], b: &[f32]| -> f64 {
-        a.iter().zip(b).map(|(a, b)| f64::from(a * SCALE) * f64::from(*b)).sum()
-    };
-    let mut out = Vec::new();
-    for (place, query) in queries.chunks(WIDTH).enumerate() {
-        let seen = if is_causal { place + 1 } else { usize::MAX };
-        let scores: Vec<f64> = keys.chunks(WIDTH).take(seen).map(|key| dot(query, key)).collect();
-        let shares = row_softmax(&scores);
-        out.extend((0..WIDTH).map(|i| -> f64 {
-            let column = values.chunks(WIDTH).map(|value| f64::from(value[i]));
-            shares.iter().zip(column).map(|(share, value)| share * value).sum()
-        }));
-    }
-    out
-}
 
 #[test]
 fn online_softmax_gives_the_weighted_means() {
@@ -58,7 +41,9 @@ fn online_softmax_gives_the_weighted_means() {
                 .chunks(length * WIDTH)
                 .zip(keys.chunks(length * WIDTH))
                 .zip(values.chunks(length * WIDTH))
-                .flat_map(|((queries, keys), values)| head(is_causal, queries, keys, values))
+                .flat_map(|((queries, keys), values)| {
+                    attended(WIDTH, SCALE, is_causal, queries, keys, values)
+                })
                 .collect();
             assert_close(&output.read_blocking(stream).unwrap(), &expected, 1e-5);
         }

@@ -2,7 +2,7 @@
 
 use cuda_launch::{kernel, per};
 
-use super::{Numbers, size, with_stream};
+use crate::results::reference::{Numbers, size, with_stream};
 
 kernel! {
     // SAFETY: `bisection` checks each index against `count`, and a search ends when no number lies

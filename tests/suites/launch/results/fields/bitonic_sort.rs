@@ -2,7 +2,7 @@
 
 use cuda_launch::{LaunchConfig, kernel};
 
-use super::{Numbers, size, with_stream};
+use crate::results::reference::{Numbers, size, with_stream};
 
 kernel! {
     // SAFETY: a block touches the `2 * block.x` elements of its part, and as many in shared memory.

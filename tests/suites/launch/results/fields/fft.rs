@@ -2,7 +2,7 @@
 
 use cuda_launch::{LaunchConfig, kernel};
 
-use super::{Numbers, assert_close, size, with_stream};
+use crate::results::reference::{Numbers, assert_close, size, with_stream};
 
 kernel! {
     // SAFETY: a block touches the 256 points of its transform.

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use cuda_launch::{kernel, per};
 
-use super::{Numbers, size, with_stream};
+use crate::results::reference::{Numbers, size, with_stream};
 
 kernel! {
     // SAFETY: the kernels check each key's index, and a slot's index is below `slots`, which is a

@@ -2,7 +2,7 @@
 
 use cuda_launch::{LaunchConfig, kernel};
 
-use super::{Numbers, size, with_stream};
+use crate::results::reference::{Numbers, size, with_stream};
 
 kernel! {
     // SAFETY: `histogram` reads the first `words` elements of its input, and a byte is below 256.

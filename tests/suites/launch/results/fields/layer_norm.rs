@@ -2,7 +2,7 @@
 
 use cuda_launch::{LaunchConfig, kernel};
 
-use super::{Numbers, assert_close, size, with_stream};
+use crate::results::reference::{Numbers, assert_close, row_norm, size, with_stream};
 
 kernel! {
     // SAFETY: `layer_norm` touches `fours` elements of each of the first `rows` rows.
@@ -17,18 +17,6 @@ kernel! {
 }
 
 const EPSILON: f32 = 1e-5;
-
-fn normal(row: &[f32], weight: &[f32], bias: &[f32]) -> Vec<f64> {
-    let count = row.len() as f64;
-    let mean = row.iter().copied().map(f64::from).sum::<f64>() / count;
-    let variance = row.iter().map(|x| (f64::from(*x) - mean).powi(2)).sum::<f64>() / count;
-    let scale = 1.0 / (variance + f64::from(EPSILON)).sqrt();
-    let factors = weight.iter().zip(bias).map(|(weight, bias)| (f64::from(*weight), f64::from(*bias)));
-    row.iter()
-        .zip(factors)
-        .map(|(x, (weight, bias))| (f64::from(*x) - mean) * scale * weight + bias)
-        .collect()
-}
 
 #[test]
 fn rows_have_the_mean_and_variance_that_are_asked_for() {
@@ -46,7 +34,8 @@ fn rows_have_the_mean_and_variance_that_are_asked_for() {
         let config = LaunchConfig::new((rows as u32).div_ceil(4), (32, 4));
         let arguments = (rows as u32, fours as u32, EPSILON, &input, &factors, &offsets, &output);
         kernel.launch(stream, config, arguments).unwrap();
-        let expected: Vec<f64> = values.chunks(width).flat_map(|row| normal(row, &weight, &bias)).collect();
+        let expected: Vec<f64> =
+            values.chunks(width).flat_map(|row| row_norm(EPSILON, row, &weight, &bias)).collect();
         // Elements near 20 have units of 2e-6, and lie up to two deviations from the mean.
         assert_close(output.read_blocking(stream).unwrap().as_flattened(), &expected, 1e-5);
     });

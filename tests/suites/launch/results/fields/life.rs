@@ -2,7 +2,7 @@
 
 use cuda_launch::{kernel, per_2d};
 
-use super::{Numbers, size, with_stream};
+use crate::results::reference::{Numbers, size, with_stream};
 
 kernel! {
     // SAFETY: `life` checks the word against the sizes, and takes neighbours modulo these.

@@ -2,7 +2,7 @@
 
 use cuda_launch::{kernel, per_2d};
 
-use super::{Numbers, assert_close, size, with_stream};
+use crate::results::reference::{Numbers, assert_close, product, size, wide, with_stream};
 
 kernel! {
     // SAFETY: the kernels check rows and columns against the sizes of the matrices.
@@ -18,16 +18,6 @@ kernel! {
         block.x == 16, block.y == 16, block.z == 1;
     fn matmul_bytes(m: u32, n: u32, k: u32, a: In<[i8; 4]>, b: In<[i8; 4]>, c: Out<i32>)
     where a.len() >= m * k, b.len() >= k * n, c.len() >= m * n;
-}
-
-/// The product in double precision.
-pub(super) fn product(n: usize, k: usize, a: &[f64], b: &[f64]) -> Vec<f64> {
-    let element = |row: &[f64], column: usize| (0..k).map(|i| row[i] * b[i * n + column]).sum();
-    a.chunks(k).flat_map(|row| (0..n).map(move |column| element(row, column))).collect()
-}
-
-pub(super) fn wide(numbers: &[f32]) -> Vec<f64> {
-    numbers.iter().copied().map(f64::from).collect()
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use cuda_launch::{LaunchConfig, kernel, per};
 
-use super::{size, with_stream};
+use crate::results::reference::{size, with_stream};
 
 kernel! {
     // SAFETY: `philox_numbers` writes its first `count` elements, and `monte_carlo_pi` adds to one.

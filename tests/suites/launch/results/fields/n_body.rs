@@ -2,7 +2,7 @@
 
 use cuda_launch::{kernel, per};
 
-use super::{Numbers, assert_close, size, with_stream};
+use crate::results::reference::{Numbers, assert_close, size, with_stream};
 
 kernel! {
     // SAFETY: `n_body_step` checks each body against `count`, and its tile is a block's bodies.

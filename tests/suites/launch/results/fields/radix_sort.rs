@@ -2,7 +2,7 @@
 
 use cuda_launch::{LaunchConfig, kernel, per};
 
-use super::{Numbers, size, with_stream};
+use crate::results::reference::{Numbers, size, with_stream};
 
 kernel! {
     // SAFETY: the kernels check every index of elements, and that of a count is below 16 times the

@@ -2,7 +2,7 @@
 
 use cuda_launch::{LaunchConfig, kernel, per};
 
-use super::{Numbers, assert_close, size, with_stream};
+use crate::results::reference::{Numbers, assert_close, size, with_stream};
 
 kernel! {
     // SAFETY: each kernel reads its first elements, checks every index, and writes one element a

@@ -2,7 +2,7 @@
 
 use cuda_launch::{LaunchConfig, kernel};
 
-use super::{Numbers, assert_close, size, with_stream};
+use crate::results::reference::{Numbers, assert_close, row_softmax, size, with_stream};
 
 kernel! {
     // SAFETY: a block touches the `columns` elements of its row.
@@ -11,13 +11,6 @@ kernel! {
     fn softmax(columns: u32, input: In<f32>, output: Out<f32>)
     where input.len() >= columns * grid.x, output.len() >= columns * grid.x,
         grid.y * grid.z == 1, block.y * block.z == 1, block.x % 32 == 0;
-}
-
-pub(super) fn row_softmax(row: &[f64]) -> Vec<f64> {
-    let largest = row.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    let powers: Vec<f64> = row.iter().map(|value| (value - largest).exp()).collect();
-    let sum: f64 = powers.iter().sum();
-    powers.iter().map(|power| power / sum).collect()
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use cuda_handles::Buffer;
 use cuda_launch::{kernel, per};
 
-use super::{Numbers, assert_close, size, with_stream};
+use crate::results::reference::{Numbers, assert_close, size, with_stream};
 
 kernel! {
     // SAFETY: the kernels check the row, and read `starts` at the row and behind it.

@@ -4,7 +4,7 @@ use cuda_handles::Device;
 use cuda_launch::{LaunchConfig, kernel};
 use cuda_tests::{setup, skip};
 
-use super::{Numbers, assert_close, matmul::product, size, with_stream};
+use crate::results::reference::{Numbers, assert_close, halves, product, size, wide, with_stream};
 
 kernel! {
     // SAFETY: `tensor_matmul` touches the tiles of its blocks, of which the matrices are made.
@@ -13,21 +13,6 @@ kernel! {
     fn tensor_matmul(m: u32, n: u32, k: u32, a: In<u16>, b: In<u16>, c: Out<f32>)
     where n % 32 == 0, k % 16 == 0, m == 32 * grid.y, n == 32 * grid.x, a.len() >= m * k,
         b.len() >= k * n, c.len() >= m * n, grid.z == 1, block.x == 128, block.product() == 128;
-}
-
-/// A multiple of 1/8 below 4 in magnitude, and its bits as a 16-bit float.
-fn half(numbers: &mut Numbers) -> (u16, f64) {
-    let eighths = numbers.below(63).cast_signed() - 31;
-    let value = f64::from(eighths) / 8.0;
-    if eighths == 0 {
-        return (0, 0.0);
-    }
-    let magnitude = eighths.unsigned_abs();
-    let exponent = magnitude.ilog2();
-    // The bits behind the first one, at the front of ten; exponents count from -15.
-    let fraction = (magnitude << (10 - exponent)) & 0x3ff;
-    let sign = if eighths < 0 { 0x8000 } else { 0 };
-    ((sign | (exponent + 12) << 10 | fraction) as u16, value)
 }
 
 #[test]
@@ -41,13 +26,12 @@ fn tensor_cores_make_the_product() {
         let kernel = tensor_matmul::load(context).unwrap();
         let (m, n, k) = (size(32, 320), size(64, 512), size(48, 256));
         let mut numbers = Numbers(20);
-        let mut matrix = |count| -> (Vec<u16>, Vec<f64>) { (0..count).map(|_| half(&mut numbers)).unzip() };
-        let ((a, left), (b, right)) = (matrix(m * k), matrix(k * n));
-        let (a, b) = (stream.upload(&a).unwrap(), stream.upload(&b).unwrap());
+        let (left, right) = (numbers.eighths(m * k), numbers.eighths(k * n));
+        let (a, b) = (stream.upload(&halves(&left)).unwrap(), stream.upload(&halves(&right)).unwrap());
         let c = stream.zeros::<f32>(m * n).unwrap();
         let config = LaunchConfig::new((n as u32 / 32, m as u32 / 32), 128);
         kernel.launch(stream, config, (m as u32, n as u32, k as u32, &a, &b, &c)).unwrap();
         // Sums of multiples of 1/64 below 2^12 are exact.
-        assert_close(&c.read_blocking(stream).unwrap(), &product(n, k, &left, &right), 0.0);
+        assert_close(&c.read_blocking(stream).unwrap(), &product(n, k, &wide(&left), &wide(&right)), 0.0);
     });
 }

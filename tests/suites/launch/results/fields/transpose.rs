@@ -2,7 +2,7 @@
 
 use cuda_launch::{LaunchConfig, kernel};
 
-use super::{size, with_stream};
+use crate::results::reference::{size, with_stream};
 
 kernel! {
     // SAFETY: `transpose` checks rows and columns against the sizes of the matrix.
