@@ -1,10 +1,16 @@
 //! The executable form of functions: flat instructions over numbered registers, with every name
 //! resolved.
 
+pub(super) mod matrix;
+pub(super) mod transfer;
+
 use super::global::Global;
 use super::math::convert::Conversion;
 use super::math::{F1, F2, F3, F4};
+use super::memory::Heap;
 use super::special::Special;
+use matrix::MatrixInst;
+use transfer::AsyncInst;
 
 /// A register of the frame. Immediate values are registers, too: the frame starts as a copy of
 /// [`Function::template`], which holds them.
@@ -12,6 +18,9 @@ pub(super) type Reg = u32;
 
 /// Stands for a missing register.
 pub(super) const NONE: Reg = u32::MAX;
+
+/// The bytes of shared memory that each block has beyond those of its kernel, as on GPUs.
+pub(super) const RESERVED_SHARED: u32 = 1024;
 
 /// The number of barriers that a program can name.
 pub(super) const BARRIERS: u32 = 16;
@@ -24,6 +33,10 @@ pub(super) struct Program {
     pub(super) functions: Vec<Function>,
     pub(super) globals: Vec<Global>,
     pub(super) shared: Vec<SharedVariable>,
+    /// Whether code asks for the shared memory that is reserved for cooperative groups.
+    pub(super) uses_reserved: bool,
+    /// The heap of `malloc` where the driver offers none.
+    pub(super) heap: Heap,
 }
 
 /// A variable in shared memory. Each kernel that uses it assigns it an offset.
@@ -51,6 +64,8 @@ pub(super) struct Function {
     /// Registers of vector accesses and targets of indirect branches.
     pub(super) lists: Vec<u32>,
     pub(super) calls: Vec<CallSite>,
+    pub(super) matrices: Vec<MatrixInst>,
+    pub(super) asyncs: Vec<AsyncInst>,
     /// The number of 32-bit registers that the text declares and uses.
     pub(super) registers: u32,
 }
@@ -91,6 +106,10 @@ pub(super) enum Intrinsic {
     Print,
     AssertFail,
     SetConditional,
+    /// `malloc`
+    Allocate,
+    /// `free`
+    Free,
 }
 
 /// State space of an access.
@@ -159,6 +178,15 @@ pub(super) enum AtomicOp {
     Decrement,
 }
 
+/// Atomic accesses to 16 bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Op128 {
+    Load,
+    Store,
+    Exchange,
+    CompareSwap,
+}
+
 /// Types that atomics work on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum AtomicType {
@@ -221,7 +249,15 @@ pub(super) enum WarpOp {
     ReduceAnd,
     ReduceOr,
     ReduceXor,
+    /// The minimum or maximum of singles, maybe of their magnitudes; `nan` lets a NaN win.
+    ReduceFloat {
+        is_max: bool,
+        abs: bool,
+        nan: bool,
+    },
     Elect,
+    /// The instruction of that number in [`Function::matrices`].
+    Matrix(u32),
 }
 
 /// One instruction.
@@ -363,7 +399,26 @@ pub(super) enum Inst {
     Return,
     Exit,
     Trap,
-    Pause,
+    /// `nanosleep`
+    Sleep {
+        nanoseconds: Reg,
+    },
+    /// A value that another thread may change was read to `a`: reading the same one again and again
+    /// is waiting.
+    Poll {
+        a: Reg,
+    },
+    StackAllocate {
+        d: Reg,
+        size: Reg,
+        align: u32,
+    },
+    StackSave {
+        d: Reg,
+    },
+    StackRestore {
+        a: Reg,
+    },
     /// Waits until the grids in front have ended (`griddepcontrol.wait`).
     GridWait,
     Fence,
@@ -389,6 +444,26 @@ pub(super) enum Inst {
         offset: i32,
         b: Reg,
         c: Reg,
+    },
+    /// The instruction of that number in [`Function::asyncs`].
+    Async {
+        index: u32,
+    },
+    /// An atomic access to 16 bytes. Each register is the first of two.
+    Atomic128 {
+        op: Op128,
+        space: Space,
+        d: Reg,
+        base: Reg,
+        offset: i32,
+        b: Reg,
+        c: Reg,
+    },
+    /// Checks the alignment of an access that the next instructions make in parts.
+    CheckAligned {
+        base: Reg,
+        offset: i32,
+        align: u32,
     },
     Barrier {
         op: BarrierOp,

@@ -11,19 +11,27 @@ mod block;
 mod call;
 mod early;
 mod grid;
+mod grid_state;
 mod interpret;
+mod matrix;
+mod mbarrier;
+mod polls;
 mod print;
 mod print_float;
 mod special;
+mod tensor;
 mod thread;
 mod thread_fault;
+mod transfer;
 mod warp;
+mod wgmma;
 mod worker;
 
 use crate::sync::{into_inner, lock};
 use std::collections::VecDeque;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 use super::error::Fault;
 use super::image::Launch;
@@ -38,6 +46,10 @@ const BLOCK_SLICE: u64 = 1 << 22;
 const WORTH_SPREADING: u64 = 1 << 21;
 /// The most unfinished blocks of a host thread.
 const MOST_ACTIVE: usize = 1024;
+/// The longest rest of a host thread whose blocks all sleep: others may wake them.
+const LONGEST_REST: Duration = Duration::from_micros(100);
+/// So many turns of each block without progress are a long wait.
+const LONG_STALL: usize = 1000;
 /// The most host threads of a grid.
 const MOST_WORKERS: usize = 16;
 
@@ -61,8 +73,8 @@ pub(crate) fn run(launch: &Launch<'_>, memory: &dyn DeviceMemory) -> Result<(), 
 /// Returns the first fault of any thread. The grid has stopped, and its effects so far stay in
 /// memory.
 pub(crate) fn finish(launch: &Launch<'_>, memory: &dyn DeviceMemory, begun: BegunGrid) -> Result<(), Fault> {
-    let (grid, total) = grid::prepare(launch, memory)?;
-    let BegunGrid { next, blocks: mut active, .. } = begun;
+    let BegunGrid { next, blocks: mut active, state, .. } = begun;
+    let (grid, total) = grid::prepare(launch, memory, &state)?;
     active.iter_mut().for_each(Block::release_grid_waits);
     let queue =
         Queue { next: AtomicU64::new(next), total, stop: AtomicBool::new(false), fault: Mutex::new(None) };
@@ -99,8 +111,12 @@ fn work(
     limit: u64,
 ) {
     let mut prefers_new = active.is_empty();
+    // Blocks in a row of which no thread could go on.
+    let mut stalled = 0;
     while !queue.stop.load(Ordering::Relaxed) && worker.steps < limit {
-        let fresh = if (prefers_new && active.len() < MOST_ACTIVE) || active.is_empty() {
+        // Blocks that all wait may wait for one that has not begun.
+        let has_room = active.len() < MOST_ACTIVE || stalled >= active.len();
+        let fresh = if (prefers_new && has_room) || active.is_empty() {
             next_block(worker, queue, spare)
         } else {
             None
@@ -112,12 +128,22 @@ fn work(
         });
         match result {
             Ok(Progress::Finished) => {
+                stalled = 0;
                 *spare = Some(block);
                 prefers_new = active.is_empty();
             }
             Ok(Progress::Paused) => {
+                stalled = 0;
                 active.push_back(block);
                 prefers_new = true;
+            }
+            Ok(Progress::Stalled(until)) => {
+                stalled += 1;
+                active.push_back(block);
+                prefers_new = true;
+                if stalled > active.len() {
+                    rest(until, stalled > LONG_STALL * active.len());
+                }
             }
             Err(fault) => {
                 let mut first = lock(&queue.fault);
@@ -125,6 +151,16 @@ fn work(
                 queue.stop.store(true, Ordering::Relaxed);
             }
         }
+    }
+}
+
+/// Leaves the processor to others for a moment, while all blocks of a host thread wait.
+fn rest(until: Option<Instant>, is_long: bool) {
+    match until.map(|until| until.saturating_duration_since(Instant::now())) {
+        Some(left) if !left.is_zero() => std::thread::sleep(left.min(LONGEST_REST)),
+        // What they wait for may be the host's.
+        _ if is_long => std::thread::sleep(LONGEST_REST),
+        _ => std::thread::yield_now(),
     }
 }
 

@@ -1,6 +1,9 @@
 //! The interface between the interpreter and the driver's memory.
 
+mod heap;
+
 use super::error::FaultKind;
+pub(crate) use heap::Heap;
 
 /// A live allocation, as the interpreter accesses it.
 #[derive(Debug, Clone, Copy)]
@@ -69,6 +72,11 @@ pub(crate) trait DeviceMemory: Sync {
     /// # Errors
     /// This launch may not set the handle.
     fn set_conditional(&self, handle: u64, value: u32) -> Result<(), MemoryFault>;
+
+    /// The heap of the device's `malloc`. Without one, the kernels of an image share a heap.
+    fn heap(&self) -> Option<&Heap> {
+        None
+    }
 
     /// Whether to stop the grid with [`FaultKind::Cancelled`]. Polled while a grid runs.
     fn cancelled(&self) -> bool {

@@ -12,6 +12,8 @@
 //!   is an error here, at load.
 //! - `code`: the instructions that run, over numbered 64-bit registers.
 //! - `exec`: a block runs on one host thread; its threads are coroutines that yield at barriers.
+//!   Instructions of a whole warp (`matrix`) run when its last lane has come; asynchronous copies
+//!   (`transfer`) take place when a thread waits for them.
 //! - `math`: the arithmetic of each instruction as a function over registers.
 //!
 //! `types`, `error`, `memory`, `special`, `windows` and `math` import none of the other modules.

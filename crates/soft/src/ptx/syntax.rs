@@ -141,8 +141,8 @@ pub(super) enum StatementKind<'t> {
         name: &'t str,
         labels: Vec<&'t str>,
     },
-    /// `.callprototype` and `.calltargets`: a name without further meaning here.
-    Prototype,
+    /// `.callprototype` and `.calltargets`: a name, which an indirect call gives.
+    Prototype(&'t str),
     Instruction(Box<Instruction<'t>>),
 }
 
@@ -184,7 +184,7 @@ impl Literal {
             (Literal::F64(bits), _) => bits,
         };
         match ty.bits() {
-            64 => bits,
+            64.. => bits,
             width => bits & ((1 << width) - 1),
         }
     }
@@ -199,6 +199,8 @@ pub(super) enum Operand<'t> {
     Number(Literal),
     /// `!p`
     Not(&'t str),
+    /// `-r` or `-r.b0`: a register, or a part of one, with the opposite sign
+    Negated(Box<Operand<'t>>),
     /// `name+offset`, of a variable or a register
     Offset(&'t str, i64),
     /// `[base+offset]`
@@ -206,8 +208,12 @@ pub(super) enum Operand<'t> {
         base: Option<&'t str>,
         offset: i64,
     },
-    /// `[name, {a, b}]`: of a texture, a surface or a tensor, which no instruction here takes
-    Coordinates,
+    /// `[base+offset, {a, b}]`: of a texture, a surface or a tensor
+    Coordinates {
+        base: Option<&'t str>,
+        offset: i64,
+        at: Vec<Operand<'t>>,
+    },
     /// `{a, b}`
     Vector(Vec<Operand<'t>>),
     /// `(a, b)`

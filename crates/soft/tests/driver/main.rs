@@ -32,3 +32,4 @@ mod node_types;
 mod older_conditionals;
 mod pool_destruction;
 mod semaphores;
+mod tensor_maps;

@@ -2,11 +2,14 @@
 
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
 
+use super::grid::Grid;
 use super::thread_fault::{Checked, ThreadFault};
 use crate::ptx::code::{Cell, Space};
 use crate::ptx::error::FaultKind;
-use crate::ptx::memory::{AccessKind, DeviceMemory, MemoryFault, Span};
-use crate::ptx::windows::{LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW, WINDOW, shared_from_generic};
+use crate::ptx::memory::{AccessKind, MemoryFault, Span};
+use crate::ptx::windows::{
+    FIRST_WINDOW, LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW, WINDOW, shared_from_generic,
+};
 
 /// The slots of the span cache. Each instruction uses the slot of its own number, so that
 /// instructions on different allocations do not evict each other.
@@ -31,32 +34,33 @@ impl Spans {
     #[inline(always)]
     pub(super) fn host(
         &mut self,
-        memory: &dyn DeviceMemory,
+        grid: &Grid<'_>,
         pc: usize,
         address: u64,
         bytes: u32,
         write: bool,
     ) -> Checked<*mut u8> {
-        let epoch = memory.epoch();
+        let epoch = grid.memory.epoch();
         if epoch == self.epoch {
             let span = self.slots[pc % SLOTS];
             if let Some(host) = inside(&span, address, bytes, write) {
                 return Ok(host);
             }
         }
-        self.miss(memory, pc, address, bytes, write, epoch)
+        self.miss(grid, pc, address, bytes, write, epoch)
     }
 
     #[cold]
     fn miss(
         &mut self,
-        memory: &dyn DeviceMemory,
+        grid: &Grid<'_>,
         pc: usize,
         address: u64,
         bytes: u32,
         write: bool,
         epoch: u64,
     ) -> Checked<*mut u8> {
+        let memory = grid.memory;
         if epoch != self.epoch {
             self.slots = [EMPTY; SLOTS];
             self.epoch = epoch;
@@ -68,6 +72,14 @@ impl Spans {
                 write,
                 "beyond the end of the address space".into(),
             ));
+        }
+        if address > FIRST_WINDOW
+            && let Some(found) = window(grid, address, bytes)
+        {
+            let span = found.map_err(|fault| ThreadFault::at(address, bytes, write, fault))?;
+            return inside(&span, address, bytes, write).ok_or_else(|| {
+                ThreadFault::illegal(address, bytes, write, "beyond the end of the workspace".into())
+            });
         }
         let span = memory
             .translate(address, bytes as usize, write)
@@ -91,6 +103,11 @@ impl Spans {
         }
         Ok(host)
     }
+}
+
+/// The memory of the grid or of the heap that holds an access, if it lies there.
+fn window(grid: &Grid<'_>, address: u64, bytes: u32) -> Option<Result<Span, MemoryFault>> {
+    grid.state.span(address).map(Ok).or_else(|| grid.heap().block(address, bytes.into()))
 }
 
 #[inline(always)]
@@ -247,8 +264,9 @@ pub(super) fn is_aligned(host: *mut u8, bytes: usize) -> bool {
     host.addr() & (bytes - 1) == 0
 }
 
+/// The location that many bytes behind.
 #[inline(always)]
-fn step(location: Location, bytes: usize) -> Location {
+pub(super) fn step(location: Location, bytes: usize) -> Location {
     match location {
         Location::Host(host) => Location::Host(host.wrapping_add(bytes)),
         Location::Shared(at) => Location::Shared(at + bytes),

@@ -1,9 +1,14 @@
 //! One block: runs its threads in turn and releases barriers.
 
+use std::time::Instant;
+
+use super::access::ThreadMemory;
 use super::barrier::{self, BarrierWait};
 use super::grid::Grid;
+use super::matrix::{self, WarpLanes};
 use super::thread::Thread;
 use super::thread_fault::ThreadFault;
+use super::transfer::{AsyncThread, Transfers};
 use super::warp::{self, Lanes, WarpWait};
 use super::worker::{BlockContext, Stop, Worker};
 use crate::ptx::code::{BarrierOp, CLUSTER_BARRIER};
@@ -20,6 +25,8 @@ pub(super) enum Progress {
     Finished,
     /// Its share is used up, or it waits for the grids in front.
     Paused,
+    /// No thread could go on: all wait for other blocks, or sleep until then.
+    Stalled(Option<Instant>),
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -31,6 +38,7 @@ enum State {
     Warp(WarpWait),
     /// Waits for the grids in front.
     Grid,
+    Sleeping(Instant),
     Ended,
 }
 
@@ -46,6 +54,11 @@ pub(super) struct Block {
     /// Threads that arrived at a barrier without waiting: barrier, count, thread.
     arrived: Vec<(u32, Option<u32>, usize)>,
     live: u32,
+    transfers: Transfers,
+    /// Whether a thread has done more than to wait in a loop since this was reset.
+    has_advanced: bool,
+    /// Whether threads may sleep.
+    has_sleepers: bool,
 }
 
 type Result<T> = std::result::Result<T, Box<Fault>>;
@@ -55,13 +68,15 @@ impl Block {
     pub(super) fn reset(&mut self, grid: &Grid<'_>, index: [u32; 3]) {
         self.index = index;
         self.shared.clear();
-        self.shared.resize(grid.shared_bytes, 0);
+        self.shared.resize(grid.whole_shared_bytes, 0);
         self.states.clear();
         self.states.resize(grid.threads as usize, State::NotBegun);
         self.spare.extend(self.threads.drain(..).flatten());
         self.threads.resize_with(grid.threads as usize, || None);
         self.arrived.clear();
+        self.transfers.clear();
         self.live = grid.threads;
+        self.has_sleepers = false;
     }
 
     /// Runs the block for about `share` instructions at most.
@@ -69,13 +84,23 @@ impl Block {
         let end = worker.steps.saturating_add(share);
         loop {
             let mut is_idle = true;
+            self.has_advanced = false;
+            let asleep = self.wake();
             for first in (0..self.states.len()).step_by(32) {
                 is_idle &= self.run_warp(worker, first, end)?;
             }
             if self.live == 0 {
+                self.end_transfers(worker)?;
                 return Ok(Progress::Finished);
             }
-            if is_idle && !self.release_barriers() {
+            // Threads that wait in loops may wait for those at a barrier.
+            if !self.has_advanced && !self.release_barriers() {
+                if !is_idle {
+                    return Ok(Progress::Stalled(None));
+                }
+                if asleep.is_some() {
+                    return Ok(Progress::Stalled(asleep));
+                }
                 if self.states.iter().any(|state| matches!(state, State::Grid)) {
                     return Ok(Progress::Paused);
                 }
@@ -85,6 +110,41 @@ impl Block {
                 return Ok(Progress::Paused);
             }
         }
+    }
+
+    /// Lets the copies take place that nothing waited for.
+    fn end_transfers(&mut self, worker: &mut Worker<'_>) -> Result<()> {
+        let params = worker.grid.launch.params;
+        let mut memory = ThreadMemory { shared: &mut self.shared, local: &mut [], local_base: 0, params };
+        let mut thread = AsyncThread {
+            worker,
+            memory: &mut memory,
+            transfers: &mut self.transfers,
+            registers: &mut [],
+            lists: &[],
+            linear: 0,
+            pc: 0,
+        };
+        let result = thread.end_all_stores();
+        result.map_err(|thread_fault| self.fault(worker, 0, *thread_fault))
+    }
+
+    /// Wakes the threads whose time has come; the time of the next one.
+    fn wake(&mut self) -> Option<Instant> {
+        if !self.has_sleepers {
+            return None;
+        }
+        let now = Instant::now();
+        let mut next = None;
+        for state in &mut self.states {
+            match state {
+                State::Sleeping(until) if *until <= now => *state = State::Ready,
+                State::Sleeping(until) => next = Some(next.map_or(*until, |next| (*until).min(next))),
+                _ => {}
+            }
+        }
+        self.has_sleepers = next.is_some();
+        next
     }
 
     /// Ends the waits for the grids in front.
@@ -112,7 +172,7 @@ impl Block {
                     }
                 }
             }
-            if !self.release_lanes(first, last, is_idle) {
+            if !self.release_lanes(worker, first, last, is_idle)? {
                 return Ok(is_idle);
             }
             if worker.steps >= end {
@@ -130,21 +190,27 @@ impl Block {
             thread.reset(grid, number as u32);
             thread
         });
-        let mut context = BlockContext { shared: &mut self.shared, block: self.index };
+        let mut context =
+            BlockContext { shared: &mut self.shared, transfers: &mut self.transfers, block: self.index };
         let stop = match worker.run(thread, &mut context, THREAD_SLICE) {
             Ok(stop) => stop,
             Err(thread_fault) => return Err(self.fault(worker, number, *thread_fault)),
         };
         let mut can_run = false;
+        self.has_advanced |= !matches!(stop, Stop::Spinning);
         let state = match stop {
             Stop::Ended => {
                 self.live -= 1;
                 self.spare.extend(slot.take());
                 State::Ended
             }
-            Stop::Yielded => {
+            Stop::Yielded | Stop::Spinning => {
                 can_run = true;
                 State::Ready
+            }
+            Stop::Sleeping(until) => {
+                self.has_sleepers = true;
+                State::Sleeping(until)
             }
             Stop::Barrier(wait) if wait.op == BarrierOp::Arrive => {
                 self.arrived.push((wait.id, wait.count, number));
@@ -161,7 +227,13 @@ impl Block {
     }
 
     /// Releases a complete group of lanes, if there is one.
-    fn release_lanes(&mut self, first: usize, last: usize, is_idle: bool) -> bool {
+    fn release_lanes(
+        &mut self,
+        worker: &mut Worker<'_>,
+        first: usize,
+        last: usize,
+        is_idle: bool,
+    ) -> Result<bool> {
         let mut lanes: Lanes = [None; 32];
         let mut live = 0_u32;
         let mut waits = false;
@@ -175,9 +247,14 @@ impl Block {
             }
         }
         if !waits {
-            return false;
+            return Ok(false);
         }
-        let Some(group) = warp::complete_group(&lanes, live, is_idle) else { return false };
+        let Some(group) = warp::complete_group(&lanes, live, is_idle) else { return Ok(false) };
+        let leader = lanes.get(group.trailing_zeros() as usize).copied().flatten();
+        if let Some((number, wait)) = leader.and_then(|wait| Some((wait.matrix()?, wait))) {
+            self.matrix(worker, first, number, wait)?;
+        }
+        self.has_advanced = true;
         for (lane, wait) in lanes.iter().enumerate() {
             let Some(wait) = wait.as_ref().filter(|_| (group >> lane) & 1 == 1) else { continue };
             let writes = warp::outcome(&lanes, group, lane as u32, wait);
@@ -190,12 +267,28 @@ impl Block {
                 *state = State::Ready;
             }
         }
-        true
+        Ok(true)
+    }
+
+    /// Performs the matrix instruction that all lanes of a warp have reached.
+    fn matrix(&mut self, worker: &mut Worker<'_>, first: usize, number: u32, wait: WarpWait) -> Result<()> {
+        let (function, pc) = wait.place();
+        let function = worker.grid.program.functions.get(function as usize);
+        let inst = function.and_then(|function| function.matrices.get(number as usize));
+        let (Some(inst), Some(threads)) = (inst, self.threads.get_mut(first..first + 32)) else {
+            return Ok(());
+        };
+        let mut lanes = WarpLanes { threads, shared: &mut self.shared, pc, warp: first / 32 };
+        let result = matrix::perform(worker, &mut lanes, inst);
+        result.map_err(|(lane, thread_fault)| self.fault(worker, first + lane, *thread_fault))
     }
 
     /// Releases every barrier that enough threads have reached. False if there is none.
     fn release_barriers(&mut self) -> bool {
         let mut any = false;
+        if !self.states.iter().any(|state| matches!(state, State::Barrier(_))) {
+            return false;
+        }
         for id in 0..=CLUSTER_BARRIER {
             let mut waiting = Vec::new();
             for (number, state) in self.states.iter().enumerate() {

@@ -85,6 +85,11 @@ impl Worker<'_> {
                     .map_err(|fault| ThreadFault::new(fault.kind, fault.message))?;
                 Ok(0)
             }
+            Intrinsic::Allocate => Ok(reader.worker.grid.heap().allocate(arg(0))),
+            Intrinsic::Free => {
+                let freed = reader.worker.grid.heap().free(arg(0));
+                freed.map(|()| 0).map_err(|fault| ThreadFault::new(fault.kind, fault.message))
+            }
             // As CUDA's documentation says.
             Intrinsic::Print if arg(0) == 0 => Ok(u64::from(u32::MAX)),
             Intrinsic::Print => {

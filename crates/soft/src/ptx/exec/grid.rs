@@ -1,9 +1,10 @@
 //! A launch, checked against its kernel.
 
-use crate::ptx::code::Program;
+use super::grid_state::GridState;
+use crate::ptx::code::{Program, RESERVED_SHARED};
 use crate::ptx::error::{Fault, FaultKind};
 use crate::ptx::image::Launch;
-use crate::ptx::memory::DeviceMemory;
+use crate::ptx::memory::{DeviceMemory, Heap};
 use crate::ptx::windows::WINDOW;
 
 /// The data that all blocks of a launch share.
@@ -13,13 +14,42 @@ pub(super) struct Grid<'a> {
     pub(super) memory: &'a dyn DeviceMemory,
     /// Static and dynamic shared memory of a block.
     pub(super) shared_bytes: usize,
+    /// The same with the reserved memory, if code asks for that.
+    pub(super) whole_shared_bytes: usize,
     pub(super) threads: u32,
+    pub(super) state: &'a GridState,
+}
+
+impl Grid<'_> {
+    /// The heap of `malloc`.
+    pub(super) fn heap(&self) -> &Heap {
+        self.memory.heap().unwrap_or(&self.program.heap)
+    }
+}
+
+/// The address of the reserved shared memory, behind what the kernel has. On GPUs it lies in front.
+pub(super) fn reserved_offset(shared_bytes: usize) -> usize {
+    shared_bytes.next_multiple_of(16)
+}
+
+fn product(dims: [u32; 3]) -> Option<u64> {
+    dims.iter().try_fold(1_u64, |product, &dim| product.checked_mul(u64::from(dim)))
+}
+
+/// The bytes of shared memory, with those that are reserved if code asks for them.
+fn whole_shared(program: &Program, shared_bytes: usize) -> usize {
+    if program.uses_reserved {
+        reserved_offset(shared_bytes) + RESERVED_SHARED as usize
+    } else {
+        shared_bytes
+    }
 }
 
 /// Checks a launch against its kernel; returns the number of blocks, too.
 pub(super) fn prepare<'a>(
     launch: &'a Launch<'a>,
     memory: &'a dyn DeviceMemory,
+    state: &'a GridState,
 ) -> Result<(Grid<'a>, u64), Fault> {
     let kernel = launch.kernel;
     let refuse = |detail: String| Fault {
@@ -53,8 +83,6 @@ pub(super) fn prepare<'a>(
             return Err(refuse(format!("variable `{name}` at {address:#x} is not aligned to {align} bytes")));
         }
     }
-    let product =
-        |dims: [u32; 3]| dims.iter().try_fold(1_u64, |product, &dim| product.checked_mul(u64::from(dim)));
     let threads = product(launch.block).filter(|threads| (1..=1024).contains(threads));
     let Some(threads) = threads else {
         return Err(refuse(format!("a block of {:?} threads is not within 1 to 1024", launch.block)));
@@ -71,7 +99,9 @@ pub(super) fn prepare<'a>(
         program: &kernel.program,
         memory,
         shared_bytes: shared as usize,
+        whole_shared_bytes: whole_shared(&kernel.program, shared as usize),
         threads: threads as u32,
+        state,
     };
     Ok((grid, total))
 }

@@ -1,9 +1,12 @@
 //! A host thread that runs blocks.
 
+use std::time::Instant;
+
 use super::access::{Location, Spans, ThreadMemory};
 use super::barrier::BarrierWait;
 use super::grid::Grid;
 use super::thread_fault::{Checked, ThreadFault};
+use super::transfer::Transfers;
 use super::warp::WarpWait;
 use crate::ptx::code::Space;
 
@@ -21,6 +24,9 @@ pub(super) struct Worker<'a> {
 pub(super) enum Stop {
     Ended,
     Yielded,
+    /// Only waits for other threads, in a loop.
+    Spinning,
+    Sleeping(Instant),
     Barrier(BarrierWait),
     Warp(WarpWait),
     /// Waits for the grids in front.
@@ -30,6 +36,7 @@ pub(super) enum Stop {
 /// The parts of a block that a thread uses.
 pub(super) struct BlockContext<'a> {
     pub(super) shared: &'a mut [u8],
+    pub(super) transfers: &'a mut Transfers,
     pub(super) block: [u32; 3],
 }
 
@@ -64,6 +71,6 @@ impl<'a> Worker<'a> {
         {
             return Ok(location);
         }
-        self.spans.host(self.grid.memory, pc, address, bytes, write).map(Location::Host)
+        self.spans.host(self.grid, pc, address, bytes, write).map(Location::Host)
     }
 }

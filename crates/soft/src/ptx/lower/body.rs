@@ -20,6 +20,8 @@ pub(super) struct Body<'a, 't> {
     pub(super) scopes: Scopes<'t>,
     pub(super) function: Function,
     pub(super) is_kernel: bool,
+    /// Whether the current instruction reads special registers.
+    pub(super) takes_special: bool,
     constants: HashMap<u64, Reg>,
     pub(super) line: u32,
     pub(super) frame_end: u32,
@@ -44,6 +46,7 @@ impl<'a, 't> Body<'a, 't> {
             scopes,
             function: Function { name: name.to_owned(), ..Function::default() },
             is_kernel,
+            takes_special: false,
             constants: HashMap::new(),
             line,
             frame_end: 0,

@@ -73,7 +73,11 @@ impl<'t> Body<'_, 't> {
                     return Err(format!("`{name}` is defined twice").into());
                 }
             }
-            StatementKind::Prototype => {}
+            StatementKind::Prototype(name) => {
+                if !self.scopes.define(name, Name::Prototype) {
+                    return Err(format!("`{name}` is defined twice").into());
+                }
+            }
             StatementKind::Instruction(instruction) if self.scopes.has_vectors => {
                 let instruction = self.with_elements(instruction);
                 self.instruction(&instruction)?;

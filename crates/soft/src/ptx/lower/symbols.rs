@@ -26,21 +26,23 @@ pub(super) struct Symbols<'t> {
     pub(super) defined: Vec<Defined>,
     pub(super) signatures: Vec<Signature>,
     shared: Vec<SharedVariable>,
+    /// Whether code asks for reserved shared memory.
+    pub(super) uses_reserved: bool,
     /// Variables of module scope.
     outer: u32,
     /// Variables declared inside functions, which follow them.
     inner: Vec<Global>,
-    /// For each text, whether its version and target know `griddepcontrol`.
-    grid_dependencies: Vec<bool>,
+    /// The PTX version and the number of the target of each text.
+    levels: Vec<((u32, u32), u32)>,
 }
 
 /// The largest shared variable; no GPU has as much shared memory.
 const MOST_SHARED: u64 = 1 << 20;
 
-/// `griddepcontrol` came with PTX 7.8 and `sm_90`.
-fn knows_grid_dependencies(module: &Module<'_>) -> bool {
+/// The number of a text's target: 90 of `sm_90a`.
+fn target_number(module: &Module<'_>) -> u32 {
     let digits: String = module.target.chars().filter(char::is_ascii_digit).collect();
-    module.version >= (7, 8) && digits.parse().is_ok_and(|target: u32| target >= 90)
+    digits.parse().unwrap_or(0)
 }
 
 impl<'t> Symbols<'t> {
@@ -52,7 +54,7 @@ impl<'t> Symbols<'t> {
     ) -> Symbols<'t> {
         let mut symbols = Symbols {
             names: vec![HashMap::new(); modules.len()],
-            grid_dependencies: modules.iter().map(knows_grid_dependencies).collect(),
+            levels: modules.iter().map(|module| (module.version, target_number(module))).collect(),
             ..Symbols::default()
         };
         let mut sources = Vec::new();
@@ -85,9 +87,9 @@ impl<'t> Symbols<'t> {
         symbols
     }
 
-    /// Whether the current text may use `griddepcontrol`.
-    pub(super) fn has_grid_dependencies(&self) -> bool {
-        self.grid_dependencies.get(self.scope).is_some_and(|knows| *knows)
+    /// Whether the current text has this PTX version and target, or later ones.
+    pub(super) fn is_at_least(&self, version: (u32, u32), target: u32) -> bool {
+        self.levels.get(self.scope).is_some_and(|(has, on)| *has >= version && *on >= target)
     }
 
     /// Sets the current text.
@@ -99,6 +101,8 @@ impl<'t> Symbols<'t> {
         let intrinsic = match function.name {
             "vprintf" => Some(Intrinsic::Print),
             "__assertfail" => Some(Intrinsic::AssertFail),
+            "malloc" => Some(Intrinsic::Allocate),
+            "free" => Some(Intrinsic::Free),
             "cudaGraphSetConditional" => Some(Intrinsic::SetConditional),
             _ => None,
         };

@@ -2,14 +2,14 @@
 //! as a GPU's.
 
 use super::float;
-use super::rounding::ZERO;
-use super::value::{Flushed, Value};
+use super::rounding::{NEAREST, ZERO};
+use super::value::{Bf16, F16, Flushed, Value};
 
 macro_rules! approximations {
     ($($name:ident, $x:ident, $result:expr;)*) => {$(
         pub(in crate::ptx) mod $name {
             use super::{Flushed, Value};
-            fn exact($x: f64) -> f64 {
+            pub(super) fn exact($x: f64) -> f64 {
                 $result
             }
             pub(in crate::ptx) fn f32(a: u64) -> u64 {
@@ -30,6 +30,25 @@ approximations! {
     rcp, x, 1.0 / x;
     sqrt, x, x.sqrt();
     rsqrt, x, 1.0 / x.sqrt();
+}
+
+/// The approximations that halves have.
+macro_rules! halves {
+    ($($name:ident, $of:ident, $half:ident;)*) => {$(
+        pub(in crate::ptx) fn $name(a: u64) -> u64 {
+            $half::from_odd::<NEAREST>($of::exact($half::get(a).to_f64())).put()
+        }
+    )*};
+}
+halves! {
+    tanh_f16, tanh, F16;
+    tanh_bf16, tanh, Bf16;
+    ex2_f16, ex2, F16;
+}
+/// Subnormal results become zero.
+pub(in crate::ptx) fn ex2_bf16_flushed(a: u64) -> u64 {
+    let result = Bf16::from_odd::<NEAREST>(ex2::exact(Bf16::get(a).to_f64())).put();
+    if result & 0x7f80 == 0 { result & 0x8000 } else { result }
 }
 
 /// Reduces an angle as a GPU does, by a product in single precision, which loses large angles.

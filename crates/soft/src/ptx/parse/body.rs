@@ -89,7 +89,7 @@ fn label<'t>(cursor: &mut Cursor<'_, 't>, name: &'t str) -> Parsed<StatementKind
         }
         Some(Kind::Dotted("callprototype" | "calltargets")) => {
             cursor.skip_past(b';');
-            Ok(StatementKind::Prototype)
+            Ok(StatementKind::Prototype(name))
         }
         _ => Ok(StatementKind::Label(name)),
     }
@@ -151,6 +151,10 @@ fn instruction<'t>(cursor: &mut Cursor<'_, 't>) -> Parsed<Instruction<'t>> {
             cursor.expect(b',')?;
         }
         operands.push(operand(cursor, opcode == "call")?);
+        // A hint on the address of a load: all memory is unified here.
+        if opcode == "ld" && cursor.peek() == Some(Kind::Dotted("unified")) {
+            cursor.bump();
+        }
     }
     Ok(Instruction { guard, opcode, modifiers, operands })
 }
@@ -196,23 +200,25 @@ fn address<'t>(cursor: &mut Cursor<'_, 't>) -> Parsed<Operand<'t>> {
         offset = constant::integer(cursor)?;
     }
     if cursor.peek() == Some(Kind::Mark(b',')) {
-        return coordinates(cursor);
+        let at = coordinates(cursor)?;
+        return Ok(Operand::Coordinates { base, offset, at });
     }
     cursor.expect(b']')?;
     Ok(Operand::Address { base, offset })
 }
 
-/// Skips the rest of the brackets of a texture, surface or tensor.
-fn coordinates<'t>(cursor: &mut Cursor<'_, 't>) -> Parsed<Operand<'t>> {
+/// The rest of the brackets of a texture, surface or tensor: the elements of its lists.
+fn coordinates<'t>(cursor: &mut Cursor<'_, 't>) -> Parsed<Vec<Operand<'t>>> {
+    let mut at = Vec::new();
     while cursor.take(b',') {
         if cursor.peek() == Some(Kind::Mark(b'{')) {
-            list(cursor, b'}')?;
+            at.append(&mut list(cursor, b'}')?);
         } else {
             simple(cursor)?;
         }
     }
     cursor.expect(b']')?;
-    Ok(Operand::Coordinates)
+    Ok(at)
 }
 
 fn simple<'t>(cursor: &mut Cursor<'_, 't>) -> Parsed<Operand<'t>> {
@@ -224,21 +230,31 @@ fn simple<'t>(cursor: &mut Cursor<'_, 't>) -> Parsed<Operand<'t>> {
             cursor.bump();
             Ok(Operand::Not(cursor.word()?))
         }
+        Some(Kind::Mark(b'-')) => {
+            cursor.bump();
+            let name = cursor.word()?;
+            Ok(Operand::Negated(Box::new(named(cursor, name)?)))
+        }
         Some(Kind::Word("_")) => {
             cursor.bump();
             Ok(Operand::Ignore)
         }
         Some(Kind::Word(name)) => {
             cursor.bump();
-            match cursor.peek() {
-                Some(Kind::Dotted(member)) => {
-                    cursor.bump();
-                    Ok(Operand::Member(name, member))
-                }
-                Some(Kind::Mark(b'+' | b'-')) => Ok(Operand::Offset(name, constant::integer(cursor)?)),
-                _ => Ok(Operand::Name(name)),
-            }
+            named(cursor, name)
         }
         _ => Err(cursor.unexpected("an operand")),
+    }
+}
+
+/// An operand that begins with a name.
+fn named<'t>(cursor: &mut Cursor<'_, 't>, name: &'t str) -> Parsed<Operand<'t>> {
+    match cursor.peek() {
+        Some(Kind::Dotted(member)) => {
+            cursor.bump();
+            Ok(Operand::Member(name, member))
+        }
+        Some(Kind::Mark(b'+' | b'-')) => Ok(Operand::Offset(name, constant::integer(cursor)?)),
+        _ => Ok(Operand::Name(name)),
     }
 }

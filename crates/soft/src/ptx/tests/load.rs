@@ -97,9 +97,9 @@ fn texts_that_are_none() {
     }
     assert!(errors("").first().unwrap().message.contains("is it PTX?"));
     assert!(
-        errors(&format!("{HEAD}.extern .func malloc; .entry k() {{ call malloc; }}"))[0]
+        errors(&format!("{HEAD}.extern .func elsewhere; .entry k() {{ call elsewhere; }}"))[0]
             .message
-            .contains("`malloc` is declared but defined nowhere")
+            .contains("`elsewhere` is declared but defined nowhere")
     );
     assert!(errors(".version 8.0\n.target sm_70\n.address_size 32\n")[0].message.contains("64"));
     assert!(errors(&format!("{HEAD}.global .texref t;"))[0].message.contains("`.texref` is not supported"));
@@ -122,8 +122,8 @@ fn textures_are_told_by_name_and_line() {
         ("suld.b.2d.b32.trap {%r3}, [%rd1, {%r1, %r2}];", "suld.b.2d.b32.trap"),
         ("txq.width.b32 %r1, [%rd1];", "txq.width.b32"),
         (
-            "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%r1], [%rd1, {%r1, %r2}], [%r3];",
-            "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes",
+            "cp.async.bulk.tensor.3d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes [%r1], [%rd1, {%r1, %r2}], [%r3];",
+            "cp.async.bulk.tensor.3d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes",
         ),
     ] {
         let text = kernel(&format!("mov.u32 %r1, 1;\n{line}"));
@@ -351,5 +351,16 @@ fn waits_for_grids_need_their_version_and_target() {
     }
     for body in ["griddepcontrol;", "griddepcontrol.go;", "griddepcontrol.wait %r1;"] {
         assert!(with("8.0", "sm_90", body).is_err(), "{body}");
+    }
+}
+
+/// Instructions that the interpreter lacks are told as such, and nothing else is told.
+#[test]
+fn what_is_missing_is_told_once() {
+    for line in include_str!("data/unsupported.txt").lines() {
+        let found = errors(&kernel(&format!("mov.u32 %r1, 1;\n{line}")));
+        let name = line.split([' ', ';']).next().unwrap();
+        let expected = format!("ptx line 7: instruction `{name}` is not supported by the software driver");
+        assert_eq!((found.len(), found[0].to_string()), (1, expected), "{line}");
     }
 }

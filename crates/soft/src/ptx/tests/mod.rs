@@ -2,13 +2,26 @@
 //! written here.
 
 mod cooperation;
+mod evaluate;
 mod faults;
+mod formats;
 mod forms;
 mod fuzz;
+mod grid;
+mod heap;
 mod instructions;
 mod kernels;
 mod load;
+mod matrices;
+mod products;
+mod scalar_forms;
 mod speed;
+mod tensors;
+mod transfers;
+mod video;
+mod warps;
+mod wgmma;
+mod wide;
 
 use std::cell::UnsafeCell;
 use std::sync::Mutex;
