@@ -93,7 +93,6 @@ fn pairs_of_halves_are_multiplied_and_added() {
 }
 
 #[test]
-#[ignore = "the software driver has no matrix instructions"]
 fn warps_multiply_matrices_of_halves() {
     with_library(text!("wmma-nvcc"), |library, stream| {
         // SAFETY: the library is that image.
@@ -139,7 +138,6 @@ fn cub_sorts_scans_and_reduces() {
 }
 
 #[test]
-#[ignore = "the software driver has no barrier of a whole grid"]
 fn all_threads_of_a_grid_wait_for_each_other() {
     with_library(text!("grid-nvcc"), |library, stream| {
         // SAFETY: the library is that image.

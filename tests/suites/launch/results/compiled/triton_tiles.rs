@@ -61,7 +61,6 @@ macro_rules! launch {
 }
 
 #[test]
-#[ignore = "the software driver has no matrix instructions"]
 fn tensor_cores_make_the_product() {
     let all = [
         made!("3.2-sm80-matmul", 12_288),
@@ -83,7 +82,6 @@ fn tensor_cores_make_the_product() {
 }
 
 #[test]
-#[ignore = "the software driver has no matrix instructions"]
 fn attention_gives_the_weighted_means() {
     let all = [
         made!("3.2-sm80-attention", 12_288),

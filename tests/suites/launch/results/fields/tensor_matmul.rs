@@ -16,7 +16,6 @@ kernel! {
 }
 
 #[test]
-#[ignore = "the software driver has no matrix instructions"]
 fn tensor_cores_make_the_product() {
     drop(setup());
     if Device::new(0).unwrap().compute_capability().unwrap() < (8, 0) {
