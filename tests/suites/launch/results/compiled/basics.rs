@@ -75,7 +75,7 @@ fn every_compiler_makes_a_softmax() {
 #[test]
 fn every_compiler_multiplies_matrices() {
     each(|library, stream| {
-        let n = size(33, 500);
+        let n = size(33, 200);
         let mut numbers = Numbers(4);
         let (a, b) = (numbers.floats(n * n), numbers.floats(n * n));
         let (left, right) = (stream.upload(&a).unwrap(), stream.upload(&b).unwrap());

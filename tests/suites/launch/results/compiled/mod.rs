@@ -7,11 +7,13 @@ mod forms;
 mod generic;
 mod memory;
 mod numba;
+mod rust;
 mod toolkit;
 mod triton;
 mod triton_tiles;
 mod values;
 mod warp;
+mod zig;
 
 use cuda_handles::{Context, Device, Image, Kernel, Library, Stream};
 use cuda_tests::{Need, setup, skip};
@@ -62,7 +64,7 @@ fn lacking(image: &str) -> Option<String> {
         line.unwrap_or_else(|| panic!("no {name}")).trim().to_owned()
     };
     let need = match directive(".version").as_str() {
-        "7.7" | "7.8" => None,
+        "7.0" | "7.7" | "7.8" => None,
         "8.4" => Some(Need::Ptx84),
         "8.7" => Some(Need::Ptx87),
         "8.8" => Some(Need::Ptx88),

@@ -90,7 +90,7 @@ fn attention_gives_the_weighted_means() {
         made!("3.9-sm90-attention", 16_384),
     ];
     each("attention", &all, |stream, kernel, is_new| {
-        let length = size(100, 1000);
+        let length = size(100, 500);
         let mut numbers = Numbers(10);
         let [q, k, v] = [(); 3].map(|()| numbers.eighths(length * 32));
         let [queries, keys, values] = [&q, &k, &v].map(|list| stream.upload(&halves(list)).unwrap());

@@ -44,7 +44,7 @@ fn step(bodies: &mut [[f64; 4]], velocities: &mut [[f64; 4]]) {
 fn steps_move_the_bodies() {
     with_stream(|context, stream| {
         let kernel = n_body_step::load(context).unwrap();
-        let (count, block) = (size(70, 3000), size(32, 256) as u32);
+        let (count, block) = (size(70, 1500), size(32, 256) as u32);
         let mut numbers = Numbers(12);
         let start: Vec<[f32; 4]> = (0..count)
             .map(|_| [numbers.float(), numbers.float(), numbers.float(), 0.5 + 0.5 * numbers.float()])
