@@ -3,6 +3,7 @@
 
 mod arithmetic;
 mod basics;
+mod cute;
 mod forms;
 mod generic;
 mod memory;
