@@ -75,6 +75,21 @@ def prefix(x, out, total, n, BLOCK: tl.constexpr):
     tl.atomic_add(total, tl.sum(value, axis=0))
 
 
+@triton.jit
+def tma_matmul(a, b, c, k, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr):
+    """The product of tensors that the launch describes, whose boxes are copied in the background."""
+    row = tl.program_id(0) * M
+    column = tl.program_id(1) * N
+    sum = tl.zeros((M, N), dtype=tl.float32)
+    for start in tl.range(0, k, K):
+        sum = tl.dot(a.load([row, start]), b.load([start, column]), sum)
+    c.store([row, column], sum.to(tl.float16))
+
+
+TENSOR = "tensordesc<fp16[64,64]>"
+# For devices of capability 9.0 and the newer version.
+DESCRIBED = (tma_matmul, {"a": TENSOR, "b": TENSOR, "c": TENSOR, "k": "i32"}, {"M": 64, "N": 64, "K": 64}, [])
+
 KERNELS = [
     (
         matmul,
@@ -123,7 +138,10 @@ def compiled(kernel, signature, constants, divisible, capability):
 if __name__ == "__main__":
     for capability in (80, 90):
         # The others are the same for both.
-        for kernel, signature, constants, divisible in KERNELS if capability == 80 else KERNELS[::2]:
+        kernels = KERNELS if capability == 80 else KERNELS[::2]
+        if capability == 90 and triton.__version__ >= "3.9":
+            kernels.append(DESCRIBED)
+        for kernel, signature, constants, divisible in kernels:
             made = compiled(kernel, signature, constants, divisible, capability)
             version = ".".join(triton.__version__.split(".")[:2])
             path = f"triton-{version}-sm{capability}-{kernel.__name__}.ptx"

@@ -1,8 +1,8 @@
 //! Triton's tiles, by two of its versions and for two generations of devices: products by tensor
 //! cores with copies in the background, attention, layer normalisation, sums up to each element.
 
-use cuda_handles::{Kernel, Stream};
-use cuda_launch::{Launch, LaunchConfig, params};
+use cuda_handles::{Buffer, Kernel, Stream};
+use cuda_launch::{Launch, LaunchConfig, Swizzle, Tiled, params};
 
 use super::{text, with_library};
 use crate::results::reference::{Numbers, assert_close, attended, halves, product, row_norm, size, wide};
@@ -20,6 +20,9 @@ macro_rules! made {
         Made { name: $file, image: text!("triton-", $file), shared: $shared }
     };
 }
+
+/// Bytes of dynamic shared memory for boxes of tensors.
+const SHARED: u32 = 49_176;
 
 /// Threads of a block.
 const THREADS: u32 = 128;
@@ -140,5 +143,38 @@ fn elements_are_summed_up_to_each() {
         assert_eq!(out.read_blocking(stream).unwrap(), expected);
         let sum = numbers.iter().fold(0, |sum: i32, number| sum.wrapping_add(*number));
         assert_eq!(total.read_blocking(stream).unwrap(), [sum]);
+    });
+}
+
+#[test]
+fn boxes_of_tensors_are_copied_in_the_background() {
+    with_library(text!("triton-3.9-sm90-tma_matmul"), |library, stream| {
+        let (m, n, k) = (size(100, 1000), size(72, 600), size(200, 400));
+        let mut numbers = Numbers(34);
+        let mut digits = |count| -> Vec<f32> { (0..count).map(|_| numbers.below(5) as f32 - 2.0).collect() };
+        let (a, b) = (digits(m * k), digits(k * n));
+        let (left, right) = (stream.upload(&halves(&a)).unwrap(), stream.upload(&halves(&b)).unwrap());
+        let out = stream.zeros::<u16>(m * n).unwrap();
+        let map = |buffer: &Buffer<u16>, rows: usize, columns: usize| {
+            let shape = Tiled::new([columns as u64, rows as u64], [64, 64]).swizzle(Swizzle::Bytes128);
+            shape.encode(buffer).unwrap()
+        };
+        let maps = (map(&left, m, k), map(&right, k, n), map(&out, m, n));
+        let kernel = library.kernel("tma_matmul").unwrap();
+        kernel.set_max_dynamic_shared_bytes(SHARED).unwrap();
+        let grid = (m.div_ceil(64) as u32, n.div_ceil(64) as u32);
+        let config = LaunchConfig::new(grid, THREADS).shared_bytes(SHARED);
+        let (rows, columns, depth) = (m as i32, n as i32, k as i32);
+        // A tensor is its map, its extents and its strides.
+        let arguments = params![
+            &maps.0, rows, depth, k as i64, 1_i64, &maps.1, depth, columns, n as i64, 1_i64, &maps.2, rows,
+            columns, n as i64, 1_i64, depth, 0_u64, 0_u64
+        ];
+        // SAFETY: the arguments are the kernel's, and the maps keep to the tensors.
+        unsafe { kernel.launch(stream, config, arguments) }.unwrap();
+        // Sums of whole numbers below 2048 are exact in 16 bits.
+        let expected: Vec<f32> =
+            product(n, k, &wide(&a), &wide(&b)).into_iter().map(|sum| sum as f32).collect();
+        assert_eq!(out.read_blocking(stream).unwrap(), halves(&expected));
     });
 }
