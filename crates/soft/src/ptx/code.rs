@@ -24,11 +24,14 @@ pub(super) struct Program {
     pub(super) functions: Vec<Function>,
     pub(super) globals: Vec<Global>,
     pub(super) shared: Vec<SharedVariable>,
+    /// The files that the texts were made from.
+    pub(super) files: Vec<String>,
 }
 
 /// A variable in shared memory. Each kernel that uses it assigns it an offset.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(super) struct SharedVariable {
+    pub(super) name: String,
     pub(super) size: u32,
     pub(super) align: u32,
     /// An extern array without a size, which starts where dynamic shared memory starts.
@@ -42,6 +45,8 @@ pub(super) struct Function {
     pub(super) code: Vec<Inst>,
     /// The line of each instruction.
     pub(super) lines: Vec<u32>,
+    /// The places in the source, each from an instruction on, in order.
+    pub(super) sources: Vec<SourceLine>,
     /// The initial registers of a frame.
     pub(super) template: Vec<u64>,
     /// The local memory of a frame in bytes: variables, parameters, arguments of calls.
@@ -53,6 +58,16 @@ pub(super) struct Function {
     pub(super) calls: Vec<CallSite>,
     /// The number of 32-bit registers that the text declares and uses.
     pub(super) registers: u32,
+}
+
+/// A place in the source that a text was made from, as `.loc` gives it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct SourceLine {
+    /// The first instruction.
+    pub(super) pc: u32,
+    /// Index in [`Program::files`].
+    pub(super) file: u32,
+    pub(super) line: u32,
 }
 
 /// The place of a parameter or return value, in a function and at a call site.

@@ -83,6 +83,8 @@ pub(crate) struct Fault {
     pub(crate) kernel: String,
     /// Line of the PTX text, or 0 if no instruction is involved.
     pub(crate) line: u32,
+    /// The file and line that the instruction was made from, if the text tells them.
+    pub(crate) source: Option<Box<str>>,
     /// Index of the block.
     pub(crate) block: [u32; 3],
     /// Index of the thread in its block.
@@ -104,6 +106,9 @@ impl fmt::Display for Fault {
         write!(f, "{} in kernel `{}`", self.kind.words(), self.kernel)?;
         if self.line != 0 {
             write!(f, " at ptx line {}", self.line)?;
+        }
+        if let Some(source) = &self.source {
+            write!(f, " ({source})")?;
         }
         write!(f, ", block ({bx}, {by}, {bz}), thread ({tx}, {ty}, {tz})")?;
         if let (Some(address), Some(size)) = (self.address, self.size) {

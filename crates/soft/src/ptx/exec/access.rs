@@ -170,7 +170,11 @@ impl ThreadMemory<'_> {
             } else {
                 "the parameters of a kernel cannot be written".into()
             };
-            return Err(ThreadFault::illegal(address, bytes, write, why));
+            let mut fault = ThreadFault::illegal(address, bytes, write, why);
+            if let Location::Shared(_) = location {
+                fault.shared = Some(offset);
+            }
+            return Err(fault);
         }
         Ok(Some(location))
     }

@@ -1,7 +1,9 @@
 //! One block: runs its threads in turn and releases barriers.
 
 use super::barrier::{self, BarrierWait};
+use super::deadlock::Waits;
 use super::grid::Grid;
+use super::position::{Position, shared_variable};
 use super::thread::Thread;
 use super::thread_fault::ThreadFault;
 use super::warp::{self, Lanes, WarpWait};
@@ -252,37 +254,25 @@ impl Block {
         there >= count
     }
 
-    /// The fault of a deadlock, which says what the threads wait for.
+    /// The fault of a deadlock, which says where the threads wait and for what.
     #[cold]
     fn deadlock(&self, worker: &Worker<'_>) -> Box<Fault> {
-        let mut at_barrier = None;
-        let mut at_warp = None;
-        let mut counts = (0, 0);
+        let mut waits = Waits::default();
         for (number, state) in self.states.iter().enumerate() {
-            match state {
-                State::Barrier(wait) => {
-                    at_barrier.get_or_insert((number, wait.id));
-                    counts.0 += 1;
-                }
-                State::Warp(wait) => {
-                    at_warp.get_or_insert((number, wait.describe()));
-                    counts.1 += 1;
-                }
-                _ => {}
-            }
+            let what = match state {
+                State::Barrier(wait) => wait.describe(),
+                State::Warp(wait) => wait.describe(),
+                _ => continue,
+            };
+            let thread = self.threads.get(number).and_then(Option::as_ref);
+            let position =
+                thread.map(|thread| Position::before(worker.grid.program, thread.function, thread.pc));
+            let is_warp = matches!(state, State::Warp(_));
+            waits.add(number, is_warp, what, position.map_or_else(String::new, |at| at.to_string()));
         }
         let ended = self.states.len() - self.live as usize;
-        let mut detail = format!("no thread can go on: {} wait at barriers", counts.0);
-        if let Some((_, id)) = at_barrier {
-            detail.push_str(&format!(" (first at barrier {id})"));
-        }
-        detail.push_str(&format!(", {} for lanes of their warp", counts.1));
-        if let Some((number, what)) = &at_warp {
-            detail.push_str(&format!(" (thread {number} {what})"));
-        }
-        detail.push_str(&format!(", {ended} have ended"));
-        let number = at_warp.map(|(number, _)| number).or(at_barrier.map(|(number, _)| number)).unwrap_or(0);
-        self.fault(worker, number, *ThreadFault::new(FaultKind::BarrierDivergence, detail))
+        let detail = waits.words(&self.arrived, ended);
+        self.fault(worker, waits.first(), *ThreadFault::new(FaultKind::BarrierDivergence, detail))
     }
 
     /// The fault of a cancelled grid.
@@ -296,21 +286,24 @@ impl Block {
     fn fault(&self, worker: &Worker<'_>, number: usize, thread_fault: ThreadFault) -> Box<Fault> {
         let grid = worker.grid;
         let thread = self.threads.get(number).and_then(Option::as_ref);
-        let line = thread.and_then(|thread| {
-            let function = grid.program.functions.get(thread.function as usize)?;
-            function.lines.get(thread.pc.checked_sub(1)?).copied()
-        });
+        let position = thread.map(|thread| Position::before(grid.program, thread.function, thread.pc));
+        let Position { line, source } = position.unwrap_or(Position { line: 0, source: None });
+        let mut detail = thread_fault.detail;
+        if let Some(variable) = thread_fault.shared.and_then(|at| shared_variable(grid.launch, at)) {
+            detail.push_str(&format!(", {variable}"));
+        }
         let [x, y, _] = grid.launch.block.map(|dim| dim as usize);
         Box::new(Fault {
             kind: thread_fault.kind,
             kernel: grid.launch.kernel.name.clone(),
-            line: line.unwrap_or(0),
+            line,
+            source,
             block: self.index,
             thread: [number % x, number / x % y, number / (x * y)].map(|index| index as u32),
             address: thread_fault.access.map(|(address, _, _)| address),
             size: thread_fault.access.map(|(_, size, _)| size),
             write: thread_fault.access.is_some_and(|(_, _, write)| write),
-            detail: thread_fault.detail,
+            detail,
         })
     }
 }

@@ -26,6 +26,7 @@ pub(super) fn prepare<'a>(
         kind: FaultKind::LaunchFailed,
         kernel: kernel.name.clone(),
         line: 0,
+        source: None,
         block: [0; 3],
         thread: [0; 3],
         address: None,

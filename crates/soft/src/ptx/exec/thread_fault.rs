@@ -9,6 +9,8 @@ pub(super) struct ThreadFault {
     pub(super) kind: FaultKind,
     /// Address, bytes and whether it was a write.
     pub(super) access: Option<(u64, u32, bool)>,
+    /// Offset in shared memory, of an access to it.
+    pub(super) shared: Option<u64>,
     pub(super) detail: String,
 }
 
@@ -17,7 +19,7 @@ pub(super) type Checked<T> = Result<T, Box<ThreadFault>>;
 impl ThreadFault {
     #[cold]
     pub(super) fn new(kind: FaultKind, detail: impl Into<String>) -> Box<ThreadFault> {
-        Box::new(ThreadFault { kind, access: None, detail: detail.into() })
+        Box::new(ThreadFault { kind, access: None, shared: None, detail: detail.into() })
     }
 
     #[cold]
@@ -25,6 +27,7 @@ impl ThreadFault {
         Box::new(ThreadFault {
             kind: fault.kind,
             access: Some((address, bytes, write)),
+            shared: None,
             detail: fault.message,
         })
     }
@@ -34,6 +37,7 @@ impl ThreadFault {
         Box::new(ThreadFault {
             kind: FaultKind::IllegalAddress,
             access: Some((address, bytes, write)),
+            shared: None,
             detail,
         })
     }
@@ -44,6 +48,7 @@ impl ThreadFault {
         Box::new(ThreadFault {
             kind: FaultKind::MisalignedAddress,
             access: Some((address, bytes, write)),
+            shared: None,
             detail,
         })
     }

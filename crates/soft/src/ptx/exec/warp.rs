@@ -46,8 +46,8 @@ impl WarpWait {
     /// Describes the member mask, for errors.
     pub(super) fn describe(&self) -> String {
         match self.members {
-            Some(mask) => format!("for lanes {mask:#010x} of its warp"),
-            None => "for its warp".into(),
+            Some(mask) => format!("for lanes {mask:#010x} of the warp"),
+            None => "for the warp".into(),
         }
     }
 }

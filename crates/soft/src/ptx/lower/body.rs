@@ -7,7 +7,7 @@ use super::scope::{Name, Scopes};
 use super::symbol::Symbol;
 use super::symbols::Symbols;
 use super::variable::layout;
-use crate::ptx::code::{Formal, Function, Inst, Place, Reg};
+use crate::ptx::code::{Formal, Function, Inst, Place, Reg, SourceLine};
 use crate::ptx::error::PtxError;
 use crate::ptx::syntax::{self, Parameter, Space, Variable};
 
@@ -168,6 +168,13 @@ impl<'a, 't> Body<'a, 't> {
     pub(super) fn emit(&mut self, inst: Inst) {
         self.function.code.push(inst);
         self.function.lines.push(self.line);
+    }
+
+    /// Sets the place in the source, from here on.
+    pub(super) fn source_line(&mut self, file: u64, line: u32) {
+        let Some(file) = self.symbols.file(file) else { return };
+        let pc = self.function.code.len() as u32;
+        self.function.sources.push(SourceLine { pc, file, line });
     }
 
     /// Emits a jump whose target is the number of a label.

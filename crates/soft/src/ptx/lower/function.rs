@@ -66,6 +66,7 @@ impl<'t> Body<'_, 't> {
                 }
             }
             StatementKind::Variable(variable) => self.variable(variable)?,
+            StatementKind::Location { file, line } => self.source_line(*file, *line),
             StatementKind::Label(name) => self.place_label(name),
             StatementKind::Targets { name, labels } => {
                 let labels = labels.iter().map(|label| self.label(label)).collect::<Lowered<Vec<u32>>>()?;

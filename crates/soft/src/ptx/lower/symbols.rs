@@ -26,6 +26,8 @@ pub(super) struct Symbols<'t> {
     pub(super) defined: Vec<Defined>,
     pub(super) signatures: Vec<Signature>,
     shared: Vec<SharedVariable>,
+    /// The source files of each text: number there, and index in the program.
+    files: Vec<HashMap<u64, u32>>,
     /// Variables of module scope.
     outer: u32,
     /// Variables declared inside functions, which follow them.
@@ -43,6 +45,16 @@ fn knows_grid_dependencies(module: &Module<'_>) -> bool {
     module.version >= (7, 8) && digits.parse().is_ok_and(|target: u32| target >= 90)
 }
 
+/// Adds the source files of a text to the program.
+fn source_files(module: &Module<'_>, program: &mut Program) -> HashMap<u64, u32> {
+    let mut numbers = HashMap::new();
+    for &(number, name) in &module.files {
+        numbers.insert(number, program.files.len() as u32);
+        program.files.push(name.to_owned());
+    }
+    numbers
+}
+
 impl<'t> Symbols<'t> {
     pub(super) fn collect(
         modules: &[Module<'t>],
@@ -52,6 +64,7 @@ impl<'t> Symbols<'t> {
     ) -> Symbols<'t> {
         let mut symbols = Symbols {
             names: vec![HashMap::new(); modules.len()],
+            files: modules.iter().map(|module| source_files(module, program)).collect(),
             grid_dependencies: modules.iter().map(knows_grid_dependencies).collect(),
             ..Symbols::default()
         };
@@ -88,6 +101,11 @@ impl<'t> Symbols<'t> {
     /// Whether the current text may use `griddepcontrol`.
     pub(super) fn has_grid_dependencies(&self) -> bool {
         self.grid_dependencies.get(self.scope).is_some_and(|knows| *knows)
+    }
+
+    /// The index of a source file of the current text.
+    pub(super) fn file(&self, number: u64) -> Option<u32> {
+        self.files.get(self.scope)?.get(&number).copied()
     }
 
     /// Sets the current text.
@@ -199,6 +217,7 @@ impl<'t> Symbols<'t> {
             return Err(PtxError::new(variable.line, message));
         }
         self.shared.push(SharedVariable {
+            name: variable.name.to_owned(),
             size: size as u32,
             align: variable.align as u32,
             is_dynamic: variable.size.is_none(),

@@ -156,11 +156,31 @@ fn deadlocks_are_found() {
     let body = "setp.lt.u32 %p1, %r1, 32;\n@%p1 bra LOW;\nbar.sync 1;\nbra END;\nLOW:\nbar.sync 2;\nEND:";
     let fault = words(body, 1, 64).unwrap_err();
     assert_eq!(fault.kind, FaultKind::BarrierDivergence);
-    assert!(fault.detail.contains("64 wait at barriers"), "{fault}");
+    let text = "no thread can go on: 32 threads (numbers 0 to 31) wait at barrier 2, which takes all threads \
+                that have not ended, at ptx line 14; 32 threads (numbers 32 to 63) wait at barrier 1, which \
+                takes all threads that have not ended, at ptx line 11; 0 have ended";
+    assert_eq!(fault.detail, text);
     let body = "setp.lt.u32 %p1, %r1, 8;\n@%p1 bra END;\nshfl.sync.idx.b32 %r5, %r1, 0, 31, 0xffffffff;\nEND: bar.sync 0;";
     let fault = words(body, 1, 32).unwrap_err();
     assert_eq!((fault.kind, fault.line), (FaultKind::BarrierDivergence, 11));
-    assert!(fault.detail.contains("8 wait at barriers (first at barrier 0), 24 for lanes"), "{fault}");
-    assert_eq!(kind("bar.sync 0, 96;", 64), FaultKind::BarrierDivergence);
+    let text = "8 threads (numbers 0 to 7) wait at barrier 0, which takes all threads that have not ended, at \
+                ptx line 12; 24 threads (numbers 8 to 31) wait for lanes 0xffffffff of the warp at ptx line 11";
+    assert!(fault.detail.contains(text), "{fault}");
+    let fault = words("bar.sync 0, 96;", 1, 64).unwrap_err();
+    assert_eq!(fault.kind, FaultKind::BarrierDivergence);
+    assert!(fault.detail.contains("which takes 96 threads"), "{fault}");
+    // A warp that ends instead of coming to the barrier of a number of threads.
+    let body = "setp.lt.u32 %p1, %r1, 32;\n@%p1 ret;\nbar.sync 1, 64;";
+    let fault = words(body, 1, 64).unwrap_err();
+    assert_eq!((fault.kind, fault.line, fault.thread), (FaultKind::BarrierDivergence, 11, [32, 0, 0]));
+    assert!(fault.detail.ends_with("at ptx line 11; 32 have ended"), "{fault}");
+    // A consumer that waits for fewer than come, and a producer that comes once too often.
+    let body =
+        "setp.lt.u32 %p1, %r1, 32;\n@%p1 bra LOW;\nbar.arrive 1, 96;\nbra END;\nLOW:\nbar.sync 1, 96;\nEND:";
+    let fault = words(body, 1, 64).unwrap_err();
+    assert!(
+        fault.detail.contains("32 threads (numbers 32 to 63) arrived at barrier 1 without waiting"),
+        "{fault}"
+    );
     assert_eq!(kind("shfl.sync.idx.b32 %r5, %r1, 0, 31, 1;", 32), FaultKind::IllegalInstruction);
 }
