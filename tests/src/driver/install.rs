@@ -43,12 +43,20 @@ impl Deref for Setup {
 #[must_use]
 pub fn chosen() -> Loader {
     match std::env::var(VARIABLE).as_deref() {
-        Err(_) | Ok("" | "soft") => cuda_soft::loader(
-            cuda_soft::Config::from_environment().expect("CUDA_SOFT_* say what they should"),
-        ),
+        Err(_) | Ok("" | "soft") => cuda_soft::loader(soft_config()),
         Ok("system") => Loader::system(),
         // SAFETY: whoever sets the variable names a driver.
         Ok(path) => unsafe { Loader::file(path) },
+    }
+}
+
+/// The configuration of the software driver in the environment. It checks all that it can, unless
+/// the environment chooses the checks.
+fn soft_config() -> cuda_soft::Config {
+    let config = cuda_soft::Config::from_environment().expect("CUDA_SOFT_* say what they should");
+    match std::env::var_os("CUDA_SOFT_CHECK") {
+        Some(_) => config,
+        None => config.checks(cuda_soft::Check::ALL.iter().copied()),
     }
 }
 

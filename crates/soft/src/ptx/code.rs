@@ -45,6 +45,8 @@ pub(super) struct Function {
     pub(super) code: Vec<Inst>,
     /// The line of each instruction.
     pub(super) lines: Vec<u32>,
+    /// The instructions with a memory order, in order, each with its index in the code.
+    pub(super) orders: Vec<(u32, MemoryOrder)>,
     /// The places in the source, each from an instruction on, in order.
     pub(super) sources: Vec<SourceLine>,
     /// The initial registers of a frame.
@@ -58,6 +60,18 @@ pub(super) struct Function {
     pub(super) calls: Vec<CallSite>,
     /// The number of 32-bit registers that the text declares and uses.
     pub(super) registers: u32,
+}
+
+/// The memory order of an instruction, for the checks of races. The interpreter executes every
+/// access as a relaxed atomic of the host.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct MemoryOrder {
+    /// `.volatile`, `.relaxed`, `.acquire` and so on: such accesses do not race with each other.
+    pub(super) is_strong: bool,
+    /// `.release` or `.acq_rel`.
+    pub(super) releases: bool,
+    /// Scope `.cta`: it is strong among the threads of a block alone.
+    pub(super) is_of_block: bool,
 }
 
 /// A place in the source that a text was made from, as `.loc` gives it.

@@ -51,6 +51,10 @@ pub(crate) enum FaultKind {
     BarrierDivergence,
     /// Calls nested deeper than the stack of a thread allows.
     StackOverflow,
+    /// A read of shared memory that no thread of the block has written.
+    UnwrittenShared,
+    /// Two accesses that nothing orders, one of them a write.
+    Race,
     /// The launch does not match the kernel.
     LaunchFailed,
     /// The driver stopped the grid.
@@ -68,6 +72,8 @@ impl FaultKind {
             FaultKind::InvalidProgramCounter => "invalid program counter",
             FaultKind::BarrierDivergence => "deadlock",
             FaultKind::StackOverflow => "stack overflow",
+            FaultKind::UnwrittenShared => "unwritten shared memory",
+            FaultKind::Race => "data race",
             FaultKind::LaunchFailed => "impossible launch",
             FaultKind::Cancelled => "cancelled",
         }

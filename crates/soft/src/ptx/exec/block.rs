@@ -1,6 +1,8 @@
 //! One block: runs its threads in turn and releases barriers.
 
+use super::access::ThreadMemory;
 use super::barrier::{self, BarrierWait};
+use super::check::BlockChecks;
 use super::deadlock::Waits;
 use super::grid::Grid;
 use super::position::{Position, shared_variable};
@@ -48,6 +50,7 @@ pub(super) struct Block {
     /// Threads that arrived at a barrier without waiting: barrier, count, thread.
     arrived: Vec<(u32, Option<u32>, usize)>,
     live: u32,
+    checks: Option<Box<BlockChecks>>,
 }
 
 type Result<T> = std::result::Result<T, Box<Fault>>;
@@ -64,6 +67,7 @@ impl Block {
         self.threads.resize_with(grid.threads as usize, || None);
         self.arrived.clear();
         self.live = grid.threads;
+        self.checks = BlockChecks::new(grid, index);
     }
 
     /// Runs the block for about `share` instructions at most.
@@ -133,7 +137,20 @@ impl Block {
             thread
         });
         let mut context = BlockContext { shared: &mut self.shared, block: self.index };
-        let stop = match worker.run(thread, &mut context, THREAD_SLICE) {
+        worker.block_checks = self.checks.take();
+        let mut result = worker.run(thread, &mut context, THREAD_SLICE);
+        self.checks = worker.block_checks.take();
+        if let Some(checks) = &mut self.checks {
+            let memory = ThreadMemory::of_block(&mut self.shared);
+            result = result.and_then(|stop| {
+                checks.settle(&memory)?;
+                if let (Stop::Ended | Stop::Barrier(_), Some(grid)) = (&stop, &mut worker.checks) {
+                    grid.end_guesses(checks, number)?;
+                }
+                Ok(stop)
+            });
+        }
+        let stop = match result {
             Ok(stop) => stop,
             Err(thread_fault) => return Err(self.fault(worker, number, *thread_fault)),
         };
@@ -141,6 +158,9 @@ impl Block {
         let state = match stop {
             Stop::Ended => {
                 self.live -= 1;
+                if let Some(checks) = &mut self.checks {
+                    checks.end(number);
+                }
                 self.spare.extend(slot.take());
                 State::Ended
             }
@@ -150,6 +170,9 @@ impl Block {
             }
             Stop::Barrier(wait) if wait.op == BarrierOp::Arrive => {
                 self.arrived.push((wait.id, wait.count, number));
+                if let Some(checks) = &mut self.checks {
+                    checks.arrive(wait.id, number);
+                }
                 State::Ready
             }
             Stop::Barrier(wait) => State::Barrier(wait),
@@ -180,6 +203,11 @@ impl Block {
             return false;
         }
         let Some(group) = warp::complete_group(&lanes, live, is_idle) else { return false };
+        if let Some(checks) = &mut self.checks
+            && warp::orders_memory(&lanes, group)
+        {
+            checks.meet_lanes((0..32).filter(|lane| (group >> lane) & 1 == 1).map(|lane| first + lane));
+        }
         for (lane, wait) in lanes.iter().enumerate() {
             let Some(wait) = wait.as_ref().filter(|_| (group >> lane) & 1 == 1) else { continue };
             let writes = warp::outcome(&lanes, group, lane as u32, wait);
@@ -212,6 +240,9 @@ impl Block {
                 continue;
             }
             any = true;
+            if let Some(checks) = &mut self.checks {
+                checks.meet(id, waiting.iter().map(|(number, _)| *number));
+            }
             let truths = waiting.iter().map(|(_, wait)| wait.is_true);
             for &(number, wait) in &waiting {
                 let value = barrier::result(wait.op, truths.clone());
@@ -286,7 +317,8 @@ impl Block {
     fn fault(&self, worker: &Worker<'_>, number: usize, thread_fault: ThreadFault) -> Box<Fault> {
         let grid = worker.grid;
         let thread = self.threads.get(number).and_then(Option::as_ref);
-        let position = thread.map(|thread| Position::before(grid.program, thread.function, thread.pc));
+        let at = thread_fault.at.or(thread.map(|thread| (thread.function, thread.pc)));
+        let position = at.map(|(function, pc)| Position::before(grid.program, function, pc));
         let Position { line, source } = position.unwrap_or(Position { line: 0, source: None });
         let mut detail = thread_fault.detail;
         if let Some(variable) = thread_fault.shared.and_then(|at| shared_variable(grid.launch, at)) {

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use super::block::{Block, Progress};
+use super::check::GridChecks;
 use super::grid;
 use super::worker::Worker;
 use crate::ptx::error::Fault;
@@ -22,6 +23,7 @@ pub(crate) struct BegunGrid {
     pub(super) blocks: VecDeque<Block>,
     /// The threads of these blocks.
     threads: u64,
+    pub(super) checks: Option<Box<GridChecks>>,
 }
 
 impl BegunGrid {
@@ -67,5 +69,6 @@ pub(crate) fn begin(
             }
         }
     }
+    begun.checks = worker.checks;
     Ok(begun)
 }

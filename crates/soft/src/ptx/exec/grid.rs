@@ -3,7 +3,7 @@
 use crate::ptx::code::Program;
 use crate::ptx::error::{Fault, FaultKind};
 use crate::ptx::image::Launch;
-use crate::ptx::memory::DeviceMemory;
+use crate::ptx::memory::{Checks, DeviceMemory};
 use crate::ptx::windows::WINDOW;
 
 /// The data that all blocks of a launch share.
@@ -14,6 +14,7 @@ pub(super) struct Grid<'a> {
     /// Static and dynamic shared memory of a block.
     pub(super) shared_bytes: usize,
     pub(super) threads: u32,
+    pub(super) checks: Checks,
 }
 
 /// Checks a launch against its kernel; returns the number of blocks, too.
@@ -73,6 +74,7 @@ pub(super) fn prepare<'a>(
         memory,
         shared_bytes: shared as usize,
         threads: threads as u32,
+        checks: memory.checks(),
     };
     Ok((grid, total))
 }
@@ -80,5 +82,18 @@ pub(super) fn prepare<'a>(
 /// The index of the block with this number.
 pub(super) fn block_index(launch: &Launch<'_>, number: u64) -> [u32; 3] {
     let [x, y, _] = launch.grid.map(u64::from);
+    [number % x, number / x % y, number / (x * y)].map(|index| index as u32)
+}
+
+/// The number of the block with this index.
+pub(super) fn block_number(launch: &Launch<'_>, index: [u32; 3]) -> u64 {
+    let [x, y, _] = launch.grid.map(u64::from);
+    let [i, j, k] = index.map(u64::from);
+    i + x * (j + y * k)
+}
+
+/// The index of the thread with this number.
+pub(super) fn thread_index(launch: &Launch<'_>, number: usize) -> [u32; 3] {
+    let [x, y, _] = launch.block.map(|dim| dim as usize);
     [number % x, number / x % y, number / (x * y)].map(|index| index as u32)
 }

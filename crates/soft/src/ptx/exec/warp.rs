@@ -79,6 +79,13 @@ pub(super) fn complete_group(lanes: &Lanes, live: u32, idle: bool) -> Option<u32
     None
 }
 
+/// Whether a group of lanes sees what its lanes have written. Shuffles, votes and the like move
+/// registers alone.
+pub(super) fn orders_memory(lanes: &Lanes, group: u32) -> bool {
+    let first = lanes.get(group.trailing_zeros() as usize).and_then(Option::as_ref);
+    first.is_some_and(|wait| wait.op == WarpOp::Sync)
+}
+
 /// Registers and their new values.
 pub(super) type Writes = [(Reg, u64); 2];
 

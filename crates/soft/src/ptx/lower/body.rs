@@ -7,7 +7,7 @@ use super::scope::{Name, Scopes};
 use super::symbol::Symbol;
 use super::symbols::Symbols;
 use super::variable::layout;
-use crate::ptx::code::{Formal, Function, Inst, Place, Reg, SourceLine};
+use crate::ptx::code::{Formal, Function, Inst, MemoryOrder, Place, Reg, SourceLine};
 use crate::ptx::error::PtxError;
 use crate::ptx::syntax::{self, Parameter, Space, Variable};
 
@@ -22,6 +22,8 @@ pub(super) struct Body<'a, 't> {
     pub(super) is_kernel: bool,
     constants: HashMap<u64, Reg>,
     pub(super) line: u32,
+    /// The memory order of the instructions that are being emitted.
+    pub(super) order: MemoryOrder,
     pub(super) frame_end: u32,
     /// The position of each label.
     places: Vec<u32>,
@@ -46,6 +48,7 @@ impl<'a, 't> Body<'a, 't> {
             is_kernel,
             constants: HashMap::new(),
             line,
+            order: MemoryOrder::default(),
             frame_end: 0,
             jumps: Vec::new(),
             switches: Vec::new(),
@@ -166,6 +169,9 @@ impl<'a, 't> Body<'a, 't> {
     }
 
     pub(super) fn emit(&mut self, inst: Inst) {
+        if self.order != MemoryOrder::default() {
+            self.function.orders.push((self.function.code.len() as u32, self.order));
+        }
         self.function.code.push(inst);
         self.function.lines.push(self.line);
     }

@@ -1,12 +1,16 @@
 //! Threads that wait for each other: barriers, warps, loops on memory.
 
-use super::{Memory, arg, launch, load};
+use super::{Checks, Memory, arg, launch, load};
 use crate::ptx::FaultKind;
 use crate::ptx::error::Fault;
 
 /// Runs a body, which begins in line 9, over `grid` blocks of `block` threads, with 64-bit `%rd1`
 /// at the 4-byte word of the thread and `%rd2` at the first. Returns the words.
 fn words(body: &str, grid: u32, block: u32) -> Result<Vec<u32>, Fault> {
+    words_in(Memory::default(), body, grid, block)
+}
+
+fn words_in(mut memory: Memory, body: &str, grid: u32, block: u32) -> Result<Vec<u32>, Fault> {
     let text = format!(
         ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry k(.param .u64 out) {{\n\
          .reg .pred %p<8>; .reg .b32 %r<20>; .reg .b64 %rd<8>; .shared .align 8 .b32 s[64];\n\
@@ -14,7 +18,6 @@ fn words(body: &str, grid: u32, block: u32) -> Result<Vec<u32>, Fault> {
          mad.lo.u32 %r4, %r2, %r3, %r1;\nmad.wide.u32 %rd1, %r4, 4, %rd2;\n{body}\nst.global.u32 [%rd1], %r5;\nret;\n}}\n"
     );
     let image = load(&text);
-    let mut memory = Memory::default();
     let out = memory.put(&vec![0_u32; (grid * block) as usize + 8]);
     launch(&image, &mut memory, "k", [grid, 1, 1], [block, 1, 1], 0, &[arg(out)])?;
     let mut words = memory.get::<u32>(out);
@@ -122,13 +125,13 @@ fn special_registers() {
 #[test]
 fn a_thread_that_spins_lets_others_run() {
     // The first thread waits for the last one of its block, across warps.
-    let body = "mov.u32 %r9, s; setp.ne.u32 %p1, %r1, 0; @%p1 bra OTHERS;\n\
+    let body = "mov.u32 %r9, s; st.shared.u32 [%r9], 0; bar.sync 0; setp.ne.u32 %p1, %r1, 0; @%p1 bra OTHERS;\n\
                 SPIN: ld.volatile.shared.u32 %r5, [%r9]; setp.eq.u32 %p2, %r5, 0; @%p2 bra SPIN;\nbra END;\n\
                 OTHERS: setp.eq.u32 %p1, %r1, 99; @%p1 st.volatile.shared.u32 [%r9], 5;\nEND:";
     assert_eq!(words(body, 1, 100).unwrap()[0], 5);
     // A lock that the lanes of one warp take in turn.
-    let body = "mov.u32 %r9, s;\nTAKE: atom.shared.cas.b32 %r6, [%r9], 0, 1; setp.ne.u32 %p1, %r6, 0; @%p1 bra TAKE;\n\
-                ld.shared.u32 %r5, [%r9+4]; add.u32 %r5, %r5, 1; st.shared.u32 [%r9+4], %r5;\n\
+    let body = "mov.u32 %r9, s; mov.u64 %rd3, 0; st.shared.u64 [%r9], %rd3; bar.sync 0;\nTAKE: atom.shared.cas.b32 %r6, [%r9], 0, 1; setp.ne.u32 %p1, %r6, 0; @%p1 bra TAKE;\n\
+                ld.shared.u32 %r5, [%r9+4]; add.u32 %r5, %r5, 1; st.shared.u32 [%r9+4], %r5; membar.cta;\n\
                 atom.shared.exch.b32 %r6, [%r9], 0; bar.sync 0; ld.shared.u32 %r5, [%r9+4];";
     assert_eq!(words(body, 1, 64).unwrap(), vec![64; 64]);
 }
@@ -147,7 +150,8 @@ fn blocks_wait_for_each_other() {
 fn a_large_grid_is_spread_over_host_threads() {
     // Enough work per block for the spreading to begin.
     let body = "mov.u32 %r6, 0;\nL: add.u32 %r6, %r6, 1; setp.lt.u32 %p1, %r6, 400; @%p1 bra L;\nadd.u32 %r5, %r6, %r4;";
-    let found = words(body, 200, 64).unwrap();
+    let unchecked = Memory { checks: Checks::default(), ..Memory::default() };
+    let found = words_in(unchecked, body, 200, 64).unwrap();
     assert_eq!(found, (0..200 * 64).map(|t| 400 + t).collect::<Vec<u32>>());
 }
 
