@@ -8,6 +8,7 @@ use cuda_graph::{ContextExt, Shape};
 use cuda_handles::{Context, Device, reaper};
 use cuda_sys::{Driver, Loader};
 
+use crate::driver::declared::check_declarations;
 use crate::poll::{SOON, until};
 use crate::record::live::{Kind, live};
 use crate::record::watch::Watch;
@@ -75,7 +76,11 @@ pub fn install(loader: Loader) -> &'static Driver {
     if let Some(shape) = forced_shape() {
         cuda_graph::internal::set_shape_by_default(shape);
     }
-    loader.install().unwrap_or_else(|error| panic!("the driver under test: {error}"))
+    let driver = loader.install().unwrap_or_else(|error| panic!("the driver under test: {error}"));
+    if is_soft() {
+        check_declarations();
+    }
+    driver
 }
 
 /// The shape of executables whose options name none, if the environment variable
