@@ -4,12 +4,14 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::Ordering;
 
-use cuda_sys::CUresult;
+use cuda_sys::{CUfunction, CUresult};
 
 use crate::abi;
 use crate::device::loss::{self, Loss};
 use crate::driver;
+use crate::driver::handle::number;
 use crate::graph::model::{store, user_object};
+use crate::launch::declared;
 use crate::memory::pool;
 use crate::memory::{self, Origin};
 use crate::module;
@@ -86,6 +88,40 @@ pub fn last_fault() -> Option<String> {
 #[must_use]
 pub fn last_fault_of(device: i32) -> Option<String> {
     loss::sentence(Some(device))
+}
+
+/// Device memory that a kernel declares to access, for [`expect_accesses`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DeclaredMemory {
+    parameter: String,
+    start: u64,
+    bytes: u64,
+    written: bool,
+}
+
+impl DeclaredMemory {
+    /// The memory given for a parameter: `bytes` from the address `start` on. The kernel may read
+    /// it, and write it if `written`.
+    #[must_use]
+    pub fn new(parameter: &str, start: u64, bytes: u64, written: bool) -> Self {
+        Self { parameter: parameter.to_owned(), start, bytes, written }
+    }
+}
+
+/// Declares all memory that the next launch of this function by this thread accesses, besides the
+/// variables of its image. An access to other memory, or a write where the kernel only reads, loses
+/// the context; [`last_fault`] names the parameter. `None` takes a declaration back.
+///
+/// A launch of another function by this thread takes it back, too. Launches that are captured, and
+/// kernel nodes of graphs, are not checked.
+pub fn expect_accesses(launch: Option<(CUfunction, Vec<DeclaredMemory>)>) {
+    let internal = |memory: DeclaredMemory| {
+        let DeclaredMemory { parameter, start, bytes, written } = memory;
+        declared::DeclaredMemory { parameter, start, bytes, written }
+    };
+    declared::expect(
+        launch.map(|(function, memory)| (number(function), memory.into_iter().map(internal).collect())),
+    );
 }
 
 /// The other side of an external semaphore, in the place of a graphics library.

@@ -6,9 +6,11 @@ use cuda_sys::CUresult;
 
 use super::check::Sizes;
 use crate::device::loss::{self, Loss};
+use crate::driver;
+use crate::driver::checks::Check;
 use crate::memory::{self, Allocation};
 use crate::module::Function;
-use crate::ptx::{self, AccessKind, BegunGrid, DeviceMemory, Fault, FaultKind, MemoryFault, Span};
+use crate::ptx::{self, AccessKind, BegunGrid, Checks, DeviceMemory, Fault, FaultKind, MemoryFault, Span};
 use crate::sync::lock;
 
 /// Sets the values of conditional handles from kernels.
@@ -33,6 +35,7 @@ struct View<'a> {
     conditions: Option<&'a dyn ConditionSetter>,
     watch: Option<&'a dyn Watch>,
     device: i32,
+    checks: Checks,
 }
 
 impl DeviceMemory for View<'_> {
@@ -63,6 +66,10 @@ impl DeviceMemory for View<'_> {
         self.watch.map_or(Ok(()), |watch| watch.note(address, len, kind).map_err(illegal))
     }
 
+    fn checks(&self) -> Checks {
+        self.checks
+    }
+
     fn set_conditional(&self, handle: u64, value: u32) -> Result<(), MemoryFault> {
         match self.conditions {
             Some(conditions) => {
@@ -81,6 +88,16 @@ impl DeviceMemory for View<'_> {
     }
 }
 
+/// The checks that the configuration names.
+fn checks() -> Checks {
+    let chosen = &driver::config().checks;
+    Checks {
+        unwritten_shared: chosen.contains(&Check::UnwrittenShared),
+        shared_races: chosen.contains(&Check::SharedRaces),
+        global_races: chosen.contains(&Check::GlobalRaces),
+    }
+}
+
 fn illegal(message: String) -> MemoryFault {
     MemoryFault { kind: FaultKind::IllegalAddress, message }
 }
@@ -94,9 +111,11 @@ fn code_of(kind: FaultKind) -> CUresult {
         FaultKind::InvalidProgramCounter => CUresult::CUDA_ERROR_INVALID_PC,
         FaultKind::StackOverflow => CUresult::CUDA_ERROR_HARDWARE_STACK_ERROR,
         FaultKind::BarrierDivergence => CUresult::CUDA_ERROR_LAUNCH_TIMEOUT,
-        FaultKind::Trap | FaultKind::LaunchFailed | FaultKind::Cancelled => {
-            CUresult::CUDA_ERROR_LAUNCH_FAILED
-        }
+        FaultKind::Trap
+        | FaultKind::UnwrittenShared
+        | FaultKind::Race
+        | FaultKind::LaunchFailed
+        | FaultKind::Cancelled => CUresult::CUDA_ERROR_LAUNCH_FAILED,
     }
 }
 
@@ -145,6 +164,7 @@ impl<'a> KernelRun<'a> {
             conditions: self.conditions,
             watch: self.watch,
             device: self.function.module.context.device,
+            checks: checks(),
         }
     }
 }

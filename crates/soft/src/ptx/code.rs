@@ -37,11 +37,14 @@ pub(super) struct Program {
     pub(super) uses_reserved: bool,
     /// The heap of `malloc` where the driver offers none.
     pub(super) heap: Heap,
+    /// The files that the texts were made from.
+    pub(super) files: Vec<String>,
 }
 
 /// A variable in shared memory. Each kernel that uses it assigns it an offset.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(super) struct SharedVariable {
+    pub(super) name: String,
     pub(super) size: u32,
     pub(super) align: u32,
     /// An extern array without a size, which starts where dynamic shared memory starts.
@@ -55,6 +58,10 @@ pub(super) struct Function {
     pub(super) code: Vec<Inst>,
     /// The line of each instruction.
     pub(super) lines: Vec<u32>,
+    /// The instructions with a memory order, in order, each with its index in the code.
+    pub(super) orders: Vec<(u32, MemoryOrder)>,
+    /// The places in the source, each from an instruction on, in order.
+    pub(super) sources: Vec<SourceLine>,
     /// The initial registers of a frame.
     pub(super) template: Vec<u64>,
     /// The local memory of a frame in bytes: variables, parameters, arguments of calls.
@@ -68,6 +75,28 @@ pub(super) struct Function {
     pub(super) asyncs: Vec<AsyncInst>,
     /// The number of 32-bit registers that the text declares and uses.
     pub(super) registers: u32,
+}
+
+/// The memory order of an instruction, for the checks of races. The interpreter executes every
+/// access as a relaxed atomic of the host.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct MemoryOrder {
+    /// `.volatile`, `.relaxed`, `.acquire` and so on: such accesses do not race with each other.
+    pub(super) is_strong: bool,
+    /// `.release` or `.acq_rel`.
+    pub(super) releases: bool,
+    /// Scope `.cta`: it is strong among the threads of a block alone.
+    pub(super) is_of_block: bool,
+}
+
+/// A place in the source that a text was made from, as `.loc` gives it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct SourceLine {
+    /// The first instruction.
+    pub(super) pc: u32,
+    /// Index in [`Program::files`].
+    pub(super) file: u32,
+    pub(super) line: u32,
 }
 
 /// The place of a parameter or return value, in a function and at a call site.

@@ -9,6 +9,8 @@ mod atomic;
 mod barrier;
 mod block;
 mod call;
+mod check;
+mod deadlock;
 mod early;
 mod grid;
 mod grid_state;
@@ -16,6 +18,7 @@ mod interpret;
 mod matrix;
 mod mbarrier;
 mod polls;
+mod position;
 mod print;
 mod print_float;
 mod special;
@@ -73,17 +76,20 @@ pub(crate) fn run(launch: &Launch<'_>, memory: &dyn DeviceMemory) -> Result<(), 
 /// Returns the first fault of any thread. The grid has stopped, and its effects so far stay in
 /// memory.
 pub(crate) fn finish(launch: &Launch<'_>, memory: &dyn DeviceMemory, begun: BegunGrid) -> Result<(), Fault> {
-    let BegunGrid { next, blocks: mut active, state, .. } = begun;
+    let BegunGrid { next, blocks: mut active, state, checks, .. } = begun;
     let (grid, total) = grid::prepare(launch, memory, &state)?;
     active.iter_mut().for_each(Block::release_grid_waits);
     let queue =
         Queue { next: AtomicU64::new(next), total, stop: AtomicBool::new(false), fault: Mutex::new(None) };
     let mut worker = Worker::new(&grid);
+    worker.checks = checks.or(worker.checks);
     let mut spare = None;
     work(&mut worker, &queue, &mut active, &mut spare, WORTH_SPREADING);
     let left = total.saturating_sub(queue.next.load(Ordering::Relaxed));
     let hosts = std::thread::available_parallelism().map_or(1, usize::from).min(MOST_WORKERS);
-    let helpers = usize::try_from(left).unwrap_or(usize::MAX).min(hosts - 1);
+    // One host thread checks the races between blocks: it sees every access in order.
+    let most = if grid.checks.global_races { 0 } else { hosts - 1 };
+    let helpers = usize::try_from(left).unwrap_or(usize::MAX).min(most);
     if helpers == 0 || queue.stop.load(Ordering::Relaxed) {
         work(&mut worker, &queue, &mut active, &mut spare, u64::MAX);
     } else {

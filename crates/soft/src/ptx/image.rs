@@ -62,6 +62,9 @@ pub(crate) struct Param {
     pub(crate) align: u32,
 }
 
+/// The offset of a shared variable that a kernel does not use.
+pub(super) const UNUSED: u32 = u32::MAX;
+
 /// A kernel of an image.
 #[derive(Debug, Clone)]
 pub(crate) struct Kernel {
@@ -70,7 +73,7 @@ pub(crate) struct Kernel {
     pub(super) program: Arc<Program>,
     /// Its index in [`Program::functions`].
     pub(super) function: u32,
-    /// Offset of each shared variable of the program in this kernel's shared memory.
+    /// Offset of each shared variable of the program in this kernel's shared memory, or [`UNUSED`].
     pub(super) shared_offsets: Vec<u32>,
     pub(super) static_shared: u32,
     pub(super) local_bytes: u32,

@@ -27,6 +27,24 @@ pub(crate) enum AccessKind {
     Atomic,
 }
 
+/// What a launch is checked for beyond the validity of its accesses.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Checks {
+    /// Reads of shared memory that no thread of the block has written.
+    pub(crate) unwritten_shared: bool,
+    /// Races in shared memory.
+    pub(crate) shared_races: bool,
+    /// Races in global memory.
+    pub(crate) global_races: bool,
+}
+
+impl Checks {
+    /// Whether anything is checked.
+    pub(crate) fn any(self) -> bool {
+        self != Checks::default()
+    }
+}
+
 /// Why an access was refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct MemoryFault {
@@ -65,6 +83,11 @@ pub(crate) trait DeviceMemory: Sync {
     /// The launch may not make the access now.
     fn note(&self, _address: u64, _len: usize, _kind: AccessKind) -> Result<(), MemoryFault> {
         Ok(())
+    }
+
+    /// What to check the launch for.
+    fn checks(&self) -> Checks {
+        Checks::default()
     }
 
     /// Sets the value of a conditional node (`cudaGraphSetConditional`).

@@ -4,6 +4,7 @@
 mod body;
 mod constant;
 mod cursor;
+mod location;
 mod variable;
 
 use super::error::{MOST_ERRORS, Parsed, PtxError};
@@ -89,7 +90,8 @@ fn item<'t>(cursor: &mut Cursor<'_, 't>, module: &mut Module<'t>, errors: &mut V
                 ));
             }
         }
-        Some(Kind::Dotted("file" | "loc")) => cursor.skip_line(),
+        Some(Kind::Dotted("file")) => module.files.extend(location::file(cursor)),
+        Some(Kind::Dotted("loc")) => cursor.skip_line(),
         Some(Kind::Dotted("section")) => section(cursor)?,
         Some(Kind::Dotted("pragma")) => cursor.skip_past(b';'),
         Some(Kind::Dotted("alias")) => module.aliases.push(alias(cursor)?),

@@ -33,6 +33,8 @@ pub(super) struct Module<'t> {
     pub(super) variables: Vec<Variable<'t>>,
     pub(super) aliases: Vec<Alias<'t>>,
     pub(super) functions: Vec<Function<'t>>,
+    /// The source files, by their numbers.
+    pub(super) files: Vec<(u64, &'t str)>,
 }
 
 /// Another name for a function: `.alias name, of;`
@@ -135,6 +137,11 @@ pub(super) enum StatementKind<'t> {
         lanes: u8,
     },
     Variable(Box<Variable<'t>>),
+    /// `.loc`: the place in the source, from here on.
+    Location {
+        file: u64,
+        line: u32,
+    },
     Label(&'t str),
     /// `.branchtargets`: what `brx.idx` chooses from.
     Targets {

@@ -138,13 +138,15 @@ fn variables_without_a_meaning_are_refused_by_name() {
     let _turn = turn();
     let numbers = ["-1", "18446744073709551616", "1e9", "0x10", " 1", "eins", "\u{7}"];
     let pairs = ["1", ".", "1.", ".1", "1.2.3", "65536.0", "12.256", "-1.0", "x.y", "\u{7}"];
-    let variables: [(&str, &[&str]); 6] = [
+    let checks = ["none", "races", "all,all", "shared-races,", ",", "shared-races;global-races", "\u{7}"];
+    let variables: [(&str, &[&str]); 7] = [
         ("CUDA_SOFT_VERSION", &[&pairs[..], &["12.100", "12.255"]].concat()),
         ("CUDA_SOFT_CAPABILITY", &[&pairs[..], &["0.0", "65535.255", "9.10"]].concat()),
         ("CUDA_SOFT_DEVICES", &[&numbers[..], &["129", "4294967295"]].concat()),
         ("CUDA_SOFT_MEMORY", &numbers),
         ("CUDA_SOFT_BRANCH_ORDER", &numbers),
         ("CUDA_SOFT_EARLY_ORDER", &numbers),
+        ("CUDA_SOFT_CHECK", &checks),
     ];
     for (variable, values) in variables {
         for value in values {
@@ -159,6 +161,8 @@ fn variables_without_a_meaning_are_refused_by_name() {
         ("CUDA_SOFT_DEVICES", "128"),
         ("CUDA_SOFT_BRANCH_ORDER", "18446744073709551615"),
         ("CUDA_SOFT_EARLY_ORDER", "18446744073709551615"),
+        ("CUDA_SOFT_CHECK", "all"),
+        ("CUDA_SOFT_CHECK", "unwritten-shared,global-races"),
         ("CUDA_SOFT_CAPABILITY", "99.9"),
         ("CUDA_SOFT_VERSION", "65535.99"),
         ("CUDA_SOFT_VERSION", "0.0"),

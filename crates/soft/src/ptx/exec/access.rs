@@ -6,7 +6,7 @@ use super::grid::Grid;
 use super::thread_fault::{Checked, ThreadFault};
 use crate::ptx::code::{Cell, Space};
 use crate::ptx::error::FaultKind;
-use crate::ptx::memory::{AccessKind, MemoryFault, Span};
+use crate::ptx::memory::{AccessKind, DeviceMemory, MemoryFault, Span};
 use crate::ptx::windows::{
     FIRST_WINDOW, LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW, WINDOW, shared_from_generic,
 };
@@ -30,37 +30,36 @@ impl Spans {
         Spans { epoch: 0, slots: [EMPTY; SLOTS], is_atomic: false }
     }
 
-    /// The host pointer of an access to global memory, which must lie in one live allocation.
+    /// The host pointer of an access to global memory, if the cache has it.
     #[inline(always)]
-    pub(super) fn host(
-        &mut self,
-        grid: &Grid<'_>,
+    pub(super) fn cached(
+        &self,
+        memory: &dyn DeviceMemory,
         pc: usize,
         address: u64,
         bytes: u32,
         write: bool,
-    ) -> Checked<*mut u8> {
-        let epoch = grid.memory.epoch();
-        if epoch == self.epoch {
-            let span = self.slots[pc % SLOTS];
-            if let Some(host) = inside(&span, address, bytes, write) {
-                return Ok(host);
-            }
+    ) -> Option<*mut u8> {
+        if memory.epoch() != self.epoch {
+            return None;
         }
-        self.miss(grid, pc, address, bytes, write, epoch)
+        inside(&self.slots[pc % SLOTS], address, bytes, write)
     }
 
+    /// The host pointer of an access to global memory, which must lie in one live allocation. It is
+    /// cached unless every access has to be seen: by a watch, or because `is_checked`.
     #[cold]
-    fn miss(
+    pub(super) fn miss(
         &mut self,
         grid: &Grid<'_>,
         pc: usize,
         address: u64,
         bytes: u32,
         write: bool,
-        epoch: u64,
+        is_checked: bool,
     ) -> Checked<*mut u8> {
         let memory = grid.memory;
+        let epoch = memory.epoch();
         if epoch != self.epoch {
             self.slots = [EMPTY; SLOTS];
             self.epoch = epoch;
@@ -98,7 +97,7 @@ impl Spans {
             memory
                 .note(address, bytes as usize, kind)
                 .map_err(|fault| ThreadFault::at(address, bytes, write, fault))?;
-        } else {
+        } else if !is_checked {
             self.slots[pc % SLOTS] = span;
         }
         Ok(host)
@@ -133,9 +132,23 @@ pub(super) enum Location {
 /// The memory of a thread that is not global.
 pub(super) struct ThreadMemory<'a> {
     pub(super) shared: &'a mut [u8],
+    /// How much of it threads access without further checks: all, or nothing.
+    pub(super) unchecked_shared: usize,
     pub(super) local: &'a mut [u8],
     pub(super) local_base: usize,
     pub(super) params: &'a [u8],
+}
+
+impl<'a> ThreadMemory<'a> {
+    /// The memory that the threads of a block share.
+    pub(super) fn of_block(shared: &'a mut [u8]) -> Self {
+        ThreadMemory { shared, unchecked_shared: 0, local: &mut [], local_base: 0, params: &[] }
+    }
+
+    /// The memory of no thread, for accesses that are in no check.
+    pub(super) fn unchecked(shared: &'a mut [u8], params: &'a [u8]) -> Self {
+        ThreadMemory { unchecked_shared: shared.len(), shared, local: &mut [], local_base: 0, params }
+    }
 }
 
 impl ThreadMemory<'_> {
@@ -150,7 +163,7 @@ impl ThreadMemory<'_> {
         let (location, offset, len, name) = match space {
             Space::Shared => {
                 let at = narrow(shared_from_generic(address));
-                (Location::Shared(at as usize), at, self.shared.len(), "shared memory")
+                (Location::Shared(at as usize), at, self.unchecked_shared, "shared memory")
             }
             Space::Local => {
                 let at = narrow(address);
@@ -182,14 +195,26 @@ impl ThreadMemory<'_> {
         };
         let end = offset.saturating_add(u64::from(bytes));
         if end > len as u64 || (write && matches!(location, Location::Entry(_))) {
+            if matches!(location, Location::Shared(_)) && end <= self.shared.len() as u64 {
+                return Err(ThreadFault::unchecked(offset));
+            }
             let why = if end > len as u64 {
-                format!("outside of {name}, which has {len} bytes")
+                format!("outside of {name}, which has {} bytes", self.size_of(location))
             } else {
                 "the parameters of a kernel cannot be written".into()
             };
-            return Err(ThreadFault::illegal(address, bytes, write, why));
+            let mut fault = ThreadFault::illegal(address, bytes, write, why);
+            if let Location::Shared(_) = location {
+                fault.shared = Some(offset);
+            }
+            return Err(fault);
         }
         Ok(Some(location))
+    }
+
+    /// The size of the memory that a location lies in.
+    fn size_of(&self, location: Location) -> usize {
+        self.bytes(location).0.len()
     }
 
     fn bytes(&self, location: Location) -> (&[u8], usize) {

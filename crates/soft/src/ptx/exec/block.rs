@@ -4,8 +4,11 @@ use std::time::Instant;
 
 use super::access::ThreadMemory;
 use super::barrier::{self, BarrierWait};
+use super::check::BlockChecks;
+use super::deadlock::Waits;
 use super::grid::Grid;
 use super::matrix::{self, WarpLanes};
+use super::position::{Position, shared_variable};
 use super::thread::Thread;
 use super::thread_fault::ThreadFault;
 use super::transfer::{AsyncThread, Transfers};
@@ -59,6 +62,7 @@ pub(super) struct Block {
     has_advanced: bool,
     /// Whether threads may sleep.
     has_sleepers: bool,
+    checks: Option<Box<BlockChecks>>,
 }
 
 type Result<T> = std::result::Result<T, Box<Fault>>;
@@ -77,6 +81,7 @@ impl Block {
         self.transfers.clear();
         self.live = grid.threads;
         self.has_sleepers = false;
+        self.checks = BlockChecks::new(grid, index);
     }
 
     /// Runs the block for about `share` instructions at most.
@@ -114,8 +119,7 @@ impl Block {
 
     /// Lets the copies take place that nothing waited for.
     fn end_transfers(&mut self, worker: &mut Worker<'_>) -> Result<()> {
-        let params = worker.grid.launch.params;
-        let mut memory = ThreadMemory { shared: &mut self.shared, local: &mut [], local_base: 0, params };
+        let mut memory = ThreadMemory::unchecked(&mut self.shared, worker.grid.launch.params);
         let mut thread = AsyncThread {
             worker,
             memory: &mut memory,
@@ -192,7 +196,20 @@ impl Block {
         });
         let mut context =
             BlockContext { shared: &mut self.shared, transfers: &mut self.transfers, block: self.index };
-        let stop = match worker.run(thread, &mut context, THREAD_SLICE) {
+        worker.block_checks = self.checks.take();
+        let mut result = worker.run(thread, &mut context, THREAD_SLICE);
+        self.checks = worker.block_checks.take();
+        if let Some(checks) = &mut self.checks {
+            let memory = ThreadMemory::of_block(&mut self.shared);
+            result = result.and_then(|stop| {
+                checks.settle(&memory)?;
+                if let (Stop::Ended | Stop::Barrier(_), Some(grid)) = (&stop, &mut worker.checks) {
+                    grid.end_guesses(checks, number)?;
+                }
+                Ok(stop)
+            });
+        }
+        let stop = match result {
             Ok(stop) => stop,
             Err(thread_fault) => return Err(self.fault(worker, number, *thread_fault)),
         };
@@ -201,6 +218,9 @@ impl Block {
         let state = match stop {
             Stop::Ended => {
                 self.live -= 1;
+                if let Some(checks) = &mut self.checks {
+                    checks.end(number);
+                }
                 self.spare.extend(slot.take());
                 State::Ended
             }
@@ -214,6 +234,9 @@ impl Block {
             }
             Stop::Barrier(wait) if wait.op == BarrierOp::Arrive => {
                 self.arrived.push((wait.id, wait.count, number));
+                if let Some(checks) = &mut self.checks {
+                    checks.arrive(wait.id, number);
+                }
                 State::Ready
             }
             Stop::Barrier(wait) => State::Barrier(wait),
@@ -253,6 +276,11 @@ impl Block {
         let leader = lanes.get(group.trailing_zeros() as usize).copied().flatten();
         if let Some((number, wait)) = leader.and_then(|wait| Some((wait.matrix()?, wait))) {
             self.matrix(worker, first, number, wait)?;
+        }
+        if let Some(checks) = &mut self.checks
+            && warp::orders_memory(&lanes, group)
+        {
+            checks.meet_lanes((0..32).filter(|lane| (group >> lane) & 1 == 1).map(|lane| first + lane));
         }
         self.has_advanced = true;
         for (lane, wait) in lanes.iter().enumerate() {
@@ -303,6 +331,9 @@ impl Block {
                 continue;
             }
             any = true;
+            if let Some(checks) = &mut self.checks {
+                checks.meet(id, waiting.iter().map(|(number, _)| *number));
+            }
             let truths = waiting.iter().map(|(_, wait)| wait.is_true);
             for &(number, wait) in &waiting {
                 let value = barrier::result(wait.op, truths.clone());
@@ -345,37 +376,25 @@ impl Block {
         there >= count
     }
 
-    /// The fault of a deadlock, which says what the threads wait for.
+    /// The fault of a deadlock, which says where the threads wait and for what.
     #[cold]
     fn deadlock(&self, worker: &Worker<'_>) -> Box<Fault> {
-        let mut at_barrier = None;
-        let mut at_warp = None;
-        let mut counts = (0, 0);
+        let mut waits = Waits::default();
         for (number, state) in self.states.iter().enumerate() {
-            match state {
-                State::Barrier(wait) => {
-                    at_barrier.get_or_insert((number, wait.id));
-                    counts.0 += 1;
-                }
-                State::Warp(wait) => {
-                    at_warp.get_or_insert((number, wait.describe()));
-                    counts.1 += 1;
-                }
-                _ => {}
-            }
+            let what = match state {
+                State::Barrier(wait) => wait.describe(),
+                State::Warp(wait) => wait.describe(),
+                _ => continue,
+            };
+            let thread = self.threads.get(number).and_then(Option::as_ref);
+            let position =
+                thread.map(|thread| Position::before(worker.grid.program, thread.function, thread.pc));
+            let is_warp = matches!(state, State::Warp(_));
+            waits.add(number, is_warp, what, position.map_or_else(String::new, |at| at.to_string()));
         }
         let ended = self.states.len() - self.live as usize;
-        let mut detail = format!("no thread can go on: {} wait at barriers", counts.0);
-        if let Some((_, id)) = at_barrier {
-            detail.push_str(&format!(" (first at barrier {id})"));
-        }
-        detail.push_str(&format!(", {} for lanes of their warp", counts.1));
-        if let Some((number, what)) = &at_warp {
-            detail.push_str(&format!(" (thread {number} {what})"));
-        }
-        detail.push_str(&format!(", {ended} have ended"));
-        let number = at_warp.map(|(number, _)| number).or(at_barrier.map(|(number, _)| number)).unwrap_or(0);
-        self.fault(worker, number, *ThreadFault::new(FaultKind::BarrierDivergence, detail))
+        let detail = waits.words(&self.arrived, ended);
+        self.fault(worker, waits.first(), *ThreadFault::new(FaultKind::BarrierDivergence, detail))
     }
 
     /// The fault of a cancelled grid.
@@ -389,21 +408,25 @@ impl Block {
     fn fault(&self, worker: &Worker<'_>, number: usize, thread_fault: ThreadFault) -> Box<Fault> {
         let grid = worker.grid;
         let thread = self.threads.get(number).and_then(Option::as_ref);
-        let line = thread.and_then(|thread| {
-            let function = grid.program.functions.get(thread.function as usize)?;
-            function.lines.get(thread.pc.checked_sub(1)?).copied()
-        });
+        let at = thread_fault.at.or(thread.map(|thread| (thread.function, thread.pc)));
+        let position = at.map(|(function, pc)| Position::before(grid.program, function, pc));
+        let Position { line, source } = position.unwrap_or(Position { line: 0, source: None });
+        let mut detail = thread_fault.detail;
+        if let Some(variable) = thread_fault.shared.and_then(|at| shared_variable(grid.launch, at)) {
+            detail.push_str(&format!(", {variable}"));
+        }
         let [x, y, _] = grid.launch.block.map(|dim| dim as usize);
         Box::new(Fault {
             kind: thread_fault.kind,
             kernel: grid.launch.kernel.name.clone(),
-            line: line.unwrap_or(0),
+            line,
+            source,
             block: self.index,
             thread: [number % x, number / x % y, number / (x * y)].map(|index| index as u32),
             address: thread_fault.access.map(|(address, _, _)| address),
             size: thread_fault.access.map(|(_, size, _)| size),
             write: thread_fault.access.is_some_and(|(_, _, write)| write),
-            detail: thread_fault.detail,
+            detail,
         })
     }
 }

@@ -69,6 +69,7 @@ impl Worker<'_> {
         let mut reader = Reader {
             pc: thread.pc,
             thread_memory: ThreadMemory {
+                unchecked_shared: context.shared.len(),
                 shared: context.shared,
                 local: &mut thread.local,
                 local_base: thread.local_base,

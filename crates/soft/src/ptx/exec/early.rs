@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use super::block::{Block, Progress};
+use super::check::GridChecks;
 use super::grid;
 use super::grid_state::GridState;
 use super::worker::Worker;
@@ -25,6 +26,7 @@ pub(crate) struct BegunGrid {
     /// The threads of these blocks.
     threads: u64,
     pub(super) state: Arc<GridState>,
+    pub(super) checks: Option<Box<GridChecks>>,
 }
 
 impl BegunGrid {
@@ -71,5 +73,6 @@ pub(crate) fn begin(
             }
         }
     }
+    begun.checks = worker.checks;
     Ok(begun)
 }

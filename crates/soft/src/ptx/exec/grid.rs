@@ -4,7 +4,7 @@ use super::grid_state::GridState;
 use crate::ptx::code::{Program, RESERVED_SHARED};
 use crate::ptx::error::{Fault, FaultKind};
 use crate::ptx::image::Launch;
-use crate::ptx::memory::{DeviceMemory, Heap};
+use crate::ptx::memory::{Checks, DeviceMemory, Heap};
 use crate::ptx::windows::WINDOW;
 
 /// The data that all blocks of a launch share.
@@ -18,6 +18,7 @@ pub(super) struct Grid<'a> {
     pub(super) whole_shared_bytes: usize,
     pub(super) threads: u32,
     pub(super) state: &'a GridState,
+    pub(super) checks: Checks,
 }
 
 impl Grid<'_> {
@@ -30,6 +31,12 @@ impl Grid<'_> {
 /// The address of the reserved shared memory, behind what the kernel has. On GPUs it lies in front.
 pub(super) fn reserved_offset(shared_bytes: usize) -> usize {
     shared_bytes.next_multiple_of(16)
+}
+
+/// Whether accesses of a program can be checked for races: those of asynchronous copies and of whole
+/// warps are made for other threads.
+fn is_checkable(program: &Program) -> bool {
+    program.functions.iter().all(|function| function.asyncs.is_empty() && function.matrices.is_empty())
 }
 
 fn product(dims: [u32; 3]) -> Option<u64> {
@@ -56,6 +63,7 @@ pub(super) fn prepare<'a>(
         kind: FaultKind::LaunchFailed,
         kernel: kernel.name.clone(),
         line: 0,
+        source: None,
         block: [0; 3],
         thread: [0; 3],
         address: None,
@@ -102,6 +110,7 @@ pub(super) fn prepare<'a>(
         whole_shared_bytes: whole_shared(&kernel.program, shared as usize),
         threads: threads as u32,
         state,
+        checks: if is_checkable(&kernel.program) { memory.checks() } else { Checks::default() },
     };
     Ok((grid, total))
 }
@@ -109,5 +118,18 @@ pub(super) fn prepare<'a>(
 /// The index of the block with this number.
 pub(super) fn block_index(launch: &Launch<'_>, number: u64) -> [u32; 3] {
     let [x, y, _] = launch.grid.map(u64::from);
+    [number % x, number / x % y, number / (x * y)].map(|index| index as u32)
+}
+
+/// The number of the block with this index.
+pub(super) fn block_number(launch: &Launch<'_>, index: [u32; 3]) -> u64 {
+    let [x, y, _] = launch.grid.map(u64::from);
+    let [i, j, k] = index.map(u64::from);
+    i + x * (j + y * k)
+}
+
+/// The index of the thread with this number.
+pub(super) fn thread_index(launch: &Launch<'_>, number: usize) -> [u32; 3] {
+    let [x, y, _] = launch.block.map(|dim| dim as usize);
     [number % x, number / x % y, number / (x * y)].map(|index| index as u32)
 }

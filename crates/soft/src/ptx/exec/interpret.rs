@@ -58,8 +58,10 @@ impl Worker<'_> {
         let Some(registers) = thread.registers.get_mut(thread.register_base..) else {
             return Err(ThreadFault::new(FaultKind::InvalidProgramCounter, "the frame is gone"));
         };
+        let unchecked_shared = self.begin_frame(thread.function, thread.linear, context.shared.len());
         let mut thread_memory = ThreadMemory {
             shared: context.shared,
+            unchecked_shared,
             local: &mut thread.local,
             local_base: thread.local_base,
             params: grid.launch.params,
@@ -228,7 +230,10 @@ impl Worker<'_> {
                         stop!(Some(Stop::Grid));
                     }
                 }
-                Inst::Fence => std::sync::atomic::fence(std::sync::atomic::Ordering::SeqCst),
+                Inst::Fence => {
+                    std::sync::atomic::fence(std::sync::atomic::Ordering::SeqCst);
+                    self.note_fence();
+                }
                 Inst::Load { d, base, offset, access } => {
                     let address = maybe!(base).wrapping_add_signed(i64::from(offset));
                     let location = check!(self.resolve(&thread_memory, pc, address, access, false));

@@ -105,12 +105,11 @@ impl WarpLanes<'_> {
         let address = base.wrapping_add_signed(i64::from(memory.offset)).wrapping_add(more);
         let mut thread_memory = match self.threads.get_mut(lane) {
             Some(Some(thread)) => ThreadMemory {
-                shared: self.shared,
                 local: &mut thread.local,
                 local_base: thread.local_base,
-                params: worker.grid.launch.params,
+                ..ThreadMemory::unchecked(self.shared, worker.grid.launch.params)
             },
-            _ => ThreadMemory { shared: self.shared, local: &mut [], local_base: 0, params: &[] },
+            _ => ThreadMemory::unchecked(self.shared, &[]),
         };
         let found: Checked<Location> =
             worker.find(&thread_memory, self.pc, memory.space, address, bytes, bytes, write);

@@ -61,9 +61,9 @@ impl WarpWait {
     /// Describes the member mask, for errors.
     pub(super) fn describe(&self) -> String {
         match self.members {
-            _ if self.matrix().is_some() => "for all 32 lanes of its warp".into(),
-            Some(mask) => format!("for lanes {mask:#010x} of its warp"),
-            None => "for its warp".into(),
+            _ if self.matrix().is_some() => "for all 32 lanes of the warp".into(),
+            Some(mask) => format!("for lanes {mask:#010x} of the warp"),
+            None => "for the warp".into(),
         }
     }
 }
@@ -95,6 +95,13 @@ pub(super) fn complete_group(lanes: &Lanes, live: u32, idle: bool) -> Option<u32
         }
     }
     None
+}
+
+/// Whether a group of lanes sees what its lanes have written. Shuffles, votes and the like move
+/// registers alone.
+pub(super) fn orders_memory(lanes: &Lanes, group: u32) -> bool {
+    let first = lanes.get(group.trailing_zeros() as usize).and_then(Option::as_ref);
+    first.is_some_and(|wait| wait.op == WarpOp::Sync)
 }
 
 /// Registers and their new values.

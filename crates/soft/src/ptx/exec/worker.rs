@@ -4,6 +4,7 @@ use std::time::Instant;
 
 use super::access::{Location, Spans, ThreadMemory};
 use super::barrier::BarrierWait;
+use super::check::{BlockChecks, GridChecks};
 use super::grid::Grid;
 use super::thread_fault::{Checked, ThreadFault};
 use super::transfer::Transfers;
@@ -18,6 +19,10 @@ pub(super) struct Worker<'a> {
     pub(super) steps: u64,
     /// Whether grids in front have not ended.
     pub(super) is_early: bool,
+    /// What the checks know of the grid, if there are any.
+    pub(super) checks: Option<Box<GridChecks>>,
+    /// What the checks know of the block that runs.
+    pub(super) block_checks: Option<Box<BlockChecks>>,
 }
 
 /// Why a thread stopped.
@@ -42,7 +47,8 @@ pub(super) struct BlockContext<'a> {
 
 impl<'a> Worker<'a> {
     pub(super) fn new(grid: &'a Grid<'a>) -> Self {
-        Worker { grid, spans: Spans::new(), steps: 0, is_early: false }
+        let checks = grid.checks.any().then(Box::default);
+        Worker { grid, spans: Spans::new(), steps: 0, is_early: false, checks, block_checks: None }
     }
 
     /// A worker that runs before the grids in front have ended.
@@ -66,11 +72,34 @@ impl<'a> Worker<'a> {
         if address & u64::from(align - 1) != 0 {
             return Err(ThreadFault::misaligned(address, bytes, write));
         }
-        if space != Space::Global
-            && let Some(location) = thread_memory.location(space, address, bytes, write)?
-        {
-            return Ok(location);
+        if space != Space::Global {
+            match thread_memory.location(space, address, bytes, write) {
+                Ok(Some(location)) => return Ok(location),
+                Ok(None) => {}
+                Err(fault) => return self.check_shared(thread_memory, pc, address, bytes, write, fault),
+            }
         }
-        self.spans.host(self.grid, pc, address, bytes, write).map(Location::Host)
+        match self.spans.cached(self.grid.memory, pc, address, bytes, write) {
+            Some(host) => Ok(Location::Host(host)),
+            None => self.find_global(thread_memory, pc, address, bytes, write),
+        }
+    }
+
+    /// Finds and checks an access to global memory that is not in the cache.
+    #[cold]
+    fn find_global(
+        &mut self,
+        thread_memory: &ThreadMemory<'_>,
+        pc: usize,
+        address: u64,
+        bytes: u32,
+        write: bool,
+    ) -> Checked<Location> {
+        let is_checked = self.grid.checks.global_races;
+        let host = self.spans.miss(self.grid, pc, address, bytes, write, is_checked)?;
+        if is_checked {
+            self.check_global(thread_memory, pc, address, bytes, write, host)?;
+        }
+        Ok(Location::Host(host))
     }
 }

@@ -28,6 +28,8 @@ pub(super) struct Symbols<'t> {
     shared: Vec<SharedVariable>,
     /// Whether code asks for reserved shared memory.
     pub(super) uses_reserved: bool,
+    /// The source files of each text: number there, and index in the program.
+    files: Vec<HashMap<u64, u32>>,
     /// Variables of module scope.
     outer: u32,
     /// Variables declared inside functions, which follow them.
@@ -45,6 +47,16 @@ fn target_number(module: &Module<'_>) -> u32 {
     digits.parse().unwrap_or(0)
 }
 
+/// Adds the source files of a text to the program.
+fn source_files(module: &Module<'_>, program: &mut Program) -> HashMap<u64, u32> {
+    let mut numbers = HashMap::new();
+    for &(number, name) in &module.files {
+        numbers.insert(number, program.files.len() as u32);
+        program.files.push(name.to_owned());
+    }
+    numbers
+}
+
 impl<'t> Symbols<'t> {
     pub(super) fn collect(
         modules: &[Module<'t>],
@@ -55,6 +67,7 @@ impl<'t> Symbols<'t> {
         let mut symbols = Symbols {
             names: vec![HashMap::new(); modules.len()],
             levels: modules.iter().map(|module| (module.version, target_number(module))).collect(),
+            files: modules.iter().map(|module| source_files(module, program)).collect(),
             ..Symbols::default()
         };
         let mut sources = Vec::new();
@@ -90,6 +103,11 @@ impl<'t> Symbols<'t> {
     /// Whether the current text has this PTX version and target, or later ones.
     pub(super) fn is_at_least(&self, version: (u32, u32), target: u32) -> bool {
         self.levels.get(self.scope).is_some_and(|(has, on)| *has >= version && *on >= target)
+    }
+
+    /// The index of a source file of the current text.
+    pub(super) fn file(&self, number: u64) -> Option<u32> {
+        self.files.get(self.scope)?.get(&number).copied()
     }
 
     /// Sets the current text.
@@ -203,6 +221,7 @@ impl<'t> Symbols<'t> {
             return Err(PtxError::new(variable.line, message));
         }
         self.shared.push(SharedVariable {
+            name: variable.name.to_owned(),
             size: size as u32,
             align: variable.align as u32,
             is_dynamic: variable.size.is_none(),

@@ -2,7 +2,7 @@
 //! needs no stack.
 
 use super::cursor::Cursor;
-use super::{constant, variable};
+use super::{constant, location, variable};
 use crate::ptx::error::{MOST_ERRORS, Parsed, PtxError};
 use crate::ptx::lex::Kind;
 use crate::ptx::syntax::{Guard, Instruction, Linkage, Operand, Statement, StatementKind};
@@ -61,7 +61,12 @@ fn statement<'t>(cursor: &mut Cursor<'_, 't>, all: &mut Vec<Statement<'t>>) -> P
                 all.push(Statement { line, kind: StatementKind::Variable(Box::new(variable)) });
             }
         }
-        (Some(Kind::Dotted("loc" | "file")), _) => cursor.skip_line(),
+        (Some(Kind::Dotted("loc")), _) => {
+            if let Some((file, line_there)) = location::location(cursor) {
+                all.push(Statement { line, kind: StatementKind::Location { file, line: line_there } });
+            }
+        }
+        (Some(Kind::Dotted("file")), _) => cursor.skip_line(),
         (Some(Kind::Dotted("pragma")), _) => cursor.skip_past(b';'),
         (Some(Kind::Dotted(name)), _) => {
             let message = format!("directive `.{name}` is not supported by the software driver");

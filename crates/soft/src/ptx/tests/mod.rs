@@ -1,6 +1,7 @@
 //! Tests of the interpreter, on PTX that NVRTC made (`data/`, with its CUDA C++ source) and on PTX
 //! written here.
 
+mod checks;
 mod cooperation;
 mod evaluate;
 mod faults;
@@ -14,6 +15,7 @@ mod kernels;
 mod load;
 mod matrices;
 mod products;
+mod races;
 mod scalar_forms;
 mod speed;
 mod tensors;
@@ -28,7 +30,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::error::Fault;
-use super::{DeviceMemory, FaultKind, Image, Launch, MemoryFault, Span, run};
+use super::{Checks, DeviceMemory, FaultKind, Image, Launch, MemoryFault, Span, run};
 
 pub(super) const BASIC: &str = include_str!("data/basic.ptx");
 pub(super) const COOPERATION: &str = include_str!("data/cooperation.ptx");
@@ -39,12 +41,25 @@ pub(super) const CONDITIONAL: &str = include_str!("data/conditional.ptx");
 type Buffer = (u64, usize, Box<[UnsafeCell<u64>]>);
 
 /// Global memory of a test: buffers far apart.
-#[derive(Default)]
 pub(super) struct Memory {
     buffers: Vec<Buffer>,
     pub(super) epoch: AtomicU64,
     pub(super) conditions: Mutex<Vec<(u64, u32)>>,
     pub(super) translations: AtomicU64,
+    pub(super) checks: Checks,
+}
+
+impl Default for Memory {
+    /// An empty memory, with all checks.
+    fn default() -> Self {
+        Memory {
+            buffers: Vec::new(),
+            epoch: AtomicU64::new(0),
+            conditions: Mutex::default(),
+            translations: AtomicU64::new(0),
+            checks: Checks { unwritten_shared: true, shared_races: true, global_races: true },
+        }
+    }
 }
 
 // SAFETY: kernels reach the cells through raw pointers and atomically; the tests read them when no
@@ -109,6 +124,10 @@ impl DeviceMemory for Memory {
 
     fn epoch(&self) -> u64 {
         self.epoch.load(Ordering::Relaxed)
+    }
+
+    fn checks(&self) -> Checks {
+        self.checks
     }
 
     fn set_conditional(&self, handle: u64, value: u32) -> Result<(), MemoryFault> {

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use super::{BASIC, COOPERATION, Memory, arg, launch, load};
+use super::{BASIC, COOPERATION, Checks, Memory, arg, launch, load};
 
 fn report(what: &str, instructions: f64, start: Instant) -> f64 {
     let rate = instructions / start.elapsed().as_secs_f64() / 1e6;
@@ -15,7 +15,7 @@ fn report(what: &str, instructions: f64, start: Instant) -> f64 {
 #[test]
 fn rate() {
     let image = load(BASIC);
-    let mut memory = Memory::default();
+    let mut memory = Memory { checks: Checks::default(), ..Memory::default() };
     let out = memory.put(&[0_u32; 256]);
     let rounds = 50_000_u32;
     let start = Instant::now();
