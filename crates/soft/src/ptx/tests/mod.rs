@@ -2,6 +2,7 @@
 //! written here.
 
 mod cooperation;
+mod coverage;
 mod evaluate;
 mod faults;
 mod formats;
