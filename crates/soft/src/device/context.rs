@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use crate::driver;
 use crate::driver::handle::{Kind, Slots};
 use crate::driver::result_code::{Answer, CONTEXT_IS_DESTROYED, INVALID_CONTEXT, INVALID_DEVICE};
+use crate::ptx::Heap;
 use crate::sync::lock;
 
 /// A live context. A primary context that is reset and retained again is another context under the
@@ -20,6 +21,8 @@ pub(crate) struct Context {
     pub(crate) id: u64,
     pub(crate) flags: AtomicU32,
     pub(crate) limits: Mutex<HashMap<u32, usize>>,
+    /// The heap that its kernels allocate from.
+    pub(crate) heap: Heap,
     /// The ids of the contexts whose memory it may access.
     pub(crate) peers: Mutex<HashSet<u64>>,
     alive: AtomicBool,
@@ -109,6 +112,7 @@ fn make(handle: u64, device: i32, flags: u32) -> Arc<Context> {
         id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
         flags: AtomicU32::new(flags),
         limits: Mutex::default(),
+        heap: Heap::default(),
         peers: Mutex::default(),
         alive: AtomicBool::new(true),
     })
