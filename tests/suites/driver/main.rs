@@ -7,13 +7,18 @@ mod access_windows;
 #[path = "../../../crates/soft/tests/driver/calls.rs"]
 mod calls;
 mod captured_graphs;
+mod captures;
 mod common;
 mod conditions;
+mod context_events;
 mod context_flags;
 mod graph_memory;
 mod hierarchy;
+mod instantiation;
 mod lifetimes;
 mod lookups;
+mod lost_devices;
+mod managed_memory;
 mod modules;
 mod registered_memory;
 mod single_calls;

@@ -4,21 +4,23 @@ use core::ffi::{c_int, c_uint, c_ulonglong};
 use std::sync::atomic::Ordering;
 
 use cuda_sys::{
-    CUcontext, CUctx_flags, CUctxCreateParams, CUdevice, CUexecAffinityParam, CUfunc_cache, CUlimit,
+    CUcontext, CUctx_flags, CUctxCreateParams, CUdevice, CUevent, CUexecAffinityParam, CUfunc_cache, CUlimit,
     CUsharedconfig, CUstreamCaptureMode,
 };
 
 use super::device::{check_flags, end};
 use super::table::Entries;
 use crate::device::context::{self, check_device, current};
+use crate::device::loss;
 use crate::device::properties::GREATEST_PRIORITY;
 use crate::driver::abort::crash;
 use crate::driver::handle::{number, to_raw};
 use crate::driver::pointer::{put, put_if, required};
-use crate::driver::result_code::{Answer, INVALID_CONTEXT, INVALID_VALUE, UNSUPPORTED_LIMIT};
-use crate::graph::capture::open_captures;
+use crate::driver::result_code::{Answer, INVALID_CONTEXT, INVALID_HANDLE, INVALID_VALUE, UNSUPPORTED_LIMIT};
+use crate::graph::capture::{self, open_captures};
 use crate::ptx::Heap;
 use crate::stream;
+use crate::stream::{context_event, event};
 use crate::sync::lock;
 
 pub(crate) const fn add(entries: Entries) -> Entries {
@@ -35,6 +37,8 @@ pub(crate) const fn add(entries: Entries) -> Entries {
         cuCtxSetCurrent,
         cuCtxPushCurrent,
         cuCtxPopCurrent,
+        cuCtxRecordEvent,
+        cuCtxWaitEvent,
         cuCtxGetDevice,
         cuCtxGetDevice_v13000,
         cuCtxGetFlags,
@@ -204,6 +208,29 @@ entries! {
 
     live fn cuCtxResetPersistingL2Cache() {
         current().map(drop)
+    }
+
+    owned fn cuCtxRecordEvent(ctx: CUcontext, h_event: CUevent) {
+        let context = context::get(number(ctx))?;
+        loss::check_device(context.device)?;
+        let event = event::get(number(h_event))?;
+        if event.context.id != context.id {
+            return Err(INVALID_HANDLE);
+        }
+        open_captures::check_synchronize()?;
+        capture::forget_event(number(h_event));
+        context_event::record(&context, &event);
+        Ok(())
+    }
+
+    owned fn cuCtxWaitEvent(ctx: CUcontext, h_event: CUevent) {
+        let context = context::get(number(ctx))?;
+        loss::check_device(context.device)?;
+        let event = event::get(number(h_event))?;
+        // This includes captures that recorded the event.
+        open_captures::check_synchronize()?;
+        context_event::make_wait(&context, &event);
+        Ok(())
     }
 
     live fn cuCtxSynchronize() {

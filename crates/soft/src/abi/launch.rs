@@ -10,7 +10,7 @@ use super::table::Entries;
 use crate::device::context::Context;
 use crate::driver::handle::number;
 use crate::driver::pointer::{given, slice};
-use crate::driver::result_code::{Answer, INVALID_HANDLE, INVALID_VALUE};
+use crate::driver::result_code::{Answer, INVALID_HANDLE, INVALID_VALUE, NOT_SUPPORTED};
 use crate::graph::capture;
 use crate::graph::model::edge::Edge;
 use crate::graph::model::task::{KernelSpec, Task};
@@ -51,6 +51,9 @@ unsafe fn enqueue(
     let events = attribute::events(attributes);
     events.iter().try_for_each(|wanted| check_event(wanted, &stream))?;
     let function = resolve(number(function), &stream.context)?;
+    if !captured && attribute::is_device_updatable(attributes) {
+        return Err(NOT_SUPPORTED);
+    }
     let checked = launch::check(&function.code, &sizes, attributes);
     if captured {
         capture::invalidate_on(&stream, checked)?;

@@ -5,6 +5,7 @@
 
 pub(crate) mod abort;
 pub(crate) mod config;
+pub(crate) mod explain;
 pub(crate) mod handle;
 pub(crate) mod pointer;
 pub(crate) mod result_code;

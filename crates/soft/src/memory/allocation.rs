@@ -1,9 +1,10 @@
 //! One allocation: its bytes and its state.
 
 use std::alloc::Layout;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 
+use crate::memory::hint::Hints;
 use crate::memory::shared_file::{Mapping, SharedFile};
 
 /// The content of memory that has not been written.
@@ -125,6 +126,8 @@ pub(crate) struct Allocation {
     /// last (0 for none).
     allocated_by: AtomicU64,
     freed_by: AtomicU64,
+    /// Hints about managed memory.
+    pub(crate) hints: Mutex<Hints>,
 }
 
 // SAFETY: the bytes behind `host` are only accessed by relaxed atomics, or by the user under the
@@ -163,6 +166,7 @@ impl Allocation {
             free_queued: AtomicBool::new(false),
             allocated_by: AtomicU64::new(0),
             freed_by: AtomicU64::new(0),
+            hints: Mutex::default(),
         })
     }
 

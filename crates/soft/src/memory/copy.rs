@@ -72,6 +72,10 @@ impl Copy3 {
             (kind(self.src.place), self.src.pitch, rows(&self.src));
         (raw.dstMemoryType, raw.dstPitch, raw.dstHeight) =
             (kind(self.dst.place), self.dst.pitch, rows(&self.dst));
+        if self.is_linear() && self.src.place.is_host() {
+            // A row of host memory is described without pitches.
+            (raw.srcPitch, raw.dstPitch) = (0, 0);
+        }
         if self.src.place == MemoryKind::Device {
             raw.srcDevice = self.src.address;
         } else {

@@ -30,6 +30,7 @@ pub(crate) mod fill;
 mod freed;
 pub(crate) mod graph_mapping;
 pub(crate) mod graph_va;
+pub(crate) mod hint;
 pub(crate) mod host_pages;
 pub(crate) mod memory_kind;
 pub(crate) mod pool;
@@ -44,5 +45,5 @@ pub(crate) use address_map::{
 };
 pub(crate) use addresses::ALIGNMENT;
 pub(crate) use allocate::{allocate, allocate_in, allocate_plain, import, make_at, register};
-pub(crate) use allocation::{Allocation, Origin, Request, epoch};
+pub(crate) use allocation::{Allocation, Origin, Request, UNWRITTEN, epoch};
 pub(crate) use range::{AddressRange, STEP};
