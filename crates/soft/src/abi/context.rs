@@ -16,8 +16,9 @@ use crate::device::properties::GREATEST_PRIORITY;
 use crate::driver::abort::crash;
 use crate::driver::handle::{number, to_raw};
 use crate::driver::pointer::{put, put_if, required};
-use crate::driver::result_code::{Answer, INVALID_CONTEXT, INVALID_HANDLE, UNSUPPORTED_LIMIT};
+use crate::driver::result_code::{Answer, INVALID_CONTEXT, INVALID_HANDLE, INVALID_VALUE, UNSUPPORTED_LIMIT};
 use crate::graph::capture::{self, open_captures};
+use crate::ptx::Heap;
 use crate::stream;
 use crate::stream::{context_event, event};
 use crate::sync::lock;
@@ -176,7 +177,7 @@ entries! {
         let default = match limit {
             CUlimit::CU_LIMIT_STACK_SIZE => 1024,
             CUlimit::CU_LIMIT_PRINTF_FIFO_SIZE => 1 << 20,
-            CUlimit::CU_LIMIT_MALLOC_HEAP_SIZE => 8 << 20,
+            CUlimit::CU_LIMIT_MALLOC_HEAP_SIZE => Heap::DEFAULT_BYTES as usize,
             CUlimit::CU_LIMIT_MAX_L2_FETCH_GRANULARITY => 64,
             CUlimit::CU_LIMIT_PERSISTING_L2_CACHE_SIZE => 0,
             _ => return Err(UNSUPPORTED_LIMIT),
@@ -189,6 +190,10 @@ entries! {
         let context = current()?;
         if limit.0 > CUlimit::CU_LIMIT_PERSISTING_L2_CACHE_SIZE.0 {
             return Err(UNSUPPORTED_LIMIT);
+        }
+        // The heap keeps its size once kernels use it.
+        if limit == CUlimit::CU_LIMIT_MALLOC_HEAP_SIZE && !context.heap.resize(value as u64) {
+            return Err(INVALID_VALUE);
         }
         lock(&context.limits).insert(limit.0, value);
         Ok(())

@@ -10,6 +10,7 @@ use crate::device::loss;
 use crate::driver;
 use crate::driver::handle::{Kind, Slots};
 use crate::driver::result_code::{Answer, CONTEXT_IS_DESTROYED, INVALID_CONTEXT, INVALID_DEVICE};
+use crate::ptx::Heap;
 use crate::sync::lock;
 
 /// A live context. A primary context that is reset and retained again is another context under the
@@ -21,6 +22,8 @@ pub(crate) struct Context {
     pub(crate) id: u64,
     pub(crate) flags: AtomicU32,
     pub(crate) limits: Mutex<HashMap<u32, usize>>,
+    /// The heap that its kernels allocate from.
+    pub(crate) heap: Heap,
     /// The ids of the contexts whose memory it may access.
     pub(crate) peers: Mutex<HashSet<u64>>,
     alive: AtomicBool,
@@ -119,6 +122,7 @@ fn make(handle: u64, device: i32, flags: u32) -> Arc<Context> {
         id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
         flags: AtomicU32::new(flags),
         limits: Mutex::default(),
+        heap: Heap::default(),
         peers: Mutex::default(),
         alive: AtomicBool::new(true),
     })

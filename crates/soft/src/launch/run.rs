@@ -5,12 +5,15 @@ use std::sync::{Arc, Mutex};
 use cuda_sys::CUresult;
 
 use super::check::Sizes;
+use crate::device::context::Context;
 use crate::device::loss::{self, Loss};
 use crate::driver;
 use crate::driver::checks::Check;
 use crate::memory::{self, Allocation};
 use crate::module::Function;
-use crate::ptx::{self, AccessKind, BegunGrid, Checks, DeviceMemory, Fault, FaultKind, MemoryFault, Span};
+use crate::ptx::{
+    self, AccessKind, BegunGrid, Checks, DeviceMemory, Fault, FaultKind, Heap, MemoryFault, Span,
+};
 use crate::sync::lock;
 
 /// Sets the values of conditional handles from kernels.
@@ -34,7 +37,7 @@ struct View<'a> {
     held: Mutex<Vec<Arc<Allocation>>>,
     conditions: Option<&'a dyn ConditionSetter>,
     watch: Option<&'a dyn Watch>,
-    device: i32,
+    context: &'a Context,
     checks: Checks,
 }
 
@@ -83,8 +86,12 @@ impl DeviceMemory for View<'_> {
         }
     }
 
+    fn heap(&self) -> Option<&Heap> {
+        Some(&self.context.heap)
+    }
+
     fn cancelled(&self) -> bool {
-        loss::is_lost(self.device)
+        loss::is_lost(self.context.device)
     }
 }
 
@@ -163,7 +170,7 @@ impl<'a> KernelRun<'a> {
             held: Mutex::default(),
             conditions: self.conditions,
             watch: self.watch,
-            device: self.function.module.context.device,
+            context: &self.function.module.context,
             checks: checks(),
         }
     }

@@ -96,7 +96,8 @@ pub(crate) trait DeviceMemory: Sync {
     /// This launch may not set the handle.
     fn set_conditional(&self, handle: u64, value: u32) -> Result<(), MemoryFault>;
 
-    /// The heap of the device's `malloc`. Without one, the kernels of an image share a heap.
+    /// The heap of the device's `malloc`, which a context has. Without one, the kernels of an image
+    /// share a heap.
     fn heap(&self) -> Option<&Heap> {
         None
     }

@@ -42,6 +42,6 @@ pub(crate) use error::{Fault, FaultKind};
 pub(crate) use exec::run;
 pub(crate) use exec::{BegunGrid, begin, finish};
 pub(crate) use image::{Image, Kernel, Launch};
-pub(crate) use memory::{AccessKind, Checks, DeviceMemory, MemoryFault, Span};
+pub(crate) use memory::{AccessKind, Checks, DeviceMemory, Heap, MemoryFault, Span};
 pub(crate) use parse::head;
 pub(crate) use windows::FIRST_WINDOW;

@@ -13,6 +13,7 @@ mod clones_and_children;
 mod common;
 mod conditionals;
 mod copies;
+mod device_heap;
 mod devices;
 mod edges;
 mod executables;

@@ -189,6 +189,10 @@ impl Worker<'_> {
     ) -> Checked<Location> {
         let Some(place) = found.shared.filter(|_| found.is_unchecked()) else { return Err(found) };
         let location = Location::Shared(place as usize);
+        // The library of cooperative groups uses the reserved memory in ways of its own.
+        if place as usize >= self.grid.shared_bytes {
+            return Ok(location);
+        }
         let Some(mut checks) = self.block_checks.take() else { return Ok(location) };
         let is_atomic = self.spans.is_atomic;
         let access = Access { pc, address, place, bytes, write, is_atomic, location };

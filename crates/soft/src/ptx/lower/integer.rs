@@ -253,6 +253,9 @@ fn with_carry<'t>(
     }
     let f = match part {
         Some(Part::Low) => at!(integer::mul, ty, F2),
+        // Assemblers take bits 32 to 63 of the product of halves, too.
+        Some(Part::High) if ty == Type::U16 => integer::mul_upper_word::<u16>,
+        Some(Part::High) if ty == Type::S16 => integer::mul_upper_word::<i16>,
         Some(Part::High) => at!(integer::mul_hi, ty, F2),
         _ => return Err(LowerError::Unsupported),
     };

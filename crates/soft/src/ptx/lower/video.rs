@@ -15,6 +15,7 @@ struct Part {
 }
 
 const WORD: Part = Part { bits: 32, shift: 0 };
+const UPPER_HALF: Part = Part { bits: 16, shift: 16 };
 
 impl Part {
     fn parse(name: &str) -> Lowered<Part> {
@@ -51,6 +52,20 @@ impl Part {
         }
     }
 
+    /// Saturates the result of a single operation.
+    fn saturate(self, family: Family, is_signed: bool) -> F1 {
+        match (family, self.bits, is_signed) {
+            (Family::Shift, _, false) => video::saturate_shifted::<false>,
+            (Family::Shift, _, true) => video::saturate_shifted::<true>,
+            (_, 8, false) => video::saturate_part::<8, false>,
+            (_, 8, true) => video::saturate_part::<8, true>,
+            (_, 16, false) => video::saturate_part::<16, false>,
+            (_, 16, true) => video::saturate_part::<16, true>,
+            (_, _, false) => video::saturate_unsigned,
+            (_, _, true) => video::clamp::<32, true>,
+        }
+    }
+
     fn merge(self) -> F3 {
         match self.bits {
             8 => video::merge::<8>,
@@ -69,16 +84,50 @@ const COMPARISONS: &[(&str, F2)] = &[
     ("ge", compare::ge::<i64>),
 ];
 
-const SECOND: &[(&str, F2)] = &[("add", video::add), ("min", video::min), ("max", video::max)];
+/// An operation on the result of another and the last source.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Second {
+    Add,
+    Min,
+    Max,
+}
+
+const SECOND: &[(&str, Second)] = &[("add", Second::Add), ("min", Second::Min), ("max", Second::Max)];
+
+impl Second {
+    fn function(self, is_signed: bool) -> F2 {
+        match (self, is_signed) {
+            (Second::Add, _) => video::add,
+            (Second::Min, true) => video::min_signed,
+            (Second::Min, false) => video::min_unsigned,
+            (Second::Max, true) => video::max_signed,
+            (Second::Max, false) => video::max_unsigned,
+        }
+    }
+}
+
+/// Operations whose results become narrow in the same way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Family {
+    /// Sums and differences, of which a further operation sees the low word.
+    Sum,
+    /// The smaller, the greater, and the absolute difference.
+    Choice,
+    Shift,
+    /// 0 or 1.
+    Truth,
+}
 
 /// The types and the function of an instruction.
 struct Operation {
     f: F2,
-    /// The result and the two sources are signed.
+    family: Family,
+    /// The result and the two sources are signed. The result of a comparison counts as its first
+    /// source.
     signed: [bool; 3],
     saturates: bool,
     /// A further operation, with the last source.
-    second: Option<F2>,
+    second: Option<Second>,
 }
 
 /// Whether the next type is `.s32`, not `.u32`.
@@ -91,33 +140,34 @@ fn signed(reader: &mut InstructionReader<'_, '_>) -> Lowered<bool> {
 }
 
 fn operation(reader: &mut InstructionReader<'_, '_>, name: &str) -> Lowered<Operation> {
-    let compares = name == "vset";
-    let f: F2 = match name {
-        "vadd" => video::add,
-        "vsub" => video::sub,
-        "vabsdiff" => video::abs_diff,
-        "vavrg" => video::average,
-        "vmin" => video::min,
-        "vmax" => video::max,
-        "vset" => reader.one_of(COMPARISONS).ok_or(LowerError::Unsupported)?,
+    let (family, f): (Family, F2) = match name {
+        "vadd" => (Family::Sum, video::add),
+        "vsub" => (Family::Sum, video::sub),
+        "vavrg" => (Family::Sum, video::average),
+        "vabsdiff" => (Family::Choice, video::abs_diff),
+        "vmin" => (Family::Choice, video::min_signed),
+        "vmax" => (Family::Choice, video::max_signed),
+        "vset" => (Family::Truth, reader.one_of(COMPARISONS).ok_or(LowerError::Unsupported)?),
         "vshl" | "vshr" => {
             let clamps = reader.one_of(&[("clamp", true), ("wrap", false)]).ok_or(LowerError::Unsupported)?;
-            match (name, clamps) {
+            let f: F2 = match (name, clamps) {
                 ("vshl", true) => video::shl_clamp,
                 ("vshl", false) => video::shl_wrap,
                 (_, true) => video::shr_clamp,
                 (_, false) => video::shr_wrap,
-            }
+            };
+            (Family::Shift, f)
         }
         _ => return Err(LowerError::Unsupported),
     };
-    let result = if compares { false } else { signed(reader)? };
-    let signed = [result, signed(reader)?, signed(reader)?];
-    if matches!(name, "vshl" | "vshr") && signed[2] {
+    let result = if family == Family::Truth { None } else { Some(signed(reader)?) };
+    let (a, b) = (signed(reader)?, signed(reader)?);
+    if family == Family::Shift && b {
         return Err(LowerError::Unsupported);
     }
-    let saturates = !compares && reader.flag("sat");
-    Ok(Operation { f, signed, saturates, second: reader.one_of(SECOND) })
+    let saturates = family != Family::Truth && reader.flag("sat");
+    let signed = [result.unwrap_or(a), a, b];
+    Ok(Operation { f, family, signed, saturates, second: reader.one_of(SECOND) })
 }
 
 /// A register or number, and the part of it that is named.
@@ -143,8 +193,29 @@ impl<'t> Body<'_, 't> {
         d
     }
 
-    /// The result of an operation on two numbers, saturated to the width of a part.
-    fn video_result(&mut self, how: &Operation, [a, b]: [Reg; 2], part: Part) -> Reg {
+    /// The result of a single operation on two numbers, whose destination is a part.
+    fn single_result(&mut self, how: &Operation, [a, b]: [Reg; 2], part: Part) -> Reg {
+        let d = self.fresh();
+        self.emit(Inst::Binary { f: how.f, d, a, b });
+        if how.saturates {
+            self.emit(Inst::Unary { f: part.saturate(how.family, how.signed[0]), d, a: d });
+        }
+        if how.family == Family::Sum || (how.family == Family::Shift && how.saturates) {
+            self.emit(Inst::Unary { f: video::word, d, a: d });
+        }
+        d
+    }
+
+    /// Writes a result into a part of `c`.
+    fn merge_part(&mut self, d: Reg, result: Reg, c: Reg, part: Part) {
+        // For `.h1` assemblers take the upper half of the result.
+        let a = if part == UPPER_HALF { self.video_part(result, part, false) } else { result };
+        let shift = self.constant(u64::from(part.shift));
+        self.emit(Inst::Ternary { f: part.merge(), d, a, b: c, c: shift });
+    }
+
+    /// The result of an operation side by side, saturated to the width of a part.
+    fn packed_result(&mut self, how: &Operation, [a, b]: [Reg; 2], part: Part) -> Reg {
         let d = self.fresh();
         self.emit(Inst::Binary { f: how.f, d, a, b });
         if how.saturates {
@@ -194,15 +265,14 @@ fn scalar<'t>(body: &mut Body<'_, 't>, reader: &mut InstructionReader<'_, 't>) -
         None => body.constant(0),
     };
     let d = body.dest(&d, Type::B32)?;
-    let result = body.video_result(&how, sources, target.unwrap_or(WORD));
+    let result = body.single_result(&how, sources, target.unwrap_or(WORD));
     if let Some(part) = target {
-        let shift = body.constant(u64::from(part.shift));
-        body.emit(Inst::Ternary { f: part.merge(), d, a: result, b: c, c: shift });
-    } else if let Some(f) = how.second {
-        let a = body.video_part(result, WORD, how.signed[0]);
+        body.merge_part(d, result, c, part);
+    } else if let Some(second) = how.second {
+        let (f, whole) = (second.function(how.signed[0]), body.fresh());
         let b = body.video_part(c, WORD, how.signed[0]);
-        body.emit(Inst::Binary { f, d: a, a, b });
-        body.low_word(d, a);
+        body.emit(Inst::Binary { f, d: whole, a: result, b });
+        body.low_word(d, whole);
     } else {
         body.low_word(d, result);
     }
@@ -283,7 +353,7 @@ fn packed<'t>(body: &mut Body<'_, 't>, reader: &mut InstructionReader<'_, 't>) -
         }
         let [a, b] = [(from_a, how.signed[1]), (from_b, how.signed[2])]
             .map(|(from, is_signed)| body.video_part(words[(from / count) as usize], part(from), is_signed));
-        let result = body.video_result(&how, [a, b], part(lane));
+        let result = body.packed_result(&how, [a, b], part(lane));
         let next = body.fresh();
         if has_sum {
             body.emit(Inst::Add32 { d: next, a: whole, b: result });

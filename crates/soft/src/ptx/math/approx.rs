@@ -59,14 +59,16 @@ fn turns(x: f64) -> Option<f64> {
     turns.is_finite().then(|| turns.fract() * std::f64::consts::TAU)
 }
 
-/// The seed that the compiler's own division starts from: the upper word of the result, the lower
-/// is zero.
+const UPPER: u64 = !(u32::MAX as u64);
+
+/// The seed that the compiler's own division starts from: of the upper word of the number, the
+/// upper word of the result. The lower words are 0.
 pub(in crate::ptx) fn rcp_f64(a: u64) -> u64 {
-    upper_word(1.0 / flush(f64::get(a)))
+    upper_word(1.0 / flush(f64::get(a & UPPER)))
 }
 /// The seed for square roots, upper word only.
 pub(in crate::ptx) fn rsqrt_f64(a: u64) -> u64 {
-    upper_word(1.0 / flush(f64::get(a)).sqrt())
+    upper_word(1.0 / flush(f64::get(a & UPPER)).sqrt())
 }
 pub(in crate::ptx) fn rsqrt_f64_full(a: u64) -> u64 {
     (1.0 / f64::get(a).sqrt()).put()
@@ -76,5 +78,5 @@ fn flush(x: f64) -> f64 {
     if x.is_subnormal() { 0.0_f64.copysign(x) } else { x }
 }
 fn upper_word(x: f64) -> u64 {
-    flush(x).put() & !u64::from(u32::MAX)
+    flush(x).put() & UPPER
 }

@@ -68,6 +68,10 @@ pub(in crate::ptx) fn mul<T: Int>(a: u64, b: u64) -> u64 {
 pub(in crate::ptx) fn mul_hi<T: Int>(a: u64, b: u64) -> u64 {
     T::from_wide(product::<T>(a, b) >> T::BITS).put()
 }
+/// Bits 32 to 63 of the product.
+pub(in crate::ptx) fn mul_upper_word<T: Int>(a: u64, b: u64) -> u64 {
+    T::from_wide(product::<T>(a, b) >> 32).put()
+}
 /// The whole product of types of up to 32 bits.
 pub(in crate::ptx) fn mul_wide<T: Int>(a: u64, b: u64) -> u64 {
     (T::get(a).wide() as i64).wrapping_mul(T::get(b).wide() as i64) as u64

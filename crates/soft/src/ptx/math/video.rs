@@ -1,4 +1,10 @@
 //! The video instructions: parts of words, taken as signed 64-bit numbers.
+//!
+//! GPUs since Maxwell have no such instructions: assemblers translate them into others, and some
+//! results differ from the text of the PTX manual. These are the results of the assembler.
+
+/// The low word of a number.
+const LOW: u64 = u32::MAX as u64;
 
 /// The low `BITS` bits of `a >> shift`, sign- or zero-extended.
 pub(in crate::ptx) fn part<const BITS: u32, const SIGNED: bool>(a: u64, shift: u64) -> u64 {
@@ -20,25 +26,40 @@ operations! {
     add, a, b, a.wrapping_add(b);
     sub, a, b, a.wrapping_sub(b);
     abs_diff, a, b, a.wrapping_sub(b).wrapping_abs();
-    min, a, b, a.min(b);
-    max, a, b, a.max(b);
     /// The average, where a half is rounded away from zero.
     average, a, b, {
         let sum = a.wrapping_add(b);
         if sum >= 0 { sum.wrapping_add(1) >> 1 } else { sum >> 1 }
     };
-    shl_clamp, a, b, shifted(a, b.clamp(0, 32) as u32);
-    shl_wrap, a, b, shifted(a, b as u32 & 31);
+    shl_clamp, a, b, a << b.clamp(0, 32);
+    shl_wrap, a, b, a << (b & 31);
     shr_clamp, a, b, a >> b.clamp(0, 32);
     shr_wrap, a, b, a >> (b & 31);
+    min_signed, a, b, a.min(b);
+    max_signed, a, b, a.max(b);
+    min_unsigned, a, b, (a as u64).min(b as u64);
+    max_unsigned, a, b, (a as u64).max(b as u64);
 }
 
-/// A part of a word shifted left by at most 32. Too large a result keeps its sign and its low word,
-/// which is 0.
-fn shifted(a: i64, by: u32) -> i64 {
-    const LOW: i64 = u32::MAX as i64;
-    let result = i128::from(a) << by;
-    i64::try_from(result).unwrap_or(if a < 0 { i64::MIN } else { i64::MAX & !LOW })
+/// The low word as a signed number.
+pub(in crate::ptx) fn word(a: u64) -> u64 {
+    part::<32, true>(a, 0)
+}
+
+/// Saturates to an unsigned word. Only negative numbers count as out of range.
+pub(in crate::ptx) fn saturate_unsigned(a: u64) -> u64 {
+    (a as i64).max(0) as u64
+}
+
+/// Saturates to `BITS` bits, fewer than a word has. A negative number is above the range.
+pub(in crate::ptx) fn saturate_part<const BITS: u32, const SIGNED: bool>(a: u64) -> u64 {
+    let greatest = if SIGNED { (1_u64 << (BITS - 1)) - 1 } else { (1_u64 << BITS) - 1 };
+    a.min(greatest)
+}
+
+/// Saturates what a shift gives to a word. Bits above the lowest 34 are lost before that.
+pub(in crate::ptx) fn saturate_shifted<const SIGNED: bool>(a: u64) -> u64 {
+    clamp::<32, SIGNED>((((a << 30) as i64) >> 30) as u64)
 }
 
 /// Clamps a number to `BITS` bits.
@@ -52,7 +73,7 @@ pub(in crate::ptx) fn clamp<const BITS: u32, const SIGNED: bool>(a: u64) -> u64 
 pub(in crate::ptx) fn merge<const BITS: u32>(a: u64, word: u64, shift: u64) -> u64 {
     let mask = (1_u64 << BITS) - 1;
     let shift = shift & 31;
-    u64::from(((word & !(mask << shift)) | ((a & mask) << shift)) as u32)
+    ((word & !(mask << shift)) | ((a & mask) << shift)) & LOW
 }
 
 /// How `vmad` changes the signs of its sources, adds one, and scales.
@@ -79,28 +100,24 @@ impl Mad {
     }
 }
 
-/// `a * b + c`, as [`Mad::bits`] says.
+/// `a * b + c`, as [`Mad::bits`] says. All three are signed words, whatever their types.
 pub(in crate::ptx) fn mad(a: u64, b: u64, c: u64, how: u64) -> u64 {
     let is = |at: u32| (how >> at) & 1 == 1;
-    let is_signed = is(3);
-    let mut product = i128::from(a as i64).wrapping_mul(i128::from(b as i64));
-    let mut c = c as u32;
-    let mut low = i128::from(is(2));
-    if is(2) {
-    } else if is(0) {
-        product = !product;
-        low = 1;
-    } else if is(1) {
-        c = !c;
-        low = 1;
-    }
-    let c = if is_signed { i128::from(c as i32) } else { i128::from(c) };
-    let result = ((product + c + low) >> ((how >> 8) & 31)) as i64;
-    let result = match (is(4), is_signed) {
-        (false, _) => result,
-        (true, true) => result.clamp(i32::MIN.into(), i32::MAX.into()),
-        // The scaled sum is a number of 64 bits without a sign.
-        (true, false) => (result as u64).min(u32::MAX.into()) as i64,
+    let word = |x: u64| i64::from(x as i32);
+    let product = word(a).wrapping_mul(word(b));
+    let (product, c, one) = match (is(2), is(0), is(1)) {
+        (true, _, _) => (product, word(c), 1),
+        (_, true, _) => (!product, word(c), 1),
+        (_, _, true) => (product, word(!c), 1),
+        _ => (product, word(c), 0),
     };
-    u64::from(result as u32)
+    let sum = product.wrapping_add(c).wrapping_add(one);
+    let (is_signed, scale) = (is(3), (how >> 8) & 31);
+    let scaled = if is_signed { (sum >> scale) as u64 } else { sum as u64 >> scale };
+    let result = match (is(4), is_signed) {
+        (false, _) => scaled,
+        (true, true) => clamp::<32, true>(scaled),
+        (true, false) => clamp::<32, false>(scaled),
+    };
+    result & LOW
 }

@@ -1,16 +1,16 @@
 //! The heap of the device's `malloc` and `free`.
 
+use std::alloc::{Layout, alloc_zeroed};
 use std::collections::BTreeMap;
+use std::ptr::slice_from_raw_parts_mut;
 use std::sync::Mutex;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::{MemoryFault, Span};
 use crate::ptx::error::FaultKind;
 use crate::ptx::windows::HEAP_WINDOW;
 use crate::sync::lock;
 
-/// The bytes of a heap, the default of CUDA.
-const DEFAULT_HEAP: u64 = 8 << 20;
 /// The largest heap, which ends before the next window.
 const MOST_HEAP: u64 = 1 << 36;
 /// Addresses of blocks are multiples of this.
@@ -21,19 +21,21 @@ const GAP: u64 = 16;
 /// A heap that kernels allocate from. Its blocks live until `free`, beyond the grid.
 #[derive(Debug)]
 pub(crate) struct Heap {
-    /// Its size in bytes.
-    capacity: u64,
+    /// Its size in bytes, which stays the same once the heap is in use.
+    capacity: AtomicU64,
     state: Mutex<State>,
 }
 
 impl Default for Heap {
     fn default() -> Self {
-        Heap::new(DEFAULT_HEAP)
+        Heap::new(Heap::DEFAULT_BYTES)
     }
 }
 
 #[derive(Debug, Default)]
 struct State {
+    /// Whether a kernel has called `malloc` or `free`.
+    is_used: bool,
     /// The memory, allocated at the first `malloc` and never moved.
     words: Box<[AtomicU64]>,
     /// Live blocks: offset and size.
@@ -43,24 +45,38 @@ struct State {
 }
 
 impl Heap {
+    /// The bytes of a heap by default, as CUDA has it.
+    pub(crate) const DEFAULT_BYTES: u64 = 8 << 20;
+
     /// An empty heap of that size.
-    pub(crate) fn new(capacity: u64) -> Heap {
-        Heap { capacity: capacity.min(MOST_HEAP) & !(ALIGN - 1), state: Mutex::default() }
+    pub(crate) fn new(bytes: u64) -> Heap {
+        Heap { capacity: AtomicU64::new(capacity_of(bytes)), state: Mutex::default() }
+    }
+
+    /// Changes the size, unless a kernel has called `malloc` or `free`. Returns whether it did.
+    pub(crate) fn resize(&self, bytes: u64) -> bool {
+        let state = lock(&self.state);
+        if !state.is_used {
+            self.capacity.store(capacity_of(bytes), Ordering::Relaxed);
+        }
+        !state.is_used
     }
 
     /// The offset of an address in the heap.
     fn offset(&self, address: u64) -> Option<u64> {
         let offset = address.wrapping_sub(HEAP_WINDOW);
-        (offset < self.capacity).then_some(offset)
+        (offset < self.capacity.load(Ordering::Relaxed)).then_some(offset)
     }
 
     /// Allocates `size` bytes; 0 if there is no room.
     pub(in crate::ptx) fn allocate(&self, size: u64) -> u64 {
         let mut state = lock(&self.state);
+        state.is_used = true;
         if state.words.is_empty() {
-            state.words = (0..self.capacity / 8).map(|_| AtomicU64::new(0)).collect();
+            state.words = zeroed((self.capacity.load(Ordering::Relaxed) / 8) as usize);
         }
-        let Some(offset) = state.room(size, self.capacity) else { return 0 };
+        let bytes = 8 * state.words.len() as u64;
+        let Some(offset) = state.room(size, bytes) else { return 0 };
         // The new block covers what was freed here.
         let end = offset.saturating_add(size.max(1));
         while let Some((&start, &len)) = state.freed.range(..end).next_back()
@@ -77,10 +93,11 @@ impl Heap {
     /// # Errors
     /// No live block begins at the address.
     pub(in crate::ptx) fn free(&self, address: u64) -> Result<(), MemoryFault> {
+        let mut state = lock(&self.state);
+        state.is_used = true;
         if address == 0 {
             return Ok(());
         }
-        let mut state = lock(&self.state);
         let Some(offset) = self.offset(address).filter(|offset| state.live.contains_key(offset)) else {
             let what = self
                 .offset(address)
@@ -111,6 +128,28 @@ impl Heap {
             _ => Err(illegal(state.describe(at))),
         })
     }
+}
+
+/// The bytes that a heap of so many bytes can give.
+fn capacity_of(bytes: u64) -> u64 {
+    bytes.min(MOST_HEAP) & !(ALIGN - 1)
+}
+
+/// So many words of 0. The system provides their pages when they are used. None if there is not
+/// enough memory.
+fn zeroed(words: usize) -> Box<[AtomicU64]> {
+    let Ok(layout) = Layout::array::<AtomicU64>(words) else { return Box::default() };
+    if words == 0 {
+        return Box::default();
+    }
+    // SAFETY: the layout has a size above 0.
+    let start = unsafe { alloc_zeroed(layout) }.cast::<AtomicU64>();
+    if start.is_null() {
+        return Box::default();
+    }
+    // SAFETY: the global allocator gave the memory with the layout of this slice, and words of 0
+    // are valid.
+    unsafe { Box::from_raw(slice_from_raw_parts_mut(start, words)) }
 }
 
 fn illegal(message: String) -> MemoryFault {

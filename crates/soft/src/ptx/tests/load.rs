@@ -1,5 +1,6 @@
 //! What is accepted and refused when a text is loaded.
 
+use super::coverage::{Form, Outcome};
 use super::{Memory, arg, launch, load};
 use crate::ptx::error::PtxError;
 use crate::ptx::{Image, head};
@@ -354,10 +355,21 @@ fn waits_for_grids_need_their_version_and_target() {
     }
 }
 
+const UNSUPPORTED: &str = include_str!("data/unsupported.txt");
+
+/// Instructions that the interpreter lacks, by design.
+pub(super) fn unsupported_forms() -> Vec<Form> {
+    let outcome = |line| match Image::parse(&kernel(&format!("mov.u32 %r1, 1;\n{line}"))) {
+        Ok(_) => Outcome::Loads,
+        Err(errors) => Outcome::Refused(errors[0].to_string()),
+    };
+    UNSUPPORTED.lines().map(|line| Form { text: line, outcome: outcome(line) }).collect()
+}
+
 /// Instructions that the interpreter lacks are told as such, and nothing else is told.
 #[test]
 fn what_is_missing_is_told_once() {
-    for line in include_str!("data/unsupported.txt").lines() {
+    for line in UNSUPPORTED.lines() {
         let found = errors(&kernel(&format!("mov.u32 %r1, 1;\n{line}")));
         let name = line.split([' ', ';']).next().unwrap();
         let expected = format!("ptx line 7: instruction `{name}` is not supported by the software driver");

@@ -3,6 +3,7 @@
 
 mod checks;
 mod cooperation;
+mod coverage;
 mod evaluate;
 mod faults;
 mod formats;

@@ -1,6 +1,7 @@
 //! Forms of single instructions. An assembler of CUDA 12.9 judged which are valid for PTX 8.5 and
 //! `sm_90a`; `data/scalar_forms.py` lists them and asks it.
 
+use super::coverage::{Form, Outcome, assert_agreement};
 use crate::ptx::Image;
 
 const TEMPLATE: &str = include_str!("data/scalar_form.template");
@@ -19,12 +20,18 @@ pub(super) fn bodies(verdict: &str) -> impl Iterator<Item = &'static str> {
     })
 }
 
+/// The valid bodies.
+pub(super) fn forms() -> Vec<Form> {
+    let outcome = |body| match Image::parse(&text(body)) {
+        Ok(_) => Outcome::Loads,
+        Err(errors) => Outcome::Refused(format!("{body}\n    {}", errors[0])),
+    };
+    bodies("valid").map(|body| Form { text: body, outcome: outcome(body) }).collect()
+}
+
 #[test]
 fn valid_forms_load() {
-    let refused: Vec<String> = bodies("valid")
-        .filter_map(|body| Image::parse(&text(body)).err().map(|errors| format!("{body}\n    {}", errors[0])))
-        .collect();
-    assert!(refused.is_empty(), "{} are refused:\n{}", refused.len(), refused.join("\n"));
+    assert_agreement(&forms());
 }
 
 #[test]

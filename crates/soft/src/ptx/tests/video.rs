@@ -1,4 +1,4 @@
-//! Video instructions against arithmetic on whole numbers.
+//! Video instructions against arithmetic on whole numbers, with the results that assemblers make.
 
 use super::evaluate::{check, inputs, word};
 
@@ -24,6 +24,17 @@ fn part(x: u64, name: &str, signed: bool) -> i64 {
 
 fn clamp(x: i64, bits: u32, signed: bool) -> i64 {
     if signed { x.clamp(-(1 << (bits - 1)), (1 << (bits - 1)) - 1) } else { x.clamp(0, (1 << bits) - 1) }
+}
+
+/// Saturates the result of an instruction on one part, of 64 bits, to `bits` bits.
+fn saturate_single(x: i64, bits: u32, signed: bool) -> i64 {
+    match (bits, signed) {
+        (32, true) => clamp(x, 32, true),
+        (32, false) => x.max(0),
+        // Parts saturate from above only. Negative numbers are above.
+        (_, _) if x < 0 => clamp(i64::MAX, bits, signed),
+        (_, _) => clamp(x, bits, signed),
+    }
 }
 
 fn operate(name: &str, a: i64, b: i64) -> i64 {
@@ -95,15 +106,22 @@ fn one_part_of_each_source() {
             _ => 32,
         };
         if sat {
-            result = clamp(result, width, signed);
+            result = saturate_single(result, width, signed);
         }
-        let (low, c) = (part(result as u64, "", signed), part(z, "", signed));
-        match rest {
-            "" => u64::from(result as u32),
-            "add" => u64::from((low + c) as u32),
-            "min" => u64::from(low.min(c) as u32),
-            "max" => u64::from(low.max(c) as u32),
-            target => merge(result, z, target),
+        // A further operation sees the low word of a sum as a signed number, and all of the others.
+        if matches!(name, "vadd" | "vsub") {
+            result = part(result as u64, "", true);
+        }
+        let c = part(z, "", signed);
+        let is_less = if signed { result < c } else { (result as u64) < c as u64 };
+        match (rest, is_less) {
+            ("", _) => u64::from(result as u32),
+            ("add", _) => u64::from((result as u32).wrapping_add(c as u32)),
+            ("min", true) | ("max", false) => u64::from(result as u32),
+            ("min" | "max", _) => u64::from(c as u32),
+            // The upper half of a result goes into the upper half.
+            (".h1", _) => merge(result >> 16, z, ".h1"),
+            (target, _) => merge(result, z, target),
         }
     });
 }
@@ -136,6 +154,8 @@ fn shifts_and_comparisons() {
         let by = if text.contains("wrap") { by % 32 } else { by.min(32) };
         let result = if text.starts_with("vshl") { a * (1_i128 << by) } else { a.div_euclid(1 << by) };
         let result = if text.contains("sat") {
+            // Of what is shifted out, two bits count.
+            let result = (result << 94) >> 94;
             let (least, greatest) = if signed { (-(1 << 31), (1 << 31) - 1) } else { (0, (1 << 32) - 1) };
             result.clamp(least, greatest)
         } else {
@@ -180,20 +200,21 @@ fn products_with_a_sum() {
     .map(word)
     .to_vec();
     check(&texts, &inputs(64), |index, [x, y, z]| {
-        let wide = |x: i64| i128::from(x);
-        let (u, s) = (wide(part(z, "", false)), wide(part(z, "", true)));
-        let of = |a: &str, sa, b: &str, sb| wide(part(x, a, sa)) * wide(part(y, b, sb));
-        let signed = |x: i128| x.clamp(-(1 << 31), (1 << 31) - 1);
-        let unsigned = |x: i128| x.clamp(0, (1 << 32) - 1);
+        // Whole words are signed, whatever their types, and so is the last source.
+        let whole = |x| part(x, "", true);
+        let c = whole(z);
+        let of = |a: &str, sa, b: &str, sb| part(x, a, sa) * part(y, b, sb);
+        let signed = |x: i64| clamp(x, 32, true);
+        let unsigned = |x: u64| x.min(u32::MAX.into()) as i64;
         let result = match index {
-            0 => of("", false, "", false) + u,
-            1 => signed(of(".h0", true, ".h1", true) + s),
-            2 => unsigned((of(".h1", false, "", false) + u) >> 7),
-            3 => signed((of("", false, ".h0", true) + s) >> 15),
-            4 => signed(-of(".h0", true, ".h1", true) + s),
-            5 => signed(of(".b0", false, ".b1", false) - s),
-            6 => of("", false, "", false) + u + 1,
-            _ => of("", true, "", true) + s,
+            0 => whole(x) * whole(y) + c,
+            1 => signed(of(".h0", true, ".h1", true) + c),
+            2 => unsigned((part(x, ".h1", false) * whole(y) + c) as u64 >> 7),
+            3 => signed((whole(x) * part(y, ".h0", true) + c) >> 15),
+            4 => signed(-of(".h0", true, ".h1", true) + c),
+            5 => signed(of(".b0", false, ".b1", false) - part(z, "", true)),
+            6 => whole(x) * whole(y) + c + 1,
+            _ => whole(x) * whole(y) + c,
         };
         u64::from(result as u32)
     });

@@ -343,7 +343,7 @@ def later():
     out.append(("cvt.rn.ftz.f16.f32 $d, $a;", "h", "r", F32))
     out.append(("cvt.sat.f16.f16 $d, $a;", "h", "h", F16))
     out.append(("cvt.rni.sat.f32.f32 $d, $a;", "r", "r", F32))
-    out.append(("rcp.approx.ftz.f64 $d, $a;", "d", "d", F64))
+    out.append(("~rcp.approx.ftz.f64 $d, $a;", "d", "d", F64))
     out.append(("mov.b128 %q1, {$a, $b}; mov.b128 %q2, %q1; mov.b128 {%d6, $d}, %q2; xor.b64 $d, $d, %d6;", "d", "dd", INT))
     place = "[%d9+@PLACE@]"
     for text in ("add.f32", "add.noftz.f16x2", "add.noftz.bf16x2", "min.s32", "max.u32", "inc.u32", "dec.u32", "xor.b32"):
@@ -357,6 +357,42 @@ def later():
         for t in ("f16x2", "bf16x2"):
             out.append((f"st.global.u64 {place}, $a; red.global.{text}.noftz.v2.{t} {place}, {{%r2, %r3}}; ld.global.u64 $d, {place};", "d", "d", F16))
     out.append(("alloca.u64 %d6, 32, 16; st.local.u64 [%d6+8], $a; stacksave.u64 %d7; alloca.u64 %d10, 8, 8; st.local.u64 [%d10], $b; stackrestore.u64 %d7; ld.local.u64 $d, [%d6+8];", "d", "dd", INT))
+    return out + unusual()
+
+
+def unusual():
+    """Forms of which assemblers make something else than the PTX manual says."""
+    out = []
+    types = [f"{a}32.{b}32.{c}32" for a in "us" for b in "us" for c in "us"]
+    for ty in types:
+        for name in ("vadd", "vsub", "vabsdiff", "vmin", "vmax"):
+            for second in ("min", "max"):
+                out.append((f"{name}.{ty}.{second} $d, $a, $b, $c;", "r", "rrr", INT))
+                out.append((f"{name}.{ty}.sat.{second} $d, $a, $b, $c;", "r", "rrr", INT))
+            for part in ("h0", "h1", "b0", "b3"):
+                out.append((f"{name}.{ty}.sat $d.{part}, $a, $b, $c;", "r", "rrr", INT))
+            out.append((f"{name}.{ty} $d.h1, $a, $b, $c;", "r", "rrr", INT))
+        for mods in (".shr7", ".sat", ".sat.shr15", ".po.sat.shr7"):
+            out.append((f"vmad.{ty}{mods} $d, $a, $b, $c;", "r", "rrr", INT))
+        for operands in ("-$a, $b, $c", "$a, $b, -$c"):
+            out.append((f"vmad.{ty}.sat.shr7 $d, {operands};", "r", "rrr", INT))
+    for name in ("vshl", "vshr"):
+        for ty in ("u32.u32.u32", "s32.s32.u32", "s32.u32.u32", "u32.s32.u32"):
+            for second in ("min", "max"):
+                out.append((f"{name}.{ty}.clamp.{second} $d, $a, $b, $c;", "r", "rrr", SHIFT))
+                out.append((f"{name}.{ty}.sat.clamp.{second} $d, $a, $b, $c;", "r", "rrr", SHIFT))
+            for part in ("h0", "h1", "b0"):
+                out.append((f"{name}.{ty}.sat.wrap $d.{part}, $a, $b, $c;", "r", "rrr", SHIFT))
+    for ty in ("u32.u32", "s32.s32", "u32.s32", "s32.u32"):
+        for second in ("min", "max"):
+            out.append((f"vset.{ty}.lt.{second} $d, $a, $b, $c;", "r", "rrr", INT))
+        out.append((f"vset.{ty}.lt $d.h1, $a, $b, $c;", "r", "rrr", INT))
+    for ty in ("u16", "s16"):
+        for part in ("lo", "hi"):
+            out.append((f"add.cc.u32 %r5, $a, $b; madc.{part}.{ty} $d, %h1, %h2, %h3;", "h", "rr", INT))
+    for name in ("rcp", "rsqrt"):
+        out.append((f"~{name}.approx.ftz.f64 $d, $a;", "d", "d", F64))
+    out.append(("~rsqrt.approx.f64 $d, $a;", "d", "d", F64))
     return out
 
 
