@@ -72,12 +72,7 @@ impl BlockChecks {
             Box::new(BlockChecks {
                 number,
                 running: (0, 0),
-                written: checks.unwritten_shared.then(|| {
-                    let mut written = vec![false; grid.shared_bytes];
-                    // The reserved memory starts as zeros.
-                    written.resize(grid.whole_shared_bytes, true);
-                    written
-                }),
+                written: checks.unwritten_shared.then(|| vec![false; grid.shared_bytes]),
                 shared: checks.shared_races.then(Shadow::default),
                 clocks: has_clocks.then(|| BlockClocks::new(number, grid.threads as usize)),
                 unsettled: None,
@@ -189,10 +184,6 @@ impl Worker<'_> {
     ) -> Checked<Location> {
         let Some(place) = found.shared.filter(|_| found.is_unchecked()) else { return Err(found) };
         let location = Location::Shared(place as usize);
-        // The library of cooperative groups uses the reserved memory in ways of its own.
-        if place as usize >= self.grid.shared_bytes {
-            return Ok(location);
-        }
         let Some(mut checks) = self.block_checks.take() else { return Ok(location) };
         let is_atomic = self.spans.is_atomic;
         let access = Access { pc, address, place, bytes, write, is_atomic, location };
