@@ -6,6 +6,7 @@ mod basics;
 mod cute;
 mod forms;
 mod generic;
+mod library;
 mod memory;
 mod numba;
 mod rust;
