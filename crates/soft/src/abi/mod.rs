@@ -16,6 +16,7 @@
 #[macro_use]
 mod gate;
 
+mod array;
 mod capture;
 mod context;
 mod copy;
@@ -43,5 +44,6 @@ mod stream;
 mod stream_attribute;
 pub(crate) mod table;
 mod tensor_map;
+mod texture;
 
 pub(crate) use proc_address::cuGetProcAddress;

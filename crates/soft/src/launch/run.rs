@@ -8,6 +8,7 @@ use super::check::Sizes;
 use crate::device::loss::{self, Loss};
 use crate::memory::{self, Allocation};
 use crate::module::Function;
+use crate::ptx::texture::{Texels, Texture};
 use crate::ptx::{self, AccessKind, BegunGrid, DeviceMemory, Fault, FaultKind, MemoryFault, Span};
 use crate::sync::lock;
 
@@ -74,6 +75,16 @@ impl DeviceMemory for View<'_> {
                 message: "a condition is set outside a graph with conditional nodes".to_owned(),
             }),
         }
+    }
+
+    fn texture(&self, handle: u64) -> Result<Texture, MemoryFault> {
+        let found = memory::texture::texture(handle);
+        found.map(|object| object.texture).map_err(|_| MemoryFault::no_object("texture", handle))
+    }
+
+    fn surface(&self, handle: u64) -> Result<Texels, MemoryFault> {
+        let found = memory::texture::surface(handle);
+        found.map(|object| object.texture.texels).map_err(|_| MemoryFault::no_object("surface", handle))
     }
 
     fn cancelled(&self) -> bool {

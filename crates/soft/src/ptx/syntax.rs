@@ -55,6 +55,8 @@ pub(super) struct Variable<'t> {
     pub(super) initial: Vec<Initial<'t>>,
     pub(super) linkage: Linkage,
     pub(super) is_managed: bool,
+    /// A reference to a texture, a sampler or a surface: `.texref`, `.samplerref`, `.surfref`.
+    pub(super) is_reference: bool,
 }
 
 /// One initialised element of a variable.
@@ -213,6 +215,8 @@ pub(super) enum Operand<'t> {
         base: Option<&'t str>,
         offset: i64,
         at: Vec<Operand<'t>>,
+        /// Whether a sampler of its own stands before the coordinates.
+        has_sampler: bool,
     },
     /// `{a, b}`
     Vector(Vec<Operand<'t>>),

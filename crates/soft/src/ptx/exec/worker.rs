@@ -5,6 +5,7 @@ use std::time::Instant;
 use super::access::{Location, Spans, ThreadMemory};
 use super::barrier::BarrierWait;
 use super::grid::Grid;
+use super::texture::Objects;
 use super::thread_fault::{Checked, ThreadFault};
 use super::transfer::Transfers;
 use super::warp::WarpWait;
@@ -14,6 +15,7 @@ use crate::ptx::code::Space;
 pub(super) struct Worker<'a> {
     pub(super) grid: &'a Grid<'a>,
     pub(super) spans: Spans,
+    pub(super) objects: Objects,
     /// Instructions executed so far.
     pub(super) steps: u64,
     /// Whether grids in front have not ended.
@@ -42,7 +44,7 @@ pub(super) struct BlockContext<'a> {
 
 impl<'a> Worker<'a> {
     pub(super) fn new(grid: &'a Grid<'a>) -> Self {
-        Worker { grid, spans: Spans::new(), steps: 0, is_early: false }
+        Worker { grid, spans: Spans::new(), objects: Objects::default(), steps: 0, is_early: false }
     }
 
     /// A worker that runs before the grids in front have ended.
