@@ -400,8 +400,8 @@ fn answer(query: Query, texels: &Texels, is_normalised: bool) -> u32 {
 fn texel_address(texels: &Texels, [x, y, z]: [u32; 3], layer: u32) -> u64 {
     // Either is 0.
     let slice = u64::from(z) + u64::from(layer);
-    texels.address
-        + texels.slice * slice
-        + texels.pitch * u64::from(y)
-        + u64::from(x) * u64::from(texels.texel_bytes())
+    let offset =
+        texels.slice * slice + texels.pitch * u64::from(y) + u64::from(x) * u64::from(texels.texel_bytes());
+    // Memory that a program names may lie anywhere.
+    texels.address.wrapping_add(offset)
 }
