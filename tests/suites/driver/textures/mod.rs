@@ -222,7 +222,7 @@ impl Textures {
     pub(crate) fn run_kernel(&self, name: &str, [width, height]: [u32; 2], mut arguments: Vec<Argument>) {
         let function = calls::function(self, self.library, name);
         let mut pointers: Vec<*mut c_void> =
-            arguments.iter_mut().map(|argument| (&raw mut *argument).cast()).collect();
+            arguments.iter_mut().map(|argument| argument.0.as_mut_ptr().cast()).collect();
         let (blocks_x, blocks_y) = (width.div_ceil(16), height.div_ceil(8));
         let launched = unsafe {
             let params = pointers.as_mut_ptr();
