@@ -12,8 +12,7 @@ use crate::driver;
 use crate::driver::handle::number;
 use crate::graph::model::{store, user_object};
 use crate::launch::declared;
-use crate::memory::pool;
-use crate::memory::{self, Origin};
+use crate::memory::{self, Origin, array, pool, texture};
 use crate::module;
 use crate::stream;
 use crate::stream::event;
@@ -25,9 +24,9 @@ use crate::stream::semaphore::SharedCounter;
 ///
 /// The kinds: `streams`, `events`, `device allocations`, `device bytes`, `pinned allocations`,
 /// `pinned bytes`, `registered ranges`, `pools`, `libraries`, `modules`, `links`, `graphs`,
-/// `executables`, `user objects`, `external semaphores`. Parts of other objects (child graphs,
-/// bodies, variables of a module, modules of a library), default streams and default pools are not
-/// counted.
+/// `executables`, `user objects`, `external semaphores`, `arrays`, `texture objects`, `surface
+/// objects`. Parts of other objects (child graphs, bodies, variables of a module, modules of a
+/// library), default streams and default pools are not counted.
 ///
 /// Memory counts until its free has been executed; a stream-ordered free is executed when the
 /// stream reaches it.
@@ -37,11 +36,13 @@ pub fn live_objects() -> Vec<(&'static str, usize)> {
         let found = memory::all(|allocation| wanted(allocation.origin));
         (found.len(), found.iter().map(|allocation| allocation.len).sum())
     };
-    let (device, device_bytes) = sum(&|origin| origin.is_on_device() && origin != Origin::Variable);
+    let (device, device_bytes) =
+        sum(&|origin| origin.is_on_device() && !matches!(origin, Origin::Variable | Origin::Array));
     let (pinned, pinned_bytes) = sum(&|origin| origin == Origin::Pinned);
     let (registered, _): (usize, usize) = sum(&|origin| origin == Origin::Registered);
     let (libraries, modules) = module::counts();
     let (graphs, execs) = store::counts();
+    let (textures, surfaces) = texture::counts();
     vec![
         ("streams", stream::count()),
         ("events", event::count()),
@@ -58,6 +59,9 @@ pub fn live_objects() -> Vec<(&'static str, usize)> {
         ("executables", execs),
         ("user objects", user_object::count()),
         ("external semaphores", semaphore::count()),
+        ("arrays", array::count()),
+        ("texture objects", textures),
+        ("surface objects", surfaces),
     ]
 }
 

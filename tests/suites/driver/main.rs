@@ -23,4 +23,5 @@ mod modules;
 mod registered_memory;
 mod single_calls;
 mod streams;
+mod textures;
 mod updates;

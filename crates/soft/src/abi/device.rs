@@ -55,6 +55,8 @@ pub(crate) fn end(context: &Context) {
     module::forget_context(context);
     event::forget_context(context);
     lifetimes::forget_context(context.handle);
+    memory::texture::forget_context(context);
+    memory::array::forget_context(context);
     for allocation in memory::all(|allocation| allocation.context == context.handle) {
         memory::remove(&allocation, "the end of the context");
     }

@@ -97,9 +97,14 @@ unsafe fn allocate_from(dptr: *mut CUdeviceptr, len: usize, pool: &Pool, stream:
     Ok(())
 }
 
-/// Whether free calls apply to the allocation. Imported memory without a pool is closed instead.
+/// Whether free calls apply to the allocation. Imported memory without a pool is closed instead,
+/// and arrays are destroyed.
 fn is_freed_by_calls(allocation: &Allocation) -> bool {
-    allocation.origin.is_on_device() && (allocation.origin != Origin::Imported || allocation.pool != 0)
+    match allocation.origin {
+        Origin::Imported => allocation.pool != 0,
+        Origin::Array => false,
+        origin => origin.is_on_device(),
+    }
 }
 
 /// Updates the pool of an allocation that ends.

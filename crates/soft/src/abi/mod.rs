@@ -17,6 +17,7 @@
 #[macro_use]
 mod gate;
 
+mod array;
 mod batch;
 mod capture;
 mod context;
@@ -46,5 +47,6 @@ mod stream;
 mod stream_attribute;
 pub(crate) mod table;
 mod tensor_map;
+mod texture;
 
 pub(crate) use proc_address::cuGetProcAddress;

@@ -11,6 +11,7 @@ use crate::driver;
 use crate::driver::checks::Check;
 use crate::memory::{self, Allocation};
 use crate::module::Function;
+use crate::ptx::texture::{Texels, Texture};
 use crate::ptx::{
     self, AccessKind, BegunGrid, Checks, DeviceMemory, Fault, FaultKind, Heap, MemoryFault, Span,
 };
@@ -88,6 +89,16 @@ impl DeviceMemory for View<'_> {
 
     fn heap(&self) -> Option<&Heap> {
         Some(&self.context.heap)
+    }
+
+    fn texture(&self, handle: u64) -> Result<Texture, MemoryFault> {
+        let found = memory::texture::texture(handle);
+        found.map(|object| object.texture).map_err(|_| MemoryFault::no_object("texture", handle))
+    }
+
+    fn surface(&self, handle: u64) -> Result<Texels, MemoryFault> {
+        let found = memory::texture::surface(handle);
+        found.map(|object| object.texture.texels).map_err(|_| MemoryFault::no_object("surface", handle))
     }
 
     fn cancelled(&self) -> bool {

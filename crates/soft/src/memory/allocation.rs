@@ -12,9 +12,14 @@ pub(crate) const UNWRITTEN: u8 = 0xCD;
 
 static EPOCH: AtomicU64 = AtomicU64::new(1);
 
-/// A counter that grows whenever memory is freed.
+/// A counter that grows whenever memory is freed, or a texture or surface object destroyed.
 pub(crate) fn epoch() -> u64 {
     EPOCH.load(Ordering::Acquire)
+}
+
+/// A texture or surface object has been destroyed.
+pub(super) fn forget_views() {
+    EPOCH.fetch_add(1, Ordering::AcqRel);
 }
 
 /// The origin of memory.
@@ -36,6 +41,8 @@ pub(crate) enum Origin {
     Variable,
     /// Memory of another process or of an imported pool.
     Imported,
+    /// `cuArrayCreate`. Calls name it by its handle, never by its address.
+    Array,
 }
 
 impl Origin {
@@ -49,6 +56,7 @@ impl Origin {
             Self::Managed => "managed allocation",
             Self::Variable => "module variable",
             Self::Imported => "imported allocation",
+            Self::Array => "array",
         }
     }
 

@@ -24,6 +24,7 @@ mod address_map;
 mod addresses;
 mod allocate;
 mod allocation;
+pub(crate) mod array;
 pub(crate) mod copy;
 pub(crate) mod copy_params;
 pub(crate) mod fill;
@@ -36,6 +37,8 @@ pub(crate) mod memory_kind;
 pub(crate) mod pool;
 mod range;
 pub(crate) mod shared_file;
+pub(crate) mod texel_format;
+pub(crate) mod texture;
 
 pub(crate) use access::access;
 pub(crate) use accounting::free;

@@ -2,6 +2,7 @@
 //! resolved.
 
 pub(super) mod matrix;
+pub(super) mod texture;
 pub(super) mod transfer;
 
 use super::global::Global;
@@ -10,6 +11,7 @@ use super::math::{F1, F2, F3, F4};
 use super::memory::Heap;
 use super::special::Special;
 use matrix::MatrixInst;
+use texture::TextureInst;
 use transfer::AsyncInst;
 
 /// A register of the frame. Immediate values are registers, too: the frame starts as a copy of
@@ -73,6 +75,7 @@ pub(super) struct Function {
     pub(super) calls: Vec<CallSite>,
     pub(super) matrices: Vec<MatrixInst>,
     pub(super) asyncs: Vec<AsyncInst>,
+    pub(super) textures: Vec<TextureInst>,
     /// The number of 32-bit registers that the text declares and uses.
     pub(super) registers: u32,
 }
@@ -476,6 +479,10 @@ pub(super) enum Inst {
     },
     /// The instruction of that number in [`Function::asyncs`].
     Async {
+        index: u32,
+    },
+    /// The instruction of that number in [`Function::textures`].
+    Texture {
         index: u32,
     },
     /// An atomic access to 16 bytes. Each register is the first of two.

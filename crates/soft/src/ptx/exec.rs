@@ -23,6 +23,7 @@ mod print;
 mod print_float;
 mod special;
 mod tensor;
+mod texture;
 mod thread;
 mod thread_fault;
 mod transfer;

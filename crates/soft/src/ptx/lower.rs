@@ -26,6 +26,7 @@ mod stack;
 mod symbol;
 mod symbols;
 mod tensormap;
+mod texture;
 mod transfer;
 mod variable;
 mod video;

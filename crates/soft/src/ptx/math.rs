@@ -15,6 +15,7 @@ pub(super) mod matrix;
 pub(super) mod mbarrier;
 pub(super) mod rounding;
 pub(super) mod swizzle;
+pub(super) mod texture;
 pub(super) mod value;
 pub(super) mod video;
 

@@ -3,6 +3,7 @@
 mod heap;
 
 use super::error::FaultKind;
+use super::texture::{Texels, Texture};
 pub(crate) use heap::Heap;
 
 /// A live allocation, as the interpreter accesses it.
@@ -54,6 +55,14 @@ pub(crate) struct MemoryFault {
     pub(crate) message: String,
 }
 
+impl MemoryFault {
+    /// There is no texture or surface object of that handle.
+    pub(crate) fn no_object(kind: &str, handle: u64) -> Self {
+        let message = format!("{handle:#x} is not the handle of a {kind} object");
+        MemoryFault { kind: FaultKind::IllegalAddress, message }
+    }
+}
+
 /// Global memory and conditional handles of the driver.
 ///
 /// The interpreter reads and writes through [`Span::host`] with relaxed atomic accesses, from
@@ -68,8 +77,8 @@ pub(crate) trait DeviceMemory: Sync {
     /// No live allocation holds all of it, or `write` is set and it is read-only.
     fn translate(&self, address: u64, len: usize, write: bool) -> Result<Span, MemoryFault>;
 
-    /// Grows when any allocation is freed or unmapped. Spans are cached only while it stays the
-    /// same.
+    /// Grows when any allocation is freed or unmapped, or a texture or surface object destroyed.
+    /// Spans and objects are cached only while it stays the same.
     fn epoch(&self) -> u64;
 
     /// Whether `note` has to be called for each access.
@@ -95,6 +104,22 @@ pub(crate) trait DeviceMemory: Sync {
     /// # Errors
     /// This launch may not set the handle.
     fn set_conditional(&self, handle: u64, value: u32) -> Result<(), MemoryFault>;
+
+    /// The texture object of that handle.
+    ///
+    /// # Errors
+    /// There is none.
+    fn texture(&self, handle: u64) -> Result<Texture, MemoryFault> {
+        Err(MemoryFault::no_object("texture", handle))
+    }
+
+    /// The texels of the surface object of that handle.
+    ///
+    /// # Errors
+    /// There is none.
+    fn surface(&self, handle: u64) -> Result<Texels, MemoryFault> {
+        Err(MemoryFault::no_object("surface", handle))
+    }
 
     /// The heap of the device's `malloc`, which a context has. Without one, the kernels of an image
     /// share a heap.

@@ -16,7 +16,8 @@
 //!   (`transfer`) take place when a thread waits for them.
 //! - `math`: the arithmetic of each instruction as a function over registers.
 //!
-//! `types`, `error`, `memory`, `special`, `windows` and `math` import none of the other modules.
+//! `types`, `error`, `texture`, `memory`, `special`, `windows` and `math` import none of the other
+//! modules.
 //!
 //! The workspace's `CONTRIBUTING.md` has the steps to add an instruction.
 
@@ -34,6 +35,7 @@ mod special;
 mod syntax;
 #[cfg(test)]
 mod tests;
+pub(crate) mod texture;
 mod types;
 mod windows;
 

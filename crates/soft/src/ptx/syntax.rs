@@ -57,6 +57,8 @@ pub(super) struct Variable<'t> {
     pub(super) initial: Vec<Initial<'t>>,
     pub(super) linkage: Linkage,
     pub(super) is_managed: bool,
+    /// A reference to a texture, a sampler or a surface: `.texref`, `.samplerref`, `.surfref`.
+    pub(super) is_reference: bool,
 }
 
 /// One initialised element of a variable.
@@ -220,6 +222,8 @@ pub(super) enum Operand<'t> {
         base: Option<&'t str>,
         offset: i64,
         at: Vec<Operand<'t>>,
+        /// Whether a sampler of its own stands before the coordinates.
+        has_sampler: bool,
     },
     /// `{a, b}`
     Vector(Vec<Operand<'t>>),

@@ -34,3 +34,4 @@ mod older_conditionals;
 mod pool_destruction;
 mod semaphores;
 mod tensor_maps;
+mod textures;

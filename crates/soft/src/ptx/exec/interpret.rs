@@ -6,6 +6,7 @@ use super::access::{Location, ThreadMemory};
 use super::atomic::{self, AtomicChange};
 use super::barrier::BarrierWait;
 use super::special::{is_space, special};
+use super::texture::TextureThread;
 use super::thread::Thread;
 use super::thread_fault::{Checked, ThreadFault};
 use super::transfer::AsyncThread;
@@ -284,6 +285,17 @@ impl Worker<'_> {
                     if check!(async_thread.execute(inst)) {
                         stop!(Some(Stop::Spinning));
                     }
+                }
+                Inst::Texture { index } => {
+                    let Some(inst) = function.textures.get(index as usize) else { continue };
+                    let mut texture_thread = TextureThread {
+                        worker: self,
+                        memory: &mut thread_memory,
+                        registers,
+                        lists: &function.lists,
+                        pc,
+                    };
+                    check!(texture_thread.execute(inst));
                 }
                 Inst::Atomic128 { op, space, d, base, offset, b, c } => {
                     let address = maybe!(base).wrapping_add_signed(i64::from(offset));

@@ -6,6 +6,7 @@ use super::access::{Location, Spans, ThreadMemory};
 use super::barrier::BarrierWait;
 use super::check::{BlockChecks, GridChecks};
 use super::grid::Grid;
+use super::texture::Objects;
 use super::thread_fault::{Checked, ThreadFault};
 use super::transfer::Transfers;
 use super::warp::WarpWait;
@@ -15,6 +16,7 @@ use crate::ptx::code::Space;
 pub(super) struct Worker<'a> {
     pub(super) grid: &'a Grid<'a>,
     pub(super) spans: Spans,
+    pub(super) objects: Objects,
     /// Instructions executed so far.
     pub(super) steps: u64,
     /// Whether grids in front have not ended.
@@ -48,7 +50,8 @@ pub(super) struct BlockContext<'a> {
 impl<'a> Worker<'a> {
     pub(super) fn new(grid: &'a Grid<'a>) -> Self {
         let checks = grid.checks.any().then(Box::default);
-        Worker { grid, spans: Spans::new(), steps: 0, is_early: false, checks, block_checks: None }
+        let (spans, objects) = (Spans::new(), Objects::default());
+        Worker { grid, spans, objects, steps: 0, is_early: false, checks, block_checks: None }
     }
 
     /// A worker that runs before the grids in front have ended.
@@ -87,7 +90,7 @@ impl<'a> Worker<'a> {
 
     /// Finds and checks an access to global memory that is not in the cache.
     #[cold]
-    fn find_global(
+    pub(super) fn find_global(
         &mut self,
         thread_memory: &ThreadMemory<'_>,
         pc: usize,

@@ -55,7 +55,7 @@ fn check_order(reader: &InstructionReader<'_, '_>, is_load: bool) -> Lowered<()>
     if is_wrong { Err(LowerError::Unsupported) } else { Ok(()) }
 }
 
-fn cell(ty: Type, is_load: bool) -> Lowered<Cell> {
+pub(super) fn cell(ty: Type, is_load: bool) -> Lowered<Cell> {
     // Only loads extend; a store takes the low bits.
     Ok(match ty {
         Type::S8 if is_load => Cell::S8,

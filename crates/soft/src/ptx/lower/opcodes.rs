@@ -4,7 +4,7 @@ use super::body::Body;
 use super::reader::{InstructionReader, Lowered};
 use super::{
     atomic, cluster, control, convert, data, float, hint, integer, matrix, mbarrier, memory, stack,
-    tensormap, transfer, video, wgmma, wmma,
+    tensormap, texture, transfer, video, wgmma, wmma,
 };
 use crate::ptx::syntax::Instruction;
 use crate::ptx::types::Type;
@@ -41,6 +41,11 @@ impl<'t> Body<'_, 't> {
             "isspacep" => convert::isspacep(self, reader),
             "st" | "red" if instruction.modifiers.first() == Some(&"async") => transfer::send(self, reader),
             "tensormap" => tensormap::instruction(self, reader),
+            "tex" => texture::sample(self, reader),
+            "tld4" => texture::gather(self, reader),
+            "txq" | "suq" => texture::query(self, reader),
+            "suld" | "sust" => texture::surface(self, reader),
+            "sured" => texture::reduce(self, reader),
             "ld" | "ldu" => memory::load(self, reader),
             "st" => memory::store(self, reader),
             "atom" | "red" => atomic::atomic(self, reader),

@@ -177,6 +177,10 @@ impl<'t> Symbols<'t> {
             }
             return false;
         }
+        if variable.is_reference {
+            self.define(variable.line, variable.name, Symbol::Reference, errors);
+            return false;
+        }
         match global(variable) {
             Ok(global) => {
                 let symbol = Symbol::Global(program.globals.len() as u32);
@@ -236,6 +240,10 @@ impl<'t> Symbols<'t> {
         variable: &Variable<'_>,
         find: impl Fn(&str) -> Option<Symbol>,
     ) -> Result<u32, PtxError> {
+        if variable.is_reference {
+            let message = format!("`{}`: a reference inside a function is not supported", variable.name);
+            return Err(PtxError::new(variable.line, message));
+        }
         let mut global = global(variable)?;
         global.name.clear();
         initialise(variable, &mut global, find)?;

@@ -276,7 +276,7 @@ fn tensor<'t>(body: &mut Body<'_, 't>, reader: &mut InstructionReader<'_, 't>, r
 
 /// The address of a tensor map, and the place of the coordinates in the lists.
 fn tensor_operand<'t>(body: &mut Body<'_, 't>, operand: &Operand<'t>, rank: u8) -> Lowered<(Pointer, u32)> {
-    let Operand::Coordinates { base, offset, at } = operand else {
+    let Operand::Coordinates { base, offset, at, .. } = operand else {
         return Err("expected a tensor map and coordinates in brackets".to_owned().into());
     };
     if at.len() != usize::from(rank) {

@@ -205,25 +205,28 @@ fn address<'t>(cursor: &mut Cursor<'_, 't>) -> Parsed<Operand<'t>> {
         offset = constant::integer(cursor)?;
     }
     if cursor.peek() == Some(Kind::Mark(b',')) {
-        let at = coordinates(cursor)?;
-        return Ok(Operand::Coordinates { base, offset, at });
+        let (at, has_sampler) = coordinates(cursor)?;
+        return Ok(Operand::Coordinates { base, offset, at, has_sampler });
     }
     cursor.expect(b']')?;
     Ok(Operand::Address { base, offset })
 }
 
-/// The rest of the brackets of a texture, surface or tensor: the elements of its lists.
-fn coordinates<'t>(cursor: &mut Cursor<'_, 't>) -> Parsed<Vec<Operand<'t>>> {
+/// The rest of the brackets of a texture, surface or tensor: the elements of its lists, and whether
+/// there are other operands.
+fn coordinates<'t>(cursor: &mut Cursor<'_, 't>) -> Parsed<(Vec<Operand<'t>>, bool)> {
     let mut at = Vec::new();
+    let mut has_others = false;
     while cursor.take(b',') {
         if cursor.peek() == Some(Kind::Mark(b'{')) {
             at.append(&mut list(cursor, b'}')?);
         } else {
             simple(cursor)?;
+            has_others = true;
         }
     }
     cursor.expect(b']')?;
-    Ok(at)
+    Ok((at, has_others))
 }
 
 fn simple<'t>(cursor: &mut Cursor<'_, 't>) -> Parsed<Operand<'t>> {
