@@ -244,7 +244,11 @@ impl TextureThread<'_, '_, '_> {
     }
 
     fn find(&mut self, address: u64, bytes: u32, write: bool) -> Checked<Location> {
-        self.worker.find_global(self.memory, self.pc, address, bytes, write)
+        let memory = self.worker.grid.memory;
+        match self.worker.spans.cached(memory, self.pc, address, bytes, write) {
+            Some(host) => Ok(Location::Host(host)),
+            None => self.worker.find_global(self.memory, self.pc, address, bytes, write),
+        }
     }
 
     /// The address of a surface access of `bytes`; `None` if nothing is accessed. The first
