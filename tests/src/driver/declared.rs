@@ -1,4 +1,6 @@
-//! Tells the software driver what a typed kernel declares, so that it finds other accesses.
+//! Tells the software driver what a typed kernel declares, so that it finds other accesses. It
+//! does so if the environment variable `CUDA_TEST_DECLARATIONS` is set: it allocates memory at each
+//! launch, and some tests count allocations.
 
 use cuda_launch::internal::{ObservedLaunch, set_launch_observer};
 use cuda_soft::control::{DeclaredMemory, expect_accesses};

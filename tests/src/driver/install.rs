@@ -6,6 +6,7 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use cuda_graph::{ContextExt, Shape};
 use cuda_handles::{Context, Device, reaper};
+use cuda_soft::Check;
 use cuda_sys::{Driver, Loader};
 
 use crate::driver::declared::check_declarations;
@@ -51,13 +52,13 @@ pub fn chosen() -> Loader {
     }
 }
 
-/// The configuration of the software driver in the environment. It checks all that it can, unless
-/// the environment chooses the checks.
+/// The configuration of the software driver in the environment. It checks shared memory, unless the
+/// environment chooses the checks: those of global memory make all kernels several times slower.
 fn soft_config() -> cuda_soft::Config {
     let config = cuda_soft::Config::from_environment().expect("CUDA_SOFT_* say what they should");
     match std::env::var_os("CUDA_SOFT_CHECK") {
         Some(_) => config,
-        None => config.checks(cuda_soft::Check::ALL.iter().copied()),
+        None => config.checks([Check::UnwrittenShared, Check::SharedRaces]),
     }
 }
 
@@ -77,7 +78,7 @@ pub fn install(loader: Loader) -> &'static Driver {
         cuda_graph::internal::set_shape_by_default(shape);
     }
     let driver = loader.install().unwrap_or_else(|error| panic!("the driver under test: {error}"));
-    if is_soft() {
+    if is_soft() && std::env::var_os("CUDA_TEST_DECLARATIONS").is_some() {
         check_declarations();
     }
     driver

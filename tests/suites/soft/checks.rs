@@ -160,6 +160,13 @@ macro_rules! checked {
     };
 }
 
+/// Compares typed launches with their declarations.
+macro_rules! declared {
+    () => {
+        alone!("CUDA_TEST_DECLARATIONS" = "1", "CUDA_TEST_DRIVER" = "soft");
+    };
+}
+
 #[test]
 fn right_kernels_pass_all_checks() {
     checked!("all");
@@ -211,14 +218,14 @@ fn nothing_is_checked_that_is_not_asked_for() {
 
 #[test]
 fn launches_that_keep_to_their_declarations_pass() {
-    checked!("all");
+    declared!();
     assert_eq!(stray(0, false), None);
     assert_eq!(stray(3, false), None);
 }
 
 #[test]
 fn an_access_outside_of_the_declared_memory_names_the_nearest_parameter() {
-    checked!("");
+    declared!();
     // The allocation goes on behind the slice.
     let text = stray(4, false).unwrap();
     let nearest =
@@ -228,7 +235,7 @@ fn an_access_outside_of_the_declared_memory_names_the_nearest_parameter() {
 
 #[test]
 fn a_write_to_what_is_only_read_names_the_parameter() {
-    checked!("");
+    declared!();
     let text = stray(0, true).unwrap();
     assert!(text.contains("the kernel declares only to read its parameter `to`"), "{text}");
 }

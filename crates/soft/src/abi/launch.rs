@@ -87,6 +87,7 @@ unsafe fn enqueue(
         }
     };
     record(true);
+    let declared = declared.map(|declared| declared.with_variables(&function.module.addresses));
     stream.push(move || {
         let params = &arguments.bytes;
         let watch = declared.as_ref().map(|declared| declared as &dyn Watch);

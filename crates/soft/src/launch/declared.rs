@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 
 use super::Watch;
-use crate::memory::{self, Origin};
+use crate::memory;
 use crate::ptx::AccessKind;
 
 /// The memory of a parameter.
@@ -17,7 +17,11 @@ pub(crate) struct DeclaredMemory {
 
 /// The memory of all parameters of a launch.
 #[derive(Debug)]
-pub(crate) struct Declared(Vec<DeclaredMemory>);
+pub(crate) struct Declared {
+    memory: Vec<DeclaredMemory>,
+    /// The addresses of the image's variables, which are not declared.
+    variables: Vec<u64>,
+}
 
 thread_local! {
     /// What the next launch of a function by this thread declares.
@@ -26,7 +30,8 @@ thread_local! {
 
 /// Sets what the next launch of `function` by this thread declares, or takes it back.
 pub(crate) fn expect(next: Option<(u64, Vec<DeclaredMemory>)>) {
-    NEXT.set(next.map(|(function, memory)| (function, Declared(memory))));
+    let declared = |memory| Declared { memory, variables: Vec::new() };
+    NEXT.set(next.map(|(function, memory)| (function, declared(memory))));
 }
 
 /// Takes what the launch of `function` declares.
@@ -35,11 +40,17 @@ pub(crate) fn take(function: u64) -> Option<Declared> {
 }
 
 impl Declared {
+    /// Allows accesses to the variables at these addresses.
+    pub(crate) fn with_variables(mut self, addresses: &[u64]) -> Self {
+        self.variables = addresses.to_vec();
+        self
+    }
+
     /// The sentence for an access outside of the declared memory, or for a write where the kernel
     /// declares to read.
     fn words(&self, address: u64, end: u64) -> String {
         let overlaps = |memory: &&DeclaredMemory| address < memory.start + memory.bytes && memory.start < end;
-        if let Some(found) = self.0.iter().find(overlaps) {
+        if let Some(found) = self.memory.iter().find(overlaps) {
             let DeclaredMemory { parameter, start, bytes, .. } = found;
             return if address >= *start && end <= start + bytes {
                 format!("the kernel declares only to read its parameter `{parameter}`")
@@ -51,7 +62,7 @@ impl Declared {
             let behind = address.saturating_sub(memory.start + memory.bytes);
             behind.max(memory.start.saturating_sub(end))
         };
-        let nearest = self.0.iter().min_by_key(distance).map(|memory| {
+        let nearest = self.memory.iter().min_by_key(distance).map(|memory| {
             let DeclaredMemory { parameter, start, bytes, .. } = memory;
             format!("; the nearest one is `{parameter}`, {bytes} bytes at {start:#x}")
         });
@@ -70,12 +81,11 @@ impl Watch for Declared {
                 && end <= memory.start.saturating_add(memory.bytes)
                 && (memory.written || kind == AccessKind::Read)
         };
-        if self.0.iter().any(allows) {
+        if self.memory.iter().any(allows) {
             return Ok(());
         }
-        // Variables of the image are not declared.
         match memory::access(address, len, false) {
-            Ok(found) if found.origin == Origin::Variable => Ok(()),
+            Ok(found) if self.variables.contains(&found.start) => Ok(()),
             _ => Err(self.words(address, end)),
         }
     }

@@ -10,7 +10,7 @@ use super::grid::Grid;
 use super::matrix::{self, WarpLanes};
 use super::position::{Position, shared_variable};
 use super::thread::Thread;
-use super::thread_fault::ThreadFault;
+use super::thread_fault::{Checked, ThreadFault};
 use super::transfer::{AsyncThread, Transfers};
 use super::warp::{self, Lanes, WarpWait};
 use super::worker::{BlockContext, Stop, Worker};
@@ -196,19 +196,10 @@ impl Block {
         });
         let mut context =
             BlockContext { shared: &mut self.shared, transfers: &mut self.transfers, block: self.index };
-        worker.block_checks = self.checks.take();
-        let mut result = worker.run(thread, &mut context, THREAD_SLICE);
-        self.checks = worker.block_checks.take();
-        if let Some(checks) = &mut self.checks {
-            let memory = ThreadMemory::of_block(&mut self.shared);
-            result = result.and_then(|stop| {
-                checks.settle(&memory)?;
-                if let (Stop::Ended | Stop::Barrier(_), Some(grid)) = (&stop, &mut worker.checks) {
-                    grid.end_guesses(checks, number)?;
-                }
-                Ok(stop)
-            });
-        }
+        let result = match &mut self.checks {
+            None => worker.run(thread, &mut context, THREAD_SLICE),
+            checks => run_checked(worker, checks, thread, &mut context),
+        };
         let stop = match result {
             Ok(stop) => stop,
             Err(thread_fault) => return Err(self.fault(worker, number, *thread_fault)),
@@ -429,4 +420,26 @@ impl Block {
             detail,
         })
     }
+}
+
+/// Runs a thread whose accesses are checked.
+#[cold]
+#[inline(never)]
+fn run_checked(
+    worker: &mut Worker<'_>,
+    checks: &mut Option<Box<BlockChecks>>,
+    thread: &mut Thread,
+    context: &mut BlockContext<'_>,
+) -> Checked<Stop> {
+    worker.block_checks = checks.take();
+    let result = worker.run(thread, context, THREAD_SLICE);
+    *checks = worker.block_checks.take();
+    let stop = result?;
+    if let Some(checks) = checks {
+        checks.settle(&ThreadMemory::of_block(context.shared))?;
+        if let (Stop::Ended | Stop::Barrier(_), Some(grid)) = (&stop, &mut worker.checks) {
+            grid.end_guesses(checks, thread.linear as usize)?;
+        }
+    }
+    Ok(stop)
 }
