@@ -83,6 +83,58 @@ fn the_wait_for_no_event_is_harmless_without_a_capture() {
 }
 
 #[test]
+fn an_invalid_capture_is_told_before_anything_else() {
+    let s = session();
+    begin(&s, s.stream, GLOBAL);
+    unsafe {
+        assert_ne!(s.cuStreamQuery(s.stream), OK);
+        for flags in [0, 1, 2, 7] {
+            assert_eq!(s.cuStreamWaitEvent(s.stream, null_mut(), flags), INVALIDATED, "{flags}");
+        }
+        assert_eq!(s.cuEventRecord(null_mut(), s.stream), INVALIDATED);
+    }
+    assert_eq!(end(&s, s.stream), INVALIDATED);
+}
+
+#[test]
+fn an_empty_capture_ends_well_whatever_became_of_its_graph() {
+    cuda_tests::alone!();
+    let s = session();
+    needs!(Conditionals);
+    let into = |graph| {
+        let stream = crate::calls::stream(&s);
+        let begun = unsafe { s.cuStreamBeginCaptureToGraph(stream, graph, null(), null(), 0, RELAXED) };
+        assert_eq!(begun.unwrap(), OK);
+        stream
+    };
+    let body = || {
+        let own = s.graph();
+        let handle = s.condition(own, 0);
+        let (node, bodies) = s.conditional(own, &[], handle, (IF, 1));
+        (own, node, bodies[0])
+    };
+    let inside = || {
+        let (own, inner) = (s.graph(), s.graph());
+        let node = s.child(own, inner).1;
+        (own, node, s.embedded(node))
+    };
+    let finish = |stream| unsafe { s.cuStreamEndCapture(stream, &mut null_mut()) };
+    for make in [&body as &dyn Fn() -> (CUgraph, CUgraphNode, CUgraph), &inside] {
+        let (own, _, graph) = make();
+        let stream = into(graph);
+        assert_eq!(unsafe { s.cuGraphDestroy(own) }, OK);
+        assert_eq!(finish(stream), OK);
+        let (_, node, graph) = make();
+        let stream = into(graph);
+        assert_eq!(unsafe { s.cuGraphDestroyNode(node) }, OK);
+        assert_eq!(finish(stream), OK);
+        // With the graph in its place, the stream may be destroyed, too.
+        let (.., graph) = make();
+        assert_eq!(unsafe { s.cuStreamDestroy(into(graph)) }, OK);
+    }
+}
+
+#[test]
 fn the_legacy_stream_stays_forbidden_beside_an_invalid_capture() {
     let s = session();
     let (mut stream, word) = (null_mut(), s.words(1));

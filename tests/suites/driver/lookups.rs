@@ -62,7 +62,9 @@ fn names_that_are_none_and_versions_that_are_too_old_are_told_apart() {
         assert_eq!(look_up(&s, name, version, 0), (OK, null_mut(), old), "{name:?}");
     }
     assert_eq!(look_up(&s, c"cuInit", s.version().as_raw() + 10, 0).0, IV);
-    assert_eq!(look_up(&s, c"cuInit", 12000, 7).0, IV, "flags that there are none of");
+    for flags in [4, 7] {
+        assert_eq!(look_up(&s, c"cuInit", 12000, flags).0, IV, "flags that there are none of");
+    }
 }
 
 #[test]
@@ -81,6 +83,20 @@ fn the_flag_for_per_thread_streams_finds_other_functions() {
         assert_eq!(at(symbol, 12000, 1), at(symbol, 12000, 0), "{symbol:?}");
         assert_ne!(at(symbol, 12000, PER_THREAD), at(symbol, 12000, 0), "{symbol:?}");
     }
+    // Both flags mean the second. Before 7.0 there are no variants, and no other function instead.
+    assert_eq!(at(c"cuLaunchKernel", 12000, 3), at(c"cuLaunchKernel", 12000, PER_THREAD));
+    assert_eq!(at(c"cuInit", 12000, 3), at(c"cuInit", 12000, 0));
+    let old = Query::CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT;
+    for (symbol, version) in [
+        (c"cuMemcpyHtoD", 2000),
+        (c"cuMemcpyHtoD", 6050),
+        (c"cuLaunchKernel", 4000),
+        (c"cuEventRecord", 2000),
+    ] {
+        assert_eq!(look_up(&s, symbol, version, PER_THREAD), (OK, null_mut(), old), "{symbol:?}");
+    }
+    let none = Query::CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
+    assert_eq!(look_up(&s, c"cuNothing", 12000, 3), (OK, null_mut(), none));
     let layouts = [10010, 11030].map(|version| at(c"cuStreamGetCaptureInfo", version, PER_THREAD));
     assert_ne!(layouts[0], layouts[1], "variants have layouts, too");
 }

@@ -87,6 +87,14 @@ fn null_kernels_and_functions_are_invalid_values() {
         ];
         // A driver that lacks a call says nothing of it.
         assert!(answers.into_iter().flatten().all(|answer| answer == IV), "{answers:?}");
+        let (mut module, mut number, config) = (null_mut(), 0, CUlaunchConfig::default());
+        assert_eq!(driver.cuFuncGetModule(&mut module, null_mut()), IV);
+        assert_eq!(driver.cuOccupancyMaxActiveClusters(&mut number, null_mut(), &config), IV);
+        assert_eq!(driver.cuOccupancyMaxPotentialClusterSize(&mut number, null_mut(), &config), IV);
+        let none = CUresult::CUDA_ERROR_INVALID_HANDLE;
+        assert_eq!(driver.cuFuncSetSharedMemConfig(null_mut(), CUsharedconfig(1)), none);
+        assert_eq!(driver.cuFuncSetCacheConfig(null_mut(), CUfunc_cache(1)), none);
+        assert_eq!(driver.cuFuncLoad(null_mut()).unwrap_or(none), none);
     }
 }
 
@@ -95,10 +103,13 @@ fn parameters_of_kernels_need_a_current_context() {
     let s = session();
     let library = crate::calls::load(&s, include_str!("../ptx/condition.ptx"));
     let kernel = crate::calls::kernel(&s, library, "add");
+    let function = crate::calls::function(&s, library, "add");
     let (mut offset, mut size) = (9, 9);
     let mut ask = || unsafe { s.cuKernelGetParamInfo(kernel, 1, &mut offset, &mut size) };
     let without = unsafe {
         assert_eq!(s.cuCtxSetCurrent(null_mut()), OK);
+        // Those of functions do not.
+        assert_eq!(s.cuFuncGetParamInfo(function, 1, &mut 0, &mut 0).unwrap_or(OK), OK);
         let without = ask();
         assert_eq!(s.cuCtxSetCurrent(s.context), OK);
         without
@@ -112,33 +123,36 @@ fn parameters_of_kernels_need_a_current_context() {
 }
 
 #[test]
-fn tensor_maps_need_no_alignment_of_64() {
+fn tensor_maps_need_no_alignment() {
     let s = session();
     needs!(LaunchAttributes);
-    #[repr(align(64))]
+    #[repr(align(128))]
     struct Aligned([u8; 256]);
     let mut room = Box::new(Aligned([0; 256]));
     let memory = s.words(64 * 64);
-    for offset in [0, 8, 16, 24, 32, 64] {
+    let at = |bytes: u64| std::ptr::with_exposed_provenance_mut((memory + bytes) as usize);
+    for offset in [0, 64, 32, 24, 16, 12, 8, 4, 2, 1] {
         let map = room.0[offset..].as_mut_ptr().cast();
-        let address = std::ptr::with_exposed_provenance_mut(memory as usize);
-        let answer = unsafe {
-            s.cuTensorMapEncodeTiled(
-                map,
-                CUtensorMapDataType::CU_TENSOR_MAP_DATA_TYPE_FLOAT32,
-                2,
-                address,
-                [64u64, 64].as_ptr(),
-                [256u64].as_ptr(),
-                [32u32, 8].as_ptr(),
-                [1u32, 1].as_ptr(),
-                CUtensorMapInterleave::CU_TENSOR_MAP_INTERLEAVE_NONE,
-                CUtensorMapSwizzle::CU_TENSOR_MAP_SWIZZLE_NONE,
-                CUtensorMapL2promotion::CU_TENSOR_MAP_L2_PROMOTION_NONE,
-                CUtensorMapFloatOOBfill::CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE,
-            )
+        let answers = unsafe {
+            [
+                s.cuTensorMapEncodeTiled(
+                    map,
+                    CUtensorMapDataType::CU_TENSOR_MAP_DATA_TYPE_FLOAT32,
+                    2,
+                    at(0),
+                    [64u64, 64].as_ptr(),
+                    [256u64].as_ptr(),
+                    [32u32, 8].as_ptr(),
+                    [1u32, 1].as_ptr(),
+                    CUtensorMapInterleave::CU_TENSOR_MAP_INTERLEAVE_NONE,
+                    CUtensorMapSwizzle::CU_TENSOR_MAP_SWIZZLE_NONE,
+                    CUtensorMapL2promotion::CU_TENSOR_MAP_L2_PROMOTION_NONE,
+                    CUtensorMapFloatOOBfill::CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE,
+                ),
+                s.cuTensorMapReplaceAddress(map, at(1024)),
+            ]
         };
-        assert_eq!(answer, OK, "{offset} bytes past a multiple of 64");
+        assert_eq!(answers, [OK; 2], "{offset} bytes past a multiple of 128");
     }
     s.free(memory);
 }
@@ -171,7 +185,15 @@ fn a_kernel_tells_its_constants_and_what_shared_memory_it_may_have() {
     };
     // 48 KiB without an opt-in, less what is static.
     assert_eq!(available(2), 48_128);
-    assert!(available(16) < 48_128);
+    // What a multiprocessor has for each block, and the static memory is not subtracted.
+    if s.setup.device().compute_capability() == Ok((9, 0)) {
+        assert_eq!([16, 32].map(available), [13_568, 6_272]);
+    }
+    let most = CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
+    for bytes in [49_152, 1024, 0] {
+        assert_eq!(unsafe { s.cuFuncSetAttribute(function, most, bytes) }, OK);
+        assert_eq!(available(2), bytes as usize);
+    }
     let mut constants = 0;
     let attribute = CUfunction_attribute::CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES;
     assert_eq!(unsafe { s.cuFuncGetAttribute(&mut constants, attribute, function) }, OK);
@@ -195,6 +217,106 @@ fn devices_have_default_pools_by_location() {
     assert_eq!((answer, found), (OK, default));
     let answer = unsafe { s.cuMemGetMemPool(&mut found, &mut location, pinned) };
     assert_eq!((answer.unwrap(), found), (OK, current));
+}
+
+type L = CUmemLocationType;
+const NOWHERE: L = CUmemLocationType_enum(0);
+const LOCATIONS: [L; 5] = [
+    NOWHERE,
+    L::CU_MEM_LOCATION_TYPE_DEVICE,
+    L::CU_MEM_LOCATION_TYPE_HOST,
+    L::CU_MEM_LOCATION_TYPE_HOST_NUMA,
+    L::CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT,
+];
+/// Types of allocations: none, pinned, managed.
+const TYPES: [CUmemAllocationType; 3] = [
+    CUmemAllocationType_enum(0),
+    CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_PINNED,
+    CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_MANAGED,
+];
+
+#[test]
+fn places_have_default_pools_and_take_pools_of_their_own() {
+    let s = session();
+    if !s.has(13, 0) {
+        return;
+    }
+    let mut device = null_mut();
+    assert_eq!(unsafe { s.cuDeviceGetDefaultMemPool(&mut device, 0) }, OK);
+    let finds = [[IV, IV, IV, IV, NS], [IV, OK, OK, OK, NS], [OK, OK, OK, OK, NS]];
+    for (kind, finds) in TYPES.into_iter().zip(finds) {
+        for (type_, answer) in LOCATIONS.into_iter().zip(finds) {
+            let mut location = CUmemLocation { type_, ..Default::default() };
+            let what = format!("{kind:?} at {type_:?}");
+            let (mut default, mut current) = (null_mut(), null_mut());
+            unsafe {
+                assert_eq!(s.cuMemGetDefaultMemPool(&mut default, &mut location, kind), Ok(answer), "{what}");
+                assert_eq!(s.cuMemGetMemPool(&mut current, &mut location, kind), Ok(answer), "{what}");
+            }
+            let is_device = (kind, type_) == (TYPES[1], LOCATIONS[1]);
+            assert!(answer != OK || !default.is_null() && (default == device) == is_device, "{what}");
+            // A place takes no pool of another place.
+            let set = unsafe { s.cuMemSetMemPool(&mut location, kind, device) };
+            let refused = if answer == OK { IV } else { answer };
+            assert_eq!(set, Ok(if is_device { OK } else { refused }), "{what}");
+            if answer != OK || type_ == NOWHERE {
+                continue;
+            }
+            let props = CUmemPoolProps { allocType: kind, location, ..Default::default() };
+            let mut own = null_mut();
+            unsafe {
+                assert_eq!(s.cuMemPoolCreate(&mut own, &props), OK, "{what}");
+                assert_eq!(s.cuMemSetMemPool(&mut location, kind, own), Ok(OK), "{what}");
+                assert_eq!(s.cuMemSetMemPool(&mut location, kind, default), Ok(OK), "{what}");
+                assert_eq!(s.cuMemPoolDestroy(own), OK, "{what}");
+            }
+        }
+    }
+}
+
+#[test]
+fn allocation_nodes_are_for_devices() {
+    let s = session();
+    if !s.has(13, 0) {
+        return;
+    }
+    let own = s.graph();
+    let adds = [[IV; 5], [IV, OK, NS, NS, IV], [NS, OK, NS, NS, NS]];
+    for (kind, adds) in TYPES.into_iter().zip(adds) {
+        for (type_, answer) in LOCATIONS.into_iter().zip(adds) {
+            let mut params = CUDA_MEM_ALLOC_NODE_PARAMS::default();
+            params.poolProps.allocType = kind;
+            params.poolProps.location.type_ = type_;
+            params.bytesize = 4096;
+            let added = unsafe { s.cuGraphAddMemAllocNode(&mut null_mut(), own, null(), 0, &mut params) };
+            assert_eq!(added, answer, "{kind:?} at {type_:?}");
+        }
+    }
+    s.destroy(&[own]);
+}
+
+#[test]
+fn host_functions_have_no_stream_of_the_context() {
+    unsafe extern "C" fn ask(seen: *mut c_void) {
+        let seen = unsafe { &mut *seen.cast::<(CUevent, [CUresult; 3])>() };
+        let (driver, mut status) = (cuda_tests::raw::driver(), CUstreamCaptureStatus(9));
+        seen.1 = unsafe {
+            [
+                driver.cuStreamIsCapturing(null_mut(), &mut status),
+                driver.cuEventRecord(seen.0, null_mut()),
+                driver.cuStreamQuery(null_mut()),
+            ]
+        };
+    }
+    let s = session();
+    let mut seen = (null_mut(), [OK; 3]);
+    unsafe {
+        assert_eq!(s.cuEventCreate(&mut seen.0, 2), OK);
+        assert_eq!(s.cuLaunchHostFunc(s.stream, Some(ask), (&raw mut seen).cast()), OK);
+        s.wait();
+        assert_eq!(s.cuEventDestroy(seen.0), OK);
+    }
+    assert_eq!(seen.1, [CUresult::CUDA_ERROR_NOT_PERMITTED; 3]);
 }
 
 #[test]

@@ -123,7 +123,7 @@ pub(crate) unsafe fn linear(
     if sides.iter().zip(device).any(|(place, device)| device && *place == MemoryKind::Pageable) {
         return Err(INVALID_VALUE);
     }
-    let describe = if device == [ANY, ANY] { Copy3::describe_unified } else { Copy3::describe };
+    let describe = if device == [ANY, ANY] { Copy3::describe_unified } else { Copy3::describe_row };
     // SAFETY: the caller's promise.
     unsafe { enqueue(copy, describe, &on, stream.is_none()) }
 }

@@ -8,6 +8,7 @@ use cuda_sys::{
 
 use super::table::Entries;
 use crate::device::context::{self, Context, check_device};
+use crate::device::loss;
 use crate::device::properties;
 use crate::driver;
 use crate::driver::handle::to_raw;
@@ -48,12 +49,15 @@ pub(crate) fn check_flags(flags: c_uint) -> Answer {
     if known && matches!(scheduling, 0 | 1 | 2 | 4) { Ok(()) } else { Err(INVALID_VALUE) }
 }
 
-/// Ends everything that belongs to a context.
+/// Ends everything that belongs to a context. On a lost device, calls still know its streams,
+/// events and modules.
 pub(crate) fn end(context: &Context) {
     stream::while_idle(|| ());
-    stream::forget_context(context);
-    module::forget_context(context);
-    event::forget_context(context);
+    if !loss::is_lost(context.device) {
+        stream::forget_context(context);
+        module::forget_context(context);
+        event::forget_context(context);
+    }
     lifetimes::forget_context(context.handle);
     memory::texture::forget_context(context);
     memory::array::forget_context(context);

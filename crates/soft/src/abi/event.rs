@@ -6,7 +6,6 @@ use cuda_sys::{CUevent, CUstream};
 
 use super::table::Entries;
 use crate::device::context::current;
-use crate::device::loss;
 use crate::driver::handle::{number, to_raw};
 use crate::driver::pointer::{put, required};
 use crate::driver::result_code::{Answer, INVALID_HANDLE, INVALID_VALUE, NOT_READY, OPERATING_SYSTEM};
@@ -35,8 +34,9 @@ pub(crate) const DISABLE_TIMING: c_uint = 2;
 pub(crate) const INTERPROCESS: c_uint = 4;
 
 fn record(h_event: CUevent, h_stream: CUstream, external: bool) -> Answer {
-    let event = event::get(number(h_event))?;
     let stream = stream::get(number(h_stream))?;
+    capture::refuse_invalid(&stream)?;
+    let event = event::get(number(h_event))?;
     // An event can only be recorded in streams of its own context.
     if event.context.id != stream.context.id {
         return Err(INVALID_HANDLE);
@@ -68,7 +68,7 @@ entries! {
     }
 
     owned_in_callbacks fn cuEventDestroy(h_event: CUevent) {
-        loss::check_device(event::get(number(h_event))?.context.device)?;
+        event::get(number(h_event))?.context.check()?;
         // First, since another thread may get the same handle for a new event at once.
         capture::forget_event(number(h_event));
         event::destroy(number(h_event))
@@ -90,7 +90,7 @@ entries! {
         capture::check_event(number(h_event), true)?;
         open_captures::check_call()?;
         let done = event.last().is_none_or(|marker| marker.time().is_some());
-        loss::check_device(event.context.device)?;
+        event.context.check()?;
         if done { Ok(()) } else { Err(NOT_READY) }
     }
 
@@ -101,12 +101,14 @@ entries! {
         if let Some(marker) = event.last() {
             marker.wait();
         }
-        loss::check_device(event.context.device)
+        event.context.check()
     }
 
     owned_in_callbacks fn cuEventElapsedTime(milliseconds: *mut f32, h_start: CUevent, h_end: CUevent) {
         required(milliseconds)?;
         let (start, end) = (event::get(number(h_start))?, event::get(number(h_end))?);
+        start.context.check()?;
+        end.context.check()?;
         capture::check_event(number(h_start), false)?;
         capture::check_event(number(h_end), false)?;
         if (start.flags | end.flags) & DISABLE_TIMING != 0 {

@@ -15,7 +15,7 @@ use crate::stream::callback;
 /// | `always` | works | works | works | ignored |
 /// | `initialised` | refused | works | works | ignored |
 /// | `init` | refused | works | refused | ignored |
-/// | `owned`, `owned_in_callbacks` | refused | works until all are | refused, works | ignored |
+/// | `owned`, `owned_in_callbacks` | refused | works | refused, works | ignored |
 /// | `live`, `live_in_callbacks` | refused | refused | refused, works | ignored |
 /// | `guarded`, `guarded_in_callbacks` | refused | refused | refused, works | may refuse |
 /// | `guarded_init` | refused | works | refused | may refuse |
@@ -78,16 +78,16 @@ pub(crate) fn initialised(call: impl FnOnce() -> Answer) -> CUresult {
 /// As [`owned`], but permitted inside callbacks.
 pub(crate) fn owned_in_callbacks(call: impl FnOnce() -> Answer) -> CUresult {
     initialised(|| {
-        loss::check_all()?;
+        loss::check_current_context()?;
         call()
     })
 }
 
 /// As [`init`], for calls on a stream or event: the body checks whether its device is lost. Here
-/// only the loss of all devices is checked.
+/// only a current context that ended on a lost device is refused.
 pub(crate) fn owned(call: impl FnOnce() -> Answer) -> CUresult {
     init(|| {
-        loss::check_all()?;
+        loss::check_current_context()?;
         call()
     })
 }

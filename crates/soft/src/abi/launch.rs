@@ -17,7 +17,9 @@ use crate::graph::model::task::{KernelSpec, Task};
 use crate::launch::{self, KernelRun, PACKED_TOO_LARGE, Sizes, Watch, declared};
 use crate::module::{self, Function};
 use crate::stream::attribute;
-use crate::stream::attribute::{AttributeValue, Attributes, COOPERATIVE, LaunchEvent, PRIORITY};
+use crate::stream::attribute::{
+    AttributeValue, Attributes, COOPERATIVE, DEVICE_UPDATABLE, LaunchEvent, PRIORITY,
+};
 use crate::stream::event;
 use crate::stream::{self, Stream};
 
@@ -52,7 +54,7 @@ unsafe fn enqueue(
     let events = attribute::events(attributes);
     events.iter().try_for_each(|wanted| check_event(wanted, &stream))?;
     let function = resolve(number(function), &stream.context)?;
-    if !captured && attribute::is_device_updatable(attributes) {
+    if !captured && attribute::names_device_updatable(attributes) {
         return Err(NOT_SUPPORTED);
     }
     let checked = launch::check(&function.code, &sizes, attributes);
@@ -153,12 +155,19 @@ entries! {
         extra: *mut *mut c_void,
     ) {
         let config = given(config)?;
-        let attributes = attribute::read_attributes(slice(config.attrs.cast_const(), config.numAttrs as usize)?)?;
+        let listed = slice(config.attrs.cast_const(), config.numAttrs as usize)?;
+        let mut attributes = attribute::read_attributes(listed)?;
+        let index = listed.iter().rposition(|attribute| attribute.id.0 == DEVICE_UPDATABLE);
+        let updatable = attribute::name_device_node(&mut attributes);
         let sizes = Sizes {
             grid: [config.gridDimX, config.gridDimY, config.gridDimZ],
             block: [config.blockDimX, config.blockDimY, config.blockDimZ],
             shared: config.sharedMemBytes,
         };
-        enqueue(f, sizes, &attributes, config.hStream, params, extra)
+        enqueue(f, sizes, &attributes, config.hStream, params, extra)?;
+        if let (Some(node), Some(index)) = (updatable, index) {
+            (*config.attrs.add(index)).value.deviceUpdatableKernelNode.devNode = node;
+        }
+        Ok(())
     }
 }

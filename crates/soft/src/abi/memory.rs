@@ -10,6 +10,7 @@ use cuda_sys::{
 
 use super::table::Entries;
 use crate::device::context::{Context, current};
+use crate::device::loss;
 use crate::driver;
 use crate::driver::handle::{number, to_raw};
 use crate::driver::pointer::{put, put_if, required};
@@ -22,7 +23,7 @@ use crate::graph::edit::memory_node;
 use crate::graph::exec::lifetimes;
 use crate::graph::params::parse::NewMemory;
 use crate::memory::memory_kind::{MemoryKind, has_context};
-use crate::memory::pool::{self, Pool};
+use crate::memory::pool::{self, Place, Pool};
 use crate::memory::{self, Allocation, Origin, Request};
 use crate::stream::{self, Stream};
 
@@ -67,7 +68,11 @@ unsafe fn allocate_from(dptr: *mut CUdeviceptr, len: usize, pool: &Pool, stream:
         return unsafe { put(dptr, 0) };
     }
     if capture::is_captured(stream)? {
-        let wanted = NewMemory { len, device: pool.device, max: 0, is_managed: false };
+        if pool.origin() == Origin::Pinned {
+            return Err(NOT_SUPPORTED);
+        }
+        let is_managed = pool.origin() == Origin::Managed;
+        let wanted = NewMemory { len, device: pool.device, max: 0, is_managed };
         // Another thread may have ended the capture; then this is an ordinary allocation.
         let made = capture::add_where_captured(stream, |graphs, graph, after| {
             let node = memory_node::add_alloc(graphs, graph, after, wanted)?;
@@ -82,7 +87,7 @@ unsafe fn allocate_from(dptr: *mut CUdeviceptr, len: usize, pool: &Pool, stream:
     open_captures::check_call()?;
     pool.take(len as u64)?;
     let wanted =
-        Request { pool: pool.handle, device: pool.device, ..request(Origin::Pool, len, &stream.context, 0) };
+        Request { pool: pool.handle, device: pool.device, ..request(pool.origin(), len, &stream.context, 0) };
     let allocation = match pool.file() {
         Some(file) => memory::allocate_in(file, wanted),
         None => memory::allocate(wanted),
@@ -101,9 +106,8 @@ unsafe fn allocate_from(dptr: *mut CUdeviceptr, len: usize, pool: &Pool, stream:
 /// and arrays are destroyed.
 fn is_freed_by_calls(allocation: &Allocation) -> bool {
     match allocation.origin {
-        Origin::Imported => allocation.pool != 0,
-        Origin::Array => false,
-        origin => origin.is_on_device(),
+        Origin::Imported | Origin::Array => allocation.pool != 0,
+        origin => allocation.pool != 0 || origin.is_on_device(),
     }
 }
 
@@ -210,6 +214,7 @@ entries! {
             return Ok(());
         }
         let found = memory::find_start(dptr).filter(|found| is_freed_by_calls(found)).ok_or(INVALID_VALUE)?;
+        loss::check_device(found.device)?;
         if found.origin == Origin::GraphNode {
             let freeing = lifetimes::announce_free(dptr, 0).ok_or(INVALID_VALUE)?;
             stream::while_idle(|| freeing.carry_out(0, "cuMemFree"));
@@ -227,7 +232,7 @@ entries! {
 
     owned fn cuMemAllocAsync(dptr: *mut CUdeviceptr, len: usize, h_stream: CUstream) {
         let stream = stream::get(number(h_stream))?;
-        let pool = pool::get(pool::current_of(stream.context.device)?)?;
+        let pool = pool::get(pool::current_of(Place::device(stream.context.device))?)?;
         allocate_from(dptr, len, &pool, &stream)
     }
 
@@ -258,7 +263,8 @@ entries! {
             });
             return Ok(());
         }
-        if matches!(found.origin, Origin::Variable | Origin::Managed) || !found.queue_free() {
+        let is_plain = found.origin == Origin::Managed && found.pool == 0;
+        if found.origin == Origin::Variable || is_plain || !found.queue_free() {
             return Err(INVALID_VALUE);
         }
         let pool = pool::of_memory(found.pool);
@@ -288,7 +294,8 @@ entries! {
         if p.is_null() {
             return Ok(());
         }
-        let found = memory::find_start(number(p)).filter(|found| found.origin == Origin::Pinned).ok_or(INVALID_VALUE)?;
+        let found = memory::find_start(number(p)).filter(|found| found.origin == Origin::Pinned && found.pool == 0).ok_or(INVALID_VALUE)?;
+        loss::check_device(found.device)?;
         stream::while_idle(|| memory::remove(&found, "cuMemFreeHost"));
         Ok(())
     }

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 
 use cuda_sys::{
     CUdevice, CUdeviceptr, CUfunc_cache, CUfunction, CUfunction_attribute, CUfunctionLoadingState,
-    CUjit_option, CUkernel, CUlibrary, CUlibraryOption, CUmodule, CUmoduleLoadingMode,
+    CUjit_option, CUkernel, CUlibrary, CUlibraryOption, CUmodule, CUmoduleLoadingMode, CUsharedconfig,
 };
 
 use super::table::Entries;
@@ -58,6 +58,7 @@ pub(crate) const fn add(entries: Entries) -> Entries {
         cuFuncGetAttribute,
         cuFuncSetAttribute,
         cuFuncSetCacheConfig,
+        cuFuncSetSharedMemConfig,
         cuFuncGetParamInfo,
         cuFuncGetParamCount,
         cuFuncIsLoaded,
@@ -225,8 +226,12 @@ entries! {
         put(out, to_raw(module::load_module(&parse(image, &logs)?, &context)?))
     }
 
-    guarded fn cuModuleUnload(hmod: CUmodule) {
-        module::module(number(hmod))?;
+    guarded_init fn cuModuleUnload(hmod: CUmodule) {
+        let module = module::module(number(hmod))?;
+        if module.context.ended_beside_current() {
+            return Err(INVALID_HANDLE);
+        }
+        module.context.check()?;
         stream::while_idle(|| module::unload_module(number(hmod)))
     }
 
@@ -395,6 +400,7 @@ entries! {
     }
 
     live fn cuFuncGetModule(out: *mut CUmodule, function: CUfunction) {
+        required(function)?;
         put(out, to_raw(module::function(number(function))?.module.handle))
     }
 
@@ -411,15 +417,18 @@ entries! {
         module::function(number(function)).map(drop)
     }
 
+    live fn cuFuncSetSharedMemConfig(function: CUfunction, config: CUsharedconfig) {
+        let _ = config;
+        module::function(number(function)).map(drop)
+    }
+
     live fn cuFuncGetParamInfo(function: CUfunction, index: usize, offset: *mut usize, size: *mut usize) {
         required(function)?;
-        current()?;
         param_info(&module::function(number(function))?.code, index, offset, size)
     }
 
     live fn cuFuncGetParamCount(function: CUfunction, count: *mut usize) {
         required(function)?;
-        current()?;
         put(count, module::function(number(function))?.code.kernel.params().len())
     }
 

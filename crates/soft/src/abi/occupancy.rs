@@ -8,7 +8,7 @@ use super::table::Entries;
 use crate::device::limits::{BLOCKS_PER_SM, MAX_SHARED, MAX_THREADS, SHARED_PER_SM};
 use crate::driver;
 use crate::driver::handle::number;
-use crate::driver::pointer::{given, put, slice};
+use crate::driver::pointer::{given, put, required, slice};
 use crate::driver::result_code::{Answer, INVALID_VALUE, NOT_SUPPORTED};
 use crate::launch::{self, blocks_per_sm};
 use crate::module::{self, Code};
@@ -131,11 +131,12 @@ entries! {
             return Err(INVALID_VALUE);
         }
         let each = (SHARED_PER_SM / blocks.ok_or(INVALID_VALUE)?).saturating_sub(1 << 10).min(MAX_SHARED);
-        let dynamic = each.saturating_sub(code.kernel.static_shared_bytes());
-        put(out, dynamic.min(code.most_dynamic_shared()) as usize)
+        // The static memory of the kernel is not subtracted.
+        put(out, each.min(code.most_dynamic_shared()) as usize)
     }
 
     live fn cuOccupancyMaxActiveClusters(out: *mut c_int, f: CUfunction, config: *const CUlaunchConfig) {
+        required(f)?;
         let config = given(config)?;
         let code = code(f)?;
         let attributes = attribute::read_attributes(slice(config.attrs.cast_const(), config.numAttrs as usize)?)?;
@@ -148,6 +149,7 @@ entries! {
     }
 
     live fn cuOccupancyMaxPotentialClusterSize(out: *mut c_int, f: CUfunction, config: *const CUlaunchConfig) {
+        required(f)?;
         let config = given(config)?;
         let code = code(f)?;
         if driver::config().capability < (9, 0) {

@@ -53,6 +53,11 @@ fn call(
     default_stream::with_own(|| act(core::ptr::with_exposed_provenance_mut(address)))
 }
 
+/// Whether the call has a variant in some version.
+pub(super) fn has_variant(symbol: &CStr) -> bool {
+    all().any(|(name, ..)| name == symbol)
+}
+
 /// The newest variant of a call that the requested version has; `None` if it has none.
 pub(super) fn find(symbol: &CStr, asked: Version) -> Option<*mut c_void> {
     let newest = asked.min(driver::version());

@@ -10,10 +10,11 @@ use cuda_sys::{
 
 use super::table::Entries;
 use crate::device::context::{check_device, current_handle};
+use crate::driver;
 use crate::driver::handle::{number, to_raw};
 use crate::driver::pointer::{given, put, required, slice};
 use crate::driver::result_code::{Answer, INVALID_VALUE, NOT_SUPPORTED, OPERATING_SYSTEM};
-use crate::memory::pool::{self, READ_WRITE};
+use crate::memory::pool::{self, Location, MANAGED_POOLS, Place, READ_WRITE};
 use crate::memory::shared_file::{IDENTITY, Identity, Purpose};
 use crate::memory::{self, Origin, Request};
 
@@ -81,46 +82,61 @@ pub(crate) fn device_of(location: &CUmemLocation) -> Option<CUdevice> {
     Some(unsafe { location.__bindgen_anon_1.id })
 }
 
-/// The device whose pool a location and a type name. Only devices have pools, and of pinned memory.
-fn device_with_pool(location: &CUmemLocation, kind: CUmemAllocationType) -> Answer<CUdevice> {
-    match kind {
-        CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_PINNED => device_of(location).ok_or(NOT_SUPPORTED),
-        CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_MANAGED => Err(NOT_SUPPORTED),
-        _ => Err(INVALID_VALUE),
+/// The place that a location and a type name.
+fn place(location: &CUmemLocation, kind: CUmemAllocationType) -> Answer<Place> {
+    type T = CUmemLocationType;
+    if location.type_ == T::CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT {
+        return Err(NOT_SUPPORTED);
     }
+    let is_managed = match kind {
+        CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_PINNED => false,
+        CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_MANAGED => true,
+        _ => return Err(INVALID_VALUE),
+    };
+    // SAFETY: every type of location has the number, which only some of them mean.
+    let number = unsafe { location.__bindgen_anon_1.id };
+    let location = match location.type_ {
+        T::CU_MEM_LOCATION_TYPE_NONE if is_managed => Location::Anywhere,
+        T::CU_MEM_LOCATION_TYPE_DEVICE => Location::Device(number),
+        T::CU_MEM_LOCATION_TYPE_HOST => Location::Host,
+        T::CU_MEM_LOCATION_TYPE_HOST_NUMA => Location::HostNuma(number),
+        _ => return Err(INVALID_VALUE),
+    };
+    Ok(Place { is_managed, location })
 }
 
 entries! {
-    live fn cuDeviceGetDefaultMemPool(out: *mut CUmemoryPool, dev: CUdevice) {
-        put(out, to_raw(pool::default_of(dev)?))
+    init fn cuDeviceGetDefaultMemPool(out: *mut CUmemoryPool, dev: CUdevice) {
+        put(out, to_raw(pool::default_of(Place::device(dev))?))
     }
 
     live fn cuDeviceGetMemPool(out: *mut CUmemoryPool, dev: CUdevice) {
-        put(out, to_raw(pool::current_of(dev)?))
+        put(out, to_raw(pool::current_of(Place::device(dev))?))
     }
 
     live fn cuDeviceSetMemPool(dev: CUdevice, pool: CUmemoryPool) {
-        pool::set_current(dev, number(pool))
+        pool::set_current(Place::device(dev), number(pool))
     }
 
     live fn cuMemGetDefaultMemPool(out: *mut CUmemoryPool, location: *mut CUmemLocation, kind: CUmemAllocationType) {
         required(out)?;
-        put(out, to_raw(pool::default_of(device_with_pool(given(location)?, kind)?)?))
+        put(out, to_raw(pool::default_of(place(given(location)?, kind)?)?))
     }
 
     live fn cuMemGetMemPool(out: *mut CUmemoryPool, location: *mut CUmemLocation, kind: CUmemAllocationType) {
         required(out)?;
-        put(out, to_raw(pool::current_of(device_with_pool(given(location)?, kind)?)?))
+        put(out, to_raw(pool::current_of(place(given(location)?, kind)?)?))
     }
 
     live fn cuMemSetMemPool(location: *mut CUmemLocation, kind: CUmemAllocationType, pool: CUmemoryPool) {
-        pool::set_current(device_with_pool(given(location)?, kind)?, number(pool))
+        pool::set_current(place(given(location)?, kind)?, number(pool))
     }
 
     guarded fn cuMemPoolCreate(out: *mut CUmemoryPool, props: *const CUmemPoolProps) {
         required(out)?;
         let props = given(props)?;
-        if props.allocType != CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_PINNED {
+        let place = place(&props.location, props.allocType)?;
+        if place.is_managed && driver::version() < MANAGED_POOLS {
             return Err(INVALID_VALUE);
         }
         let shareable = match props.handleTypes.0 {
@@ -128,8 +144,7 @@ entries! {
             DESCRIPTOR => true,
             _ => return Err(NOT_SUPPORTED),
         };
-        let device = device_of(&props.location).ok_or(NOT_SUPPORTED)?;
-        put(out, to_raw(pool::create(device, props.maxSize as u64, shareable)?))
+        put(out, to_raw(pool::create(place, props.maxSize as u64, shareable)?))
     }
 
     live fn cuMemPoolDestroy(pool: CUmemoryPool) {

@@ -33,8 +33,9 @@ pub(crate) static ENTRIES: Entries = {
 /// The calls in layouts older than the bindings.
 const OLD_LAYOUTS: Layouts = old_layouts::layouts(cuGetProcAddress_v11030);
 
-/// The last flag, for per-thread default streams. The one before is for legacy default streams, the
-/// default.
+/// The flag for legacy default streams, the default.
+const LEGACY: cuuint64_t = 1;
+/// The flag for per-thread default streams, which counts if both are given.
 const PER_THREAD: cuuint64_t = 2;
 
 /// The call of that name in the newest layout that the requested version has.
@@ -62,11 +63,14 @@ entries! {
         required(pfn)?;
         let (asked, symbol) = (Version::from_raw(driver_version), CStr::from_ptr(symbol));
         explain::because(|| format!("{} of version {asked}, flags {flags}", symbol.to_string_lossy()));
-        if flags > PER_THREAD || driver_version > driver::version().as_raw() {
+        if flags & !(LEGACY | PER_THREAD) != 0 || driver_version > driver::version().as_raw() {
             return Err(INVALID_VALUE);
         }
-        let variant = if flags == PER_THREAD { per_thread::find(symbol, asked) } else { None };
-        let found = variant.map_or_else(|| find_plain(symbol, asked), Found::Entry);
+        let found = if flags & PER_THREAD != 0 && per_thread::has_variant(symbol) {
+            per_thread::find(symbol, asked).map_or(Found::NotInThatVersion, Found::Entry)
+        } else {
+            find_plain(symbol, asked)
+        };
         let (pointer, query) = match found {
             Found::Entry(pointer) => (pointer, Query::CU_GET_PROC_ADDRESS_SUCCESS),
             Found::NoSuchCall => (core::ptr::null_mut(), Query::CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND),

@@ -116,10 +116,11 @@ entries! {
     }
 
     owned_in_callbacks fn cuStreamWaitEvent(h_stream: CUstream, h_event: CUevent, flags: c_uint) {
+        let stream = stream::get(number(h_stream))?;
+        capture::refuse_invalid(&stream)?;
         if flags > 1 {
             return Err(INVALID_VALUE);
         }
-        let stream = stream::get(number(h_stream))?;
         let event = capture::invalidate_on(&stream, event::get(number(h_event)))?;
         if flags == EXTERNAL && capture::is_captured(&stream)? {
             return capture::add(&stream, Task::EventWait(number(h_event)), false).map(drop);

@@ -33,6 +33,16 @@ impl Context {
     pub(crate) fn is_alive(&self) -> bool {
         self.alive.load(Ordering::Acquire)
     }
+
+    /// Fails if the device is lost. A context that ended since has a code of its own.
+    pub(crate) fn check(&self) -> Answer {
+        if self.is_alive() { loss::check_device(self.device) } else { Err(CONTEXT_IS_DESTROYED) }
+    }
+
+    /// Whether it ended, and this thread has another current context that did not.
+    pub(crate) fn ended_beside_current(&self) -> bool {
+        !self.is_alive() && current_handle() != 0 && !is_current_ended_lost()
+    }
 }
 
 /// The slot of a context handle. The slot of a primary context exists whether the context is active
@@ -140,16 +150,17 @@ pub(crate) fn check_device(device: i32) -> Answer {
     if known { Ok(()) } else { Err(INVALID_DEVICE) }
 }
 
-/// `cuDevicePrimaryCtxRetain`: returns the handle. A context that ended on a lost device stays
-/// destroyed.
+/// `cuDevicePrimaryCtxRetain`: returns the handle. On a lost device only an active context can be
+/// retained.
 pub(crate) fn retain_primary(device: i32) -> Answer<u64> {
-    let handle = primary_handle(device)?;
+    let (handle, lost) = (primary_handle(device)?, loss::check_device(device));
     let mut slots = contexts();
     let slot = slots.get_mut(handle).ok_or(INVALID_DEVICE)?;
-    slot.retained += 1;
-    if slot.context.is_none() && !slot.ended_lost {
+    if slot.context.is_none() {
+        lost?;
         slot.context = Some(make(handle, device, slot.flags));
     }
+    slot.retained += 1;
     Ok(handle)
 }
 
@@ -204,6 +215,7 @@ pub(crate) fn set_primary_flags(device: i32, flags: u32) -> Answer {
 /// `cuCtxCreate`: creates a context and makes it current on this thread.
 pub(crate) fn create(device: i32, flags: u32) -> Answer<u64> {
     check_device(device)?;
+    loss::check_device(device)?;
     let handle = contexts().insert_with(|handle| Slot {
         context: Some(make(handle, device, flags)),
         device,

@@ -43,8 +43,8 @@ pub(crate) fn set(device: i32, loss: Loss) {
 }
 
 /// Fails if the current context ended on a lost device.
-fn check_current_context() -> Answer {
-    if context::is_current_ended_lost() { Err(CONTEXT_IS_DESTROYED) } else { Ok(()) }
+pub(crate) fn check_current_context() -> Answer {
+    if any() && context::is_current_ended_lost() { Err(CONTEXT_IS_DESTROYED) } else { Ok(()) }
 }
 
 fn any() -> bool {
@@ -79,13 +79,14 @@ pub(crate) fn check_all() -> Answer {
     losses().first().map_or(Ok(()), |(_, loss)| Err(loss.code))
 }
 
-/// Fails if the device of the current context is lost; without a context, as [`check_all`].
+/// Fails if the device of the current context is lost. Without a context it is the object of the
+/// call that decides.
 pub(crate) fn check() -> Answer {
     if !any() {
         return Ok(());
     }
     check_current_context()?;
-    context::current_device().map_or_else(check_all, check_device)
+    context::current_device().map_or(Ok(()), check_device)
 }
 
 /// Why the device was lost; without a device, the first loss.

@@ -84,10 +84,6 @@ impl Copy3 {
             (kind(self.src.place), self.src.pitch, rows(&self.src));
         (raw.dstMemoryType, raw.dstPitch, raw.dstHeight) =
             (kind(self.dst.place), self.dst.pitch, rows(&self.dst));
-        if self.is_linear() && self.src.place.is_host() {
-            // A row of host memory is described without pitches.
-            (raw.srcPitch, raw.dstPitch) = (0, 0);
-        }
         if self.src.place == MemoryKind::Device {
             raw.srcDevice = self.src.address;
         } else {
@@ -111,7 +107,14 @@ impl Copy3 {
         raw
     }
 
-    /// As [`describe`](Self::describe), by addresses that do not say which memory they are of.
+    /// As [`describe`](Self::describe), for a call that copies one row: without pitches and
+    /// heights.
+    pub(crate) fn describe_row(&self) -> CUDA_MEMCPY3D_v2 {
+        CUDA_MEMCPY3D_v2 { srcPitch: 0, srcHeight: 0, dstPitch: 0, dstHeight: 0, ..self.describe() }
+    }
+
+    /// As [`describe_row`](Self::describe_row), by addresses that do not say which memory they are
+    /// of.
     pub(crate) fn describe_unified(&self) -> CUDA_MEMCPY3D_v2 {
         CUDA_MEMCPY3D_v2 {
             srcMemoryType: CUmemorytype::CU_MEMORYTYPE_UNIFIED,
@@ -120,7 +123,7 @@ impl Copy3 {
             dstMemoryType: CUmemorytype::CU_MEMORYTYPE_UNIFIED,
             dstDevice: self.dst.address,
             dstHost: core::ptr::null_mut(),
-            ..self.describe()
+            ..self.describe_row()
         }
     }
 

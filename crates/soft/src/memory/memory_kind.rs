@@ -35,16 +35,7 @@ impl MemoryKind {
 
 /// Whether the memory at an address belongs to a context: memory of pools and graphs does not.
 pub(crate) fn has_context(address: u64) -> bool {
-    find(address).is_some_and(|found| match found.origin {
-        Origin::Pool | Origin::GraphNode => false,
-        Origin::Imported => found.pool == 0,
-        Origin::Plain
-        | Origin::Pinned
-        | Origin::Registered
-        | Origin::Managed
-        | Origin::Variable
-        | Origin::Array => true,
-    })
+    find(address).is_some_and(|found| found.pool == 0 && found.origin != Origin::GraphNode)
 }
 
 /// Which memory a copy or fill may name.

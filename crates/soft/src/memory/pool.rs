@@ -4,13 +4,20 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
+use cuda_sys::Version;
+
 use crate::device::context;
-use crate::driver;
 use crate::driver::abort::crash;
 use crate::driver::handle::{Kind, Slots};
-use crate::driver::result_code::{Answer, INVALID_DEVICE, INVALID_VALUE, OPERATING_SYSTEM, OUT_OF_MEMORY};
+use crate::driver::result_code::{
+    Answer, INVALID_DEVICE, INVALID_VALUE, NOT_SUPPORTED, OPERATING_SYSTEM, OUT_OF_MEMORY,
+};
+use crate::memory::Origin;
 use crate::memory::shared_file::{Purpose, SharedFile};
 use crate::sync::lock;
+
+/// The first version with managed memory in pools.
+pub(crate) const MANAGED_POOLS: Version = Version::new(13, 0);
 
 /// Pools reserve memory in multiples of this.
 pub(crate) const STEP: u64 = 32 << 20;
@@ -22,6 +29,44 @@ pub(crate) struct Settings {
     pub(crate) opportunistic: bool,
     pub(crate) internal: bool,
     pub(crate) threshold: u64,
+}
+
+/// Where a pool has its memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Place {
+    pub(crate) is_managed: bool,
+    pub(crate) location: Location,
+}
+
+/// The location of a pool's memory, which managed memory may leave.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Location {
+    /// None is preferred, for managed memory.
+    Anywhere,
+    Device(i32),
+    Host,
+    HostNuma(i32),
+}
+
+impl Place {
+    /// Memory of a device.
+    pub(crate) fn device(device: i32) -> Self {
+        Self { is_managed: false, location: Location::Device(device) }
+    }
+
+    fn check(self) -> Answer {
+        match self.location {
+            Location::Device(device) => context::check_device(device),
+            // The host has one node.
+            Location::HostNuma(1..) => Err(INVALID_VALUE),
+            Location::HostNuma(_) | Location::Anywhere | Location::Host => Ok(()),
+        }
+    }
+
+    /// The device that its memory is counted for.
+    fn counted_device(self) -> i32 {
+        if let Location::Device(device) = self.location { device } else { 0 }
+    }
 }
 
 #[derive(Debug)]
@@ -41,6 +86,8 @@ struct Figures {
 #[derive(Debug)]
 pub(crate) struct Pool {
     pub(crate) handle: u64,
+    pub(crate) place: Place,
+    /// The device that its memory is counted for.
     pub(crate) device: i32,
     max: u64,
     /// The file with its memory, if it can be shared with other processes.
@@ -61,54 +108,64 @@ pub(crate) const READ_WRITE: u32 = 3;
 #[derive(Debug)]
 struct Pools {
     all: Slots<Arc<Pool>>,
-    /// The default and the current pool of each device.
-    devices: Vec<(u64, u64)>,
+    /// The places that were asked for, with their default and current pools.
+    places: Vec<(Place, Chosen)>,
 }
 
-static POOLS: Mutex<Pools> = Mutex::new(Pools { all: Slots::new(Kind::Pool), devices: Vec::new() });
+/// The pools of a place.
+#[derive(Debug, Clone, Copy)]
+struct Chosen {
+    default: u64,
+    current: u64,
+}
 
-fn make(handle: u64, device: i32, max: u64, file: Option<Arc<SharedFile>>, is_imported: bool) -> Arc<Pool> {
+static POOLS: Mutex<Pools> = Mutex::new(Pools { all: Slots::new(Kind::Pool), places: Vec::new() });
+
+fn make(handle: u64, place: Place, max: u64, file: Option<Arc<SharedFile>>, is_imported: bool) -> Arc<Pool> {
+    let device = place.counted_device();
     let settings = Settings { follow_events: true, opportunistic: true, internal: true, threshold: 0 };
     let figures =
         Figures { settings, used: 0, used_high: 0, reserved: 0, reserved_high: 0, held: 0, freeing: 0 };
     let (figures, is_destroyed) = (Mutex::new(figures), AtomicBool::new(false));
-    Arc::new(Pool { handle, device, max, file, is_imported, is_destroyed, figures, access: Mutex::default() })
+    let access = Mutex::default();
+    Arc::new(Pool { handle, place, device, max, file, is_imported, is_destroyed, figures, access })
 }
 
 fn pools() -> MutexGuard<'static, Pools> {
-    let mut pools = lock(&POOLS);
-    if pools.devices.is_empty() {
-        for device in 0..driver::config().devices {
-            let device = i32::try_from(device).unwrap_or(i32::MAX);
-            let handle = pools.all.insert_with(|handle| make(handle, device, 0, None, false));
-            pools.devices.push((handle, handle));
-        }
+    lock(&POOLS)
+}
+
+/// The pools of a place. The default one is made when it is first asked for.
+fn chosen(pools: &mut Pools, place: Place) -> Chosen {
+    if let Some((_, chosen)) = pools.places.iter().find(|(own, _)| *own == place) {
+        return *chosen;
     }
-    pools
+    let default = pools.all.insert_with(|handle| make(handle, place, 0, None, false));
+    let chosen = Chosen { default, current: default };
+    pools.places.push((place, chosen));
+    chosen
 }
 
-fn of_device(device: i32) -> Answer<(u64, u64)> {
-    context::check_device(device)?;
-    pools().devices.get(device.unsigned_abs() as usize).copied().ok_or(INVALID_VALUE)
+pub(crate) fn default_of(place: Place) -> Answer<u64> {
+    place.check()?;
+    Ok(chosen(&mut pools(), place).default)
 }
 
-pub(crate) fn default_of(device: i32) -> Answer<u64> {
-    of_device(device).map(|(default, _)| default)
+pub(crate) fn current_of(place: Place) -> Answer<u64> {
+    place.check()?;
+    Ok(chosen(&mut pools(), place).current)
 }
 
-pub(crate) fn current_of(device: i32) -> Answer<u64> {
-    of_device(device).map(|(_, current)| current)
-}
-
-pub(crate) fn set_current(device: i32, handle: u64) -> Answer {
-    context::check_device(device)?;
+pub(crate) fn set_current(place: Place, handle: u64) -> Answer {
+    place.check()?;
     let pool = get(handle)?;
-    if pool.device != device || pool.is_imported {
+    if pool.place != place || pool.is_imported {
         return Err(INVALID_VALUE);
     }
-    if let Some(entry) = pools().devices.get_mut(device.unsigned_abs() as usize) {
-        entry.1 = handle;
-    }
+    let mut pools = pools();
+    let default = chosen(&mut pools, place).default;
+    pools.places.retain(|(own, _)| *own != place);
+    pools.places.push((place, Chosen { default, current: handle }));
     Ok(())
 }
 
@@ -121,16 +178,19 @@ pub(crate) fn of_memory(handle: u64) -> Option<Arc<Pool>> {
     pools().all.get(handle).cloned()
 }
 
-pub(crate) fn create(device: i32, max: u64, shareable: bool) -> Answer<u64> {
-    context::check_device(device)?;
+pub(crate) fn create(place: Place, max: u64, shareable: bool) -> Answer<u64> {
+    place.check()?;
     let file = if shareable {
-        let detail = u8::try_from(device).unwrap_or(u8::MAX);
+        if place != Place::device(place.counted_device()) {
+            return Err(NOT_SUPPORTED);
+        }
+        let detail = u8::try_from(place.counted_device()).unwrap_or(u8::MAX);
         let file = SharedFile::create(Purpose::Pool, detail).map_err(|_| OPERATING_SYSTEM)?;
         Some(Arc::new(file))
     } else {
         None
     };
-    Ok(pools().all.insert_with(|handle| make(handle, device, max, file, false)))
+    Ok(pools().all.insert_with(|handle| make(handle, place, max, file, false)))
 }
 
 /// Imports a pool of another process by a descriptor of its file.
@@ -138,23 +198,23 @@ pub(crate) fn import(descriptor: i32) -> Answer<u64> {
     let file = SharedFile::from_descriptor(descriptor, Purpose::Pool).ok_or(INVALID_VALUE)?;
     let device = i32::from(file.identity().detail());
     context::check_device(device).map_err(|_| INVALID_DEVICE)?;
-    Ok(pools().all.insert_with(|handle| make(handle, device, 0, Some(Arc::new(file)), true)))
+    Ok(pools().all.insert_with(|handle| make(handle, Place::device(device), 0, Some(Arc::new(file)), true)))
 }
 
 /// Destroys a pool. Its memory lives until it is freed. A default pool cannot be destroyed.
 pub(crate) fn destroy(handle: u64) -> Answer {
     let pool = get(handle)?;
     let mut pools = pools();
-    if pools.devices.iter().any(|(default, _)| *default == handle) {
+    if pools.places.iter().any(|(_, chosen)| chosen.default == handle) {
         return Err(INVALID_VALUE);
     }
     if pool.lock().freeing != 0 {
         crash("a pool is destroyed while frees of its memory are pending");
     }
     pool.is_destroyed.store(true, Ordering::Release);
-    for (default, current) in &mut pools.devices {
-        if *current == handle {
-            *current = *default;
+    for (_, chosen) in &mut pools.places {
+        if chosen.current == handle {
+            chosen.current = chosen.default;
         }
     }
     forget(&mut pools, &pool);
@@ -171,7 +231,7 @@ fn forget(pools: &mut Pools, pool: &Pool) {
 /// The number of live pools, without the default ones.
 pub(crate) fn count() -> usize {
     let pools = pools();
-    pools.all.values().filter(|pool| !pool.is_destroyed()).count() - pools.devices.len()
+    pools.all.values().filter(|pool| !pool.is_destroyed()).count() - pools.places.len()
 }
 
 /// Rounds bytes up to a multiple of [`STEP`].
@@ -186,6 +246,15 @@ impl Pool {
 
     fn is_destroyed(&self) -> bool {
         self.is_destroyed.load(Ordering::Acquire)
+    }
+
+    /// The origin of its memory. That of the host and managed memory is there at once.
+    pub(crate) fn origin(&self) -> Origin {
+        match self.place {
+            Place { is_managed: true, .. } => Origin::Managed,
+            Place { location: Location::Device(_), .. } => Origin::Pool,
+            Place { .. } => Origin::Pinned,
+        }
     }
 
     pub(crate) fn settings(&self) -> Settings {

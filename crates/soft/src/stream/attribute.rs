@@ -1,9 +1,11 @@
 //! Launch attributes, as streams, launches and kernel nodes have them: values and rules.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use cuda_sys::{
-    CUaccessPolicyWindow, CUaccessProperty, CUlaunchAttribute, CUlaunchAttributeID, CUlaunchAttributeValue,
+    CUaccessPolicyWindow, CUaccessProperty, CUgraphDeviceNode, CUlaunchAttribute, CUlaunchAttributeID,
+    CUlaunchAttributeValue,
 };
 
 use crate::device::properties::{GREATEST_PRIORITY, most_window};
@@ -31,6 +33,8 @@ impl std::fmt::Debug for AttributeValue {
 
 pub(crate) const COOPERATIVE: u32 = CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_COOPERATIVE.0;
 pub(crate) const CLUSTER_DIMENSION: u32 = CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION.0;
+pub(crate) const DEVICE_UPDATABLE: u32 =
+    CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE.0;
 pub(crate) const PRIORITY: u32 = CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_PRIORITY.0;
 
 /// Whether a launch with these attributes is cooperative.
@@ -39,11 +43,17 @@ pub(crate) fn is_cooperative(attributes: &Attributes) -> bool {
     attributes.get(&COOPERATIVE).is_some_and(|value| unsafe { value.0.cooperative } != 0)
 }
 
+/// Whether the attributes say that the device may update the node or not.
+pub(crate) fn names_device_updatable(attributes: &Attributes) -> bool {
+    attributes.contains_key(&DEVICE_UPDATABLE)
+}
+
 /// Whether a kernel node with these attributes may be updated by the device.
 pub(crate) fn is_device_updatable(attributes: &Attributes) -> bool {
-    let id = CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE.0;
     // SAFETY: the attribute of this number holds this field.
-    attributes.get(&id).is_some_and(|value| unsafe { value.0.deviceUpdatableKernelNode.deviceUpdatable } != 0)
+    attributes
+        .get(&DEVICE_UPDATABLE)
+        .is_some_and(|value| unsafe { value.0.deviceUpdatableKernelNode.deviceUpdatable } != 0)
 }
 
 /// Whether the launch may start before the previous kernel has ended.
@@ -104,6 +114,7 @@ pub(crate) fn check_attribute(attribute: CUlaunchAttributeID, value: &mut CUlaun
                 value.memSyncDomainMap.default_ < 4 && value.memSyncDomainMap.remote < 4
             }
             A::CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT => value.sharedMemCarveout <= 100,
+            A::CU_LAUNCH_ATTRIBUTE_NVLINK_UTIL_CENTRIC_SCHEDULING => value.nvlinkUtilCentricScheduling <= 1,
             _ => true,
         }
     };
@@ -118,6 +129,19 @@ fn is_window(window: &CUaccessPolicyWindow) -> bool {
     !is_outside
         && window.num_bytes <= most_window()
         && window.missProp != CUaccessProperty::CU_ACCESS_PROPERTY_PERSISTING
+}
+
+/// A handle of a node for the device.
+pub(crate) fn device_node() -> CUgraphDeviceNode {
+    static COUNT: AtomicUsize = AtomicUsize::new(1);
+    core::ptr::without_provenance_mut((1 << 62) + 64 * COUNT.fetch_add(1, Ordering::Relaxed))
+}
+
+/// Gives a handle to the node, if the attributes make it device-updatable.
+pub(crate) fn name_device_node(attributes: &mut Attributes) -> Option<CUgraphDeviceNode> {
+    let node = is_device_updatable(attributes).then(device_node)?;
+    attributes.get_mut(&DEVICE_UPDATABLE)?.0.deviceUpdatableKernelNode.devNode = node;
+    Some(node)
 }
 
 /// The cluster size that the attributes request.

@@ -12,7 +12,7 @@ use crate::device::loss::{self, Loss};
 use crate::driver::abort;
 use crate::driver::abort::crash;
 use crate::driver::handle::{Kind, Slots};
-use crate::driver::result_code::Answer;
+use crate::driver::result_code::{Answer, NOT_PERMITTED};
 use crate::stream::attribute::Attributes;
 use crate::stream::callback;
 use crate::stream::default_stream;
@@ -191,8 +191,11 @@ fn own_of(context: &Arc<Context>) -> Arc<Stream> {
 }
 
 /// The stream of a handle; fails if its device is lost. 0 and 1 are the legacy stream of the
-/// current context, 2 is the stream of this thread.
+/// current context, 2 is the stream of this thread; inside callbacks there are none of these.
 pub(crate) fn get(handle: u64) -> Answer<Arc<Stream>> {
+    if handle <= 2 && callback::inside() {
+        return Err(NOT_PERMITTED);
+    }
     let stream = match handle {
         0 if default_stream::is_own() => own_of(&context::current()?),
         0 | 1 => legacy_of(&context::current()?),
@@ -204,7 +207,10 @@ pub(crate) fn get(handle: u64) -> Answer<Arc<Stream>> {
             }
         },
     };
-    loss::check_device(stream.context.device)?;
+    if stream.context.ended_beside_current() {
+        crash(&format!("a call uses the stream {handle:#x}, whose context ended when the device was lost"));
+    }
+    stream.context.check()?;
     Ok(stream)
 }
 

@@ -34,6 +34,13 @@ fn into_body(driver: &Driver, own: CUgraph) -> Body {
     }
 }
 
+/// As [`into_body`], with a fill captured.
+fn fill_into_body(driver: &Driver, own: CUgraph) -> Body {
+    let (address, body) = (words(driver, 1), into_body(driver, own));
+    assert_eq!(unsafe { driver.cuMemsetD32Async(address, 1, 1, body.stream) }, OK);
+    body
+}
+
 /// A query invalidates the capture; the end discards the body.
 fn fail(driver: &Driver, body: &Body) {
     unsafe {
@@ -118,7 +125,7 @@ fn an_invalidated_parent_of_a_failed_body_does_not_end() {
 fn a_capture_into_a_destroyed_body_does_not_end() {
     aborts("body_captures::a_capture_into_a_destroyed_body_does_not_end", "was destroyed", || {
         let driver = &session();
-        let body = into_body(driver, graph(driver));
+        let body = fill_into_body(driver, graph(driver));
         unsafe {
             assert_eq!(driver.cuGraphDestroy(body.own), OK);
             // Its slot is reused by another graph, which changes nothing.
@@ -132,8 +139,21 @@ fn a_capture_into_a_destroyed_body_does_not_end() {
 fn a_stream_that_captures_a_body_is_not_destroyed() {
     aborts("body_captures::a_stream_that_captures_a_body_is_not_destroyed", "the body", || {
         let driver = &session();
-        let body = into_body(driver, graph(driver));
+        let body = fill_into_body(driver, graph(driver));
         unsafe { driver.cuStreamDestroy(body.stream) };
+    });
+}
+
+#[test]
+fn a_stream_that_captures_an_invalid_body_is_not_destroyed() {
+    let name = "body_captures::a_stream_that_captures_an_invalid_body_is_not_destroyed";
+    aborts(name, "the body", || {
+        let driver = &session();
+        let body = into_body(driver, graph(driver));
+        unsafe {
+            assert_eq!(driver.cuStreamQuery(body.stream), CUresult::CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+            driver.cuStreamDestroy(body.stream);
+        }
     });
 }
 

@@ -4,7 +4,6 @@ use crate::graph::edit::insert;
 use crate::stream::attribute;
 use core::ffi::{c_uint, c_ulonglong};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use cuda_sys::{CUgraph, CUgraphExec, CUgraphNode, CUlaunchAttributeID, CUlaunchAttributeValue};
 
@@ -68,12 +67,6 @@ fn set_attributes(node: u64, change: impl FnOnce(&Graphs, &KernelSpec) -> Answer
     Ok(())
 }
 
-/// A device-side handle of a node.
-fn device_node() -> usize {
-    static COUNT: AtomicUsize = AtomicUsize::new(1);
-    (1 << 62) + 64 * COUNT.fetch_add(1, Ordering::Relaxed)
-}
-
 entries! {
     init fn cuGraphKernelNodeGetAttribute(
         node: CUgraphNode,
@@ -97,6 +90,7 @@ entries! {
         let mut value = *given(value)?;
         if attribute == A::CU_LAUNCH_ATTRIBUTE_NVLINK_UTIL_CENTRIC_SCHEDULING {
             // It can be set, but not read.
+            attribute::check_attribute(attribute, &mut value)?;
             return kernel(&store().graphs, number(node)).map(drop);
         }
         if !attribute::is_node_attribute(attribute.0) {
@@ -104,7 +98,7 @@ entries! {
         }
         attribute::check_attribute(attribute, &mut value)?;
         if attribute == A::CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE {
-            value.deviceUpdatableKernelNode.devNode = core::ptr::without_provenance_mut(device_node());
+            value.deviceUpdatableKernelNode.devNode = attribute::device_node();
         }
         set_attributes(number(node), |_, old| {
             let mut attributes = old.attributes.clone();

@@ -11,6 +11,7 @@ use cuda_sys::{
     CUresult, CUstream, cuuint64_t,
 };
 
+use crate::abi::graph::node_params::takes_no_params;
 use crate::abi::table::Entries;
 use crate::driver::handle::{number, to_raw};
 use crate::driver::pointer::{given, given_mut, put, put_if, required};
@@ -166,6 +167,9 @@ entries! {
             if store.exec(number(exec))?.work(step)?.kind() != params.type_ {
                 return Err(INVALID_VALUE);
             }
+        }
+        if takes_no_params(params.type_) {
+            return Err(NOT_SUPPORTED);
         }
         match generic::parse_node(params)? {
             NewNode::Free(_) | NewNode::Conditional(_) | NewNode::Alloc(_) => Err(NOT_SUPPORTED),

@@ -15,7 +15,6 @@ use crate::abi::table::Entries;
 use crate::driver::handle::{number, to_raw};
 use crate::driver::pointer::{given, put, required};
 use crate::driver::result_code::{Answer, INVALID_VALUE, NOT_SUPPORTED};
-use crate::graph::model::node_memory;
 use crate::graph::model::payload::Payload;
 use crate::graph::model::store::store;
 use crate::graph::model::task::{KernelSpec, Task};
@@ -97,6 +96,14 @@ fn set_checked(node: CUgraphNode, kind: CUgraphNodeType, task: impl FnOnce() -> 
     set_task(number(node), task()?)
 }
 
+/// Whether nodes of a type keep their parameters. Those of a call are not looked at.
+pub(super) fn takes_no_params(kind: CUgraphNodeType) -> bool {
+    matches!(
+        kind,
+        T::CU_GRAPH_NODE_TYPE_MEM_ALLOC | T::CU_GRAPH_NODE_TYPE_MEM_FREE | T::CU_GRAPH_NODE_TYPE_CONDITIONAL
+    )
+}
+
 /// The context of a fill or copy node, which the typed set-params call lacks.
 fn context_of(node: CUgraphNode) -> Answer<u64> {
     of_task(node, |task| match task {
@@ -127,11 +134,10 @@ entries! {
         if kind != params.type_ {
             return Err(INVALID_VALUE);
         }
-        if kind == T::CU_GRAPH_NODE_TYPE_CONDITIONAL {
+        if takes_no_params(kind) {
             return Err(NOT_SUPPORTED);
         }
         match generic::parse_node(params)? {
-            NewNode::Free(address) if node_memory::find(address).is_none() => Err(INVALID_VALUE),
             NewNode::Task(task) => set_task(number(node), task),
             NewNode::Child { graph, by_move } => {
                 let replaced = child::replace_child(&mut store().graphs, number(node), graph, by_move)?;

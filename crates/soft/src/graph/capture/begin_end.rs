@@ -68,7 +68,10 @@ pub(crate) fn end(stream: &Stream) -> Answer<u64> {
         let capture = state.streams.get(&stream.id).ok_or(ILLEGAL_STATE)?.capture;
         let own = state.captures.get(&capture).ok_or(ILLEGAL_STATE)?;
         let origin = own.origin;
-        own.living(&store().graphs);
+        // A valid capture without nodes ends well even if its graph is gone.
+        if !open_captures::is_valid(capture) || !open_captures::may_end(capture) || !state.is_empty(stream) {
+            own.living(&store().graphs);
+        }
         if origin != stream.id {
             open_captures::invalidate(capture);
             return Err(STREAM_CAPTURE_UNMATCHED);
@@ -103,7 +106,8 @@ pub(crate) fn forget_stream(stream: &Stream) {
             let store = store();
             store.graphs.graph(own.living(&store.graphs)).map(|graph| graph.owner)
         };
-        if matches!(owner, Ok(Owner::Body { .. })) {
+        let is_plain = open_captures::is_valid(capture) && state.is_empty(stream);
+        if matches!(owner, Ok(Owner::Body { .. })) && !is_plain {
             crash("a stream is destroyed that captures the body of a conditional node");
         }
         state.close(capture)

@@ -37,6 +37,16 @@ pub(crate) fn is_captured(stream: &Stream) -> Answer<bool> {
     }
 }
 
+/// Fails if the stream is in a capture that is invalid.
+pub(crate) fn refuse_invalid(stream: &Stream) -> Answer {
+    if !open_captures::any() {
+        return Ok(());
+    }
+    let state = state();
+    let capture = state.streams.get(&stream.id).map(|capturing| capturing.capture);
+    if capture.is_none_or(open_captures::is_valid) { Ok(()) } else { Err(STREAM_CAPTURE_INVALIDATED) }
+}
+
 /// Refuses a call on a capturing stream and invalidates the capture.
 pub(crate) fn refuse_on(stream: &Stream) -> Answer {
     match is_captured(stream) {

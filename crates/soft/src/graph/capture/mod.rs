@@ -23,6 +23,6 @@ pub(crate) mod open_captures;
 mod state;
 
 pub(crate) use begin_end::{begin, end, forget_stream};
-pub(crate) use enqueue::{add, add_where_captured, invalidate_on, is_captured, refuse_on};
+pub(crate) use enqueue::{add, add_where_captured, invalidate_on, is_captured, refuse_invalid, refuse_on};
 pub(crate) use events::{Wait, check_event, forget_event, record, record_node, wait};
 pub(crate) use info::{Info, check_legacy_question, holds, info, is_capturing, update};

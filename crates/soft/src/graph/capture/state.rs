@@ -40,10 +40,15 @@ pub(super) struct Capture {
 impl Capture {
     /// The graph, which must still exist.
     pub(super) fn living(&self, graphs: &Graphs) -> u64 {
-        if graphs.graph(self.graph).map(|graph| graph.uid) != Ok(self.uid) {
+        if !self.is_there(graphs) {
             crash("a capture goes on or ends whose graph was destroyed with the graph that it is part of");
         }
         self.graph
+    }
+
+    /// Whether the graph still exists.
+    fn is_there(&self, graphs: &Graphs) -> bool {
+        graphs.graph(self.graph).map(|graph| graph.uid) == Ok(self.uid)
     }
 }
 
@@ -82,6 +87,11 @@ impl CaptureState {
                 edges: Vec::new(),
             },
         );
+    }
+
+    /// Whether the next node of a stream depends on nothing: nothing was captured there.
+    pub(super) fn is_empty(&self, stream: &Stream) -> bool {
+        self.streams.get(&stream.id).is_none_or(|capturing| capturing.dependencies.is_empty())
     }
 
     /// Ends a capture in all its streams; returns the graph.

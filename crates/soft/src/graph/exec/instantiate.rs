@@ -5,7 +5,6 @@ use std::sync::Arc;
 use cuda_sys::CUgraphInstantiateResult as Outcome;
 
 use crate::device::context::{self, Context};
-use crate::device::loss;
 use crate::driver::abort::hang;
 use crate::driver::result_code::{Answer, INVALID_VALUE};
 use crate::graph::exec::compile::{Failure, compile};
@@ -108,7 +107,7 @@ pub(crate) fn destroy(handle: u64) -> Answer {
         release_source(&mut store.graphs, exec.source);
         exec
     };
-    if !removed.context.is_alive() && !loss::is_lost(removed.context.device) {
+    if !removed.context.is_alive() {
         hang("an executable is destroyed after its context was reset or released");
     }
     if !removed.program.conditions.is_empty() {

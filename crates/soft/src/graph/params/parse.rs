@@ -7,7 +7,7 @@ use cuda_sys::{
     CUDA_BATCH_MEM_OP_NODE_PARAMS, CUDA_EXT_SEM_SIGNAL_NODE_PARAMS, CUDA_EXT_SEM_WAIT_NODE_PARAMS,
     CUDA_HOST_NODE_PARAMS_v1, CUDA_KERNEL_NODE_PARAMS_v2, CUDA_MEM_ALLOC_NODE_PARAMS_v2, CUDA_MEMCPY3D_v2,
     CUDA_MEMSET_NODE_PARAMS_v2, CUcontext, CUexternalSemaphore, CUmemAccessDesc, CUmemAllocationType,
-    CUmemLocation, CUmemLocationType, Version,
+    CUmemLocation, CUmemLocationType, CUresult,
 };
 
 use crate::device::context::{self, check_device, current};
@@ -206,8 +206,12 @@ pub(crate) struct NewMemory {
     pub(crate) is_managed: bool,
 }
 
-/// The first version with managed memory in pools.
-const MANAGED_POOLS: Version = Version::new(13, 0);
+/// The answer to an allocation node for a location that is no device.
+fn code_without_device(location: CUmemLocationType, is_managed: bool) -> CUresult {
+    type T = CUmemLocationType;
+    let is_host = matches!(location, T::CU_MEM_LOCATION_TYPE_HOST | T::CU_MEM_LOCATION_TYPE_HOST_NUMA);
+    if is_managed || is_host { NOT_SUPPORTED } else { INVALID_VALUE }
+}
 
 /// Parses the parameters of an allocation node.
 ///
@@ -216,13 +220,16 @@ const MANAGED_POOLS: Version = Version::new(13, 0);
 pub(crate) unsafe fn new_memory(raw: &CUDA_MEM_ALLOC_NODE_PARAMS_v2) -> Answer<NewMemory> {
     let is_managed = match raw.poolProps.allocType {
         CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_PINNED => false,
-        CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_MANAGED if driver::version() >= MANAGED_POOLS => true,
+        CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_MANAGED if driver::version() >= pool::MANAGED_POOLS => {
+            true
+        }
         _ => return Err(INVALID_VALUE),
     };
     if raw.bytesize == 0 {
         return Err(INVALID_VALUE);
     }
-    let Some(device) = device_of(&raw.poolProps.location) else { return Err(NOT_SUPPORTED) };
+    let elsewhere = || code_without_device(raw.poolProps.location.type_, is_managed);
+    let device = device_of(&raw.poolProps.location).ok_or_else(elsewhere)?;
     if check_device(device).is_err() {
         return Err(INVALID_VALUE);
     }
