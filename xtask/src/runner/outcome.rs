@@ -42,7 +42,9 @@ impl Outcome {
         }
     }
 
-    pub(crate) fn of(test: &str, ended: &Ended, limit: Duration) -> Self {
+    /// The outcome of the test that a process of libtest ran alone.
+    #[must_use]
+    pub fn of(test: &str, ended: &Ended, limit: Duration) -> Self {
         let Some(status) = ended.status else {
             return Self::Failed { reason: format!("stopped after {} s", limit.as_secs()) };
         };
