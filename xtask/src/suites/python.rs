@@ -66,13 +66,13 @@ pub(super) const SUITES: [Suite; 2] = [
         tests: "cuda_core/tests",
         // NVML, whole programs that need other packages, and tests that compile Cython.
         left_out: &["cython", "example_tests", "system", "test_build_hooks.py"],
-        plugins: &["record_outcomes", "ptx_for_cubin"],
+        plugins: &["record_outcomes", "driver_alone"],
     },
 ];
 
 const PLUGINS: [(&str, &str); 2] = [
     ("record_outcomes.py", include_str!("record_outcomes.py")),
-    ("ptx_for_cubin.py", include_str!("ptx_for_cubin.py")),
+    ("driver_alone.py", include_str!("driver_alone.py")),
 ];
 
 /// Runs the files of a suite that `options` select.
