@@ -35,7 +35,9 @@ impl Outcome {
         }
     }
 
-    pub(crate) fn reason(&self) -> Option<&str> {
+    /// Why a test failed or was skipped.
+    #[must_use]
+    pub fn reason(&self) -> Option<&str> {
         match self {
             Self::Passed => None,
             Self::Failed { reason } | Self::Skipped { reason } => Some(reason),

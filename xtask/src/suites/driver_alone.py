@@ -3,11 +3,12 @@
 - Programs that are compiled to machine code are compiled to PTX, which is what the software driver
   runs.  The object that a test gets still calls itself a cubin; the driver tells PTX by its text.
 - `Device.sync` calls the CUDA runtime, which does not start; its driver call does the same.
+- The number of devices comes from NVML; the driver knows it as well.
 """
 
 import cuda.core
 from cuda.bindings import driver
-from cuda.core import Device, ObjectCode
+from cuda.core import Device, ObjectCode, system
 from cuda.core._utils.cuda_utils import handle_return
 
 
@@ -24,5 +25,10 @@ def sync(self):
     handle_return(driver.cuCtxSynchronize())
 
 
+def get_num_devices():
+    return handle_return(driver.cuDeviceGetCount())
+
+
 cuda.core.Program = Program
 Device.sync = sync
+system.get_num_devices = get_num_devices

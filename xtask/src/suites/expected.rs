@@ -13,7 +13,10 @@ pub(super) struct Expected {
 /// Tests that fail for one reason.
 pub(super) struct Group {
     pub(super) reason: &'static str,
+    /// Tests that always fail.
     tests: Vec<Pattern>,
+    /// Texts that tell the reason: any test whose failure has one of them belongs to the group.
+    texts: Vec<&'static str>,
 }
 
 /// A test, or all tests whose names match.
@@ -28,11 +31,15 @@ impl Expected {
         let mut groups: Vec<Group> = Vec::new();
         for line in FILE.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#')) {
             if let Some(reason) = line.strip_prefix("= ") {
-                groups.push(Group { reason, tests: Vec::new() });
+                groups.push(Group { reason, tests: Vec::new(), texts: Vec::new() });
+                continue;
+            }
+            let group = groups.last_mut().with_context(|| format!("no reason stands before {line}"))?;
+            if let Some(text) = line.strip_prefix("~ ") {
+                group.texts.push(text);
                 continue;
             }
             let (suite, test) = line.split_once(' ').with_context(|| format!("no suite and test: {line}"))?;
-            let group = groups.last_mut().with_context(|| format!("no reason stands before {line}"))?;
             group.tests.push(Pattern { suite, test });
         }
         Ok(Self { groups })
@@ -40,7 +47,7 @@ impl Expected {
 
     /// The group of a test that failed.
     pub(super) fn group_of(&self, row: &Row) -> Option<usize> {
-        self.groups.iter().position(|group| group.tests.iter().any(|pattern| pattern.matches(row)))
+        self.groups.iter().position(|group| group.has(row))
     }
 
     /// The patterns of tests that ran, none of which failed.
@@ -51,6 +58,14 @@ impl Expected {
             ran.peek().is_some() && !ran.any(|row| matches!(row.outcome, Outcome::Failed { .. }))
         };
         patterns.filter(is_stale).map(|pattern| format!("{} {}", pattern.suite, pattern.test)).collect()
+    }
+}
+
+impl Group {
+    fn has(&self, row: &Row) -> bool {
+        let reason = row.outcome.reason().unwrap_or_default();
+        self.tests.iter().any(|pattern| pattern.matches(row))
+            || self.texts.iter().any(|text| reason.contains(text) || row.output.contains(text))
     }
 }
 
@@ -86,6 +101,6 @@ mod tests {
     #[test]
     fn the_file_can_be_read() {
         let groups = Expected::read().unwrap().groups;
-        assert!(groups.iter().all(|group| !group.tests.is_empty()));
+        assert!(groups.iter().all(|group| !group.tests.is_empty() || !group.texts.is_empty()));
     }
 }

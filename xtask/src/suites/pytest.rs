@@ -61,6 +61,8 @@ impl Runner {
     fn command(&self, suite: &Suite, file: &str) -> Command {
         let mut command = Command::new(&self.python);
         command.current_dir(&self.tests).args(["-m", "pytest", "--quiet", "--no-showlocals", "--tb=short"]);
+        // What the driver says before it ends the process must not be caught and lost.
+        command.arg("--capture=no");
         for plugin in suite.plugins {
             command.args(["-p", plugin]);
         }
