@@ -16,7 +16,7 @@ pub(super) const SUITE: &str = "cudarc";
 /// The parts of cudarc that need the driver and the compiler alone.
 const FEATURES: &str = "std,driver,nvrtc,f16,dynamic-loading,cuda-13000";
 /// A test that runs longer is stopped.
-const LIMIT: Duration = Duration::from_secs(120);
+const LIMIT: Duration = Duration::from_secs(300);
 
 #[derive(Deserialize)]
 struct Metadata {
@@ -47,6 +47,7 @@ pub(super) fn run(cargo: &Cargo, place: &Place) -> Result<Vec<Row>> {
     };
     let mut list = program()?;
     let listed = list.args(["--list", "--format", "terse"]).output()?;
+    println!("{SUITE}");
     let mut rows = Vec::new();
     for test in String::from_utf8_lossy(&listed.stdout).lines().filter_map(|line| line.strip_suffix(": test"))
     {

@@ -13,7 +13,7 @@ pub(super) struct Expected {
 /// Tests that fail for one reason.
 pub(super) struct Group {
     pub(super) reason: &'static str,
-    /// Tests that always fail.
+    /// Tests that fail.
     tests: Vec<Pattern>,
     /// Texts that tell the reason: any test whose failure has one of them belongs to the group.
     texts: Vec<&'static str>,
@@ -21,6 +21,8 @@ pub(super) struct Group {
 
 /// A test, or all tests whose names match.
 struct Pattern {
+    /// It also passes at times.
+    is_flaky: bool,
     suite: &'static str,
     /// A `*` stands for any text.
     test: &'static str,
@@ -39,8 +41,9 @@ impl Expected {
                 group.texts.push(text);
                 continue;
             }
+            let (is_flaky, line) = line.strip_prefix("? ").map_or((false, line), |line| (true, line));
             let (suite, test) = line.split_once(' ').with_context(|| format!("no suite and test: {line}"))?;
-            group.tests.push(Pattern { suite, test });
+            group.tests.push(Pattern { is_flaky, suite, test });
         }
         Ok(Self { groups })
     }
@@ -54,6 +57,9 @@ impl Expected {
     pub(super) fn without_failure(&self, rows: &[Row]) -> Vec<String> {
         let patterns = self.groups.iter().flat_map(|group| &group.tests);
         let is_stale = |pattern: &&Pattern| {
+            if pattern.is_flaky {
+                return false;
+            }
             let mut ran = rows.iter().filter(|row| pattern.matches(row)).peekable();
             ran.peek().is_some() && !ran.any(|row| matches!(row.outcome, Outcome::Failed { .. }))
         };

@@ -64,8 +64,8 @@ impl Place {
     }
 }
 
-/// Runs the parts that `options` select, prints a table, and gives the exit code: 1 if a test failed
-/// that is expected to pass, or an expected failure did not happen.
+/// Runs the parts that `options` select, prints a table, and gives the exit code: 1 if a test
+/// failed that is expected to pass, or an expected failure did not happen.
 pub(crate) fn run(cargo: &Cargo, options: &Options) -> Result<u8> {
     let place = Place::prepare(cargo)?;
     let mut rows = Vec::new();

@@ -39,7 +39,8 @@ struct Line {
 }
 
 impl Runner {
-    /// Runs a file in a process of its own. If a test ends the process, the others go on in another.
+    /// Runs a file in a process of its own. If a test ends the process, the others go on in
+    /// another.
     pub(super) fn run(&self, suite: &Suite, file: &str) -> Result<Vec<Row>> {
         if self.outcomes.exists() {
             std::fs::remove_file(&self.outcomes)?;
