@@ -10,6 +10,7 @@ mod documentation;
 mod kernels;
 mod soft_lib;
 mod stats;
+mod suites;
 mod words;
 
 use std::path::PathBuf;
@@ -73,6 +74,8 @@ enum Task {
         #[arg(long)]
         out: Option<PathBuf>,
     },
+    /// Run the tests of other projects, cudarc and cuda-python, on the software driver as a library
+    Suites(suites::Options),
     /// Check comments and Markdown: width, spelling, and the names of files in documents
     Words,
     /// Make the documentation of the libraries and follow its links
@@ -111,6 +114,7 @@ fn run(task: Task) -> Result<u8> {
         Task::Kernels { check } => kernels::run(cargo.root(), check).map(|()| 0),
         Task::Cudarc => cudarc::run(&cargo).map(|()| 0),
         Task::SoftLib { out } => soft_lib::run(&cargo, out).map(|()| 0),
+        Task::Suites(options) => suites::run(&cargo, &options),
         Task::Words => words::run(&cargo).map(|()| 0),
         Task::Doc => documentation::run(&cargo).map(|found| {
             println!("{found}, and every link leads somewhere");

@@ -12,6 +12,7 @@ mod common;
 mod conditions;
 mod context_events;
 mod context_flags;
+mod core_dumps;
 mod graph_memory;
 mod hierarchy;
 mod instantiation;

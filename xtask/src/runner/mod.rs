@@ -19,6 +19,7 @@ pub use bench::{BenchOptions, bench};
 pub use driver::Driver;
 pub use options::{DemoOptions, TestOptions};
 pub use outcome::Outcome;
+pub use process::{Ended, run as run_bounded};
 pub use report::{Report, Row};
 pub use suite::{Binary, Suite};
 

@@ -35,14 +35,18 @@ impl Outcome {
         }
     }
 
-    pub(crate) fn reason(&self) -> Option<&str> {
+    /// Why a test failed or was skipped.
+    #[must_use]
+    pub fn reason(&self) -> Option<&str> {
         match self {
             Self::Passed => None,
             Self::Failed { reason } | Self::Skipped { reason } => Some(reason),
         }
     }
 
-    pub(crate) fn of(test: &str, ended: &Ended, limit: Duration) -> Self {
+    /// The outcome of the test that a process of libtest ran alone.
+    #[must_use]
+    pub fn of(test: &str, ended: &Ended, limit: Duration) -> Self {
         let Some(status) = ended.status else {
             return Self::Failed { reason: format!("stopped after {} s", limit.as_secs()) };
         };

@@ -14,16 +14,21 @@ const PERIOD: Duration = Duration::from_millis(50);
 const LAST_WORDS: Duration = Duration::from_secs(10);
 
 /// A child that has ended or was stopped.
-pub(crate) struct Ended {
+#[derive(Debug)]
+pub struct Ended {
     /// `None` if the child was killed because its time was up.
-    pub(crate) status: Option<ExitStatus>,
+    pub status: Option<ExitStatus>,
     /// Standard output and error, in the order of writing.
-    pub(crate) output: String,
-    pub(crate) time: Duration,
+    pub output: String,
+    /// How long the child ran.
+    pub time: Duration,
 }
 
 /// Runs `command`, and kills it after `limit`. Of long output it keeps the beginning and the end.
-pub(crate) fn run(command: Command, limit: Duration) -> std::io::Result<Ended> {
+///
+/// # Errors
+/// The command does not start, or cannot be waited for.
+pub fn run(command: Command, limit: Duration) -> std::io::Result<Ended> {
     run_into(Output::default(), command, limit)
 }
 

@@ -66,6 +66,13 @@ impl Logs {
         }
         Ok(logs)
     }
+
+    /// The logs without the places of their sizes, for calls that come after the one that gave
+    /// them. Programs such as cuda.core keep the buffers until then, but not the array of values.
+    pub(crate) fn without_sizes(mut self) -> Self {
+        (self.error.size_out, self.info.size_out) = (core::ptr::null_mut(), core::ptr::null_mut());
+        self
+    }
 }
 
 impl Log {

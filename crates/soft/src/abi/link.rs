@@ -77,7 +77,7 @@ entries! {
     live fn cuLinkCreate(count: c_uint, options: *mut CUjit_option, values: *mut *mut c_void, out: *mut CUlinkState) {
         required(out)?;
         current()?;
-        let logs = Logs::read(options, values, count)?;
+        let logs = Logs::read(options, values, count)?.without_sizes();
         put(out, to_raw(links().insert(Link { logs, texts: Vec::new(), linked: None })))
     }
 

@@ -22,6 +22,7 @@ mod batch;
 mod capture;
 mod context;
 mod copy;
+mod core_dump;
 mod device;
 mod error_text;
 mod event;

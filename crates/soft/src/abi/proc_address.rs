@@ -7,9 +7,9 @@ use cuda_sys::{CUdriverProcAddressQueryResult as Query, CUresult, Version, cuuin
 use super::old_layouts::Layouts;
 use super::table::{Entries, Found};
 use super::{
-    array, batch, capture, context, copy, device, error_text, event, graph, init, ipc, launch, link, managed,
-    mem_op, memory, module, occupancy, old_layouts, peer, per_thread, pool, profiler, semaphore, stream,
-    stream_attribute, tensor_map, texture,
+    array, batch, capture, context, copy, core_dump, device, error_text, event, graph, init, ipc, launch,
+    link, managed, mem_op, memory, module, occupancy, old_layouts, peer, per_thread, pool, profiler,
+    semaphore, stream, stream_attribute, tensor_map, texture,
 };
 use crate::driver::pointer::{put_if, required};
 use crate::driver::result_code::{INVALID_VALUE, NOT_FOUND};
@@ -27,7 +27,7 @@ pub(crate) static ENTRIES: Entries = {
     let entries = occupancy::add(launch::add(entries));
     let entries = mem_op::add(semaphore::add(entries));
     let entries = texture::add(array::add(entries));
-    profiler::add(graph::add(entries))
+    core_dump::add(profiler::add(graph::add(entries)))
 };
 
 /// The calls in layouts older than the bindings.

@@ -134,6 +134,8 @@ fn what_is_missing_double_or_wrong_is_said() {
         assert_eq!(add(driver, link, CALLER), OK);
         assert_eq!(complete(driver, link), Err(ptx));
         assert!(log().contains("base"), "{}", log());
+        // The array of values belongs to the caller again when the link is created.
+        assert_eq!(values[1].addr(), 512);
         assert_eq!(add(driver, link, CALLEE), OK);
         assert!(complete(driver, link).is_ok());
         assert_eq!(driver.cuLinkDestroy(link), OK);
