@@ -16,6 +16,11 @@ pub(crate) fn epoch() -> u64 {
     EPOCH.load(Ordering::Acquire)
 }
 
+/// The counter behind [`epoch`].
+pub(crate) fn epoch_counter() -> &'static AtomicU64 {
+    &EPOCH
+}
+
 /// The origin of memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Origin {

@@ -12,6 +12,7 @@ mod call;
 mod early;
 mod grid;
 mod interpret;
+mod native;
 mod print;
 mod print_float;
 mod special;
@@ -106,6 +107,7 @@ fn work(
             None
         };
         let Some(mut block) = fresh.or_else(|| active.pop_front()) else { return };
+        worker.count_native();
         let result = block.run(worker, BLOCK_SLICE);
         let result = result.and_then(|progress| {
             if worker.grid.memory.cancelled() { Err(block.cancelled(worker)) } else { Ok(progress) }

@@ -1,5 +1,7 @@
 //! The interface between the interpreter and the driver's memory.
 
+use std::sync::atomic::AtomicU64;
+
 use super::error::FaultKind;
 
 /// A live allocation, as the interpreter accesses it.
@@ -50,6 +52,12 @@ pub(crate) trait DeviceMemory: Sync {
     /// Grows when any allocation is freed or unmapped. Spans are cached only while it stays the
     /// same.
     fn epoch(&self) -> u64;
+
+    /// The counter behind [`epoch`](Self::epoch), for native code. Without one, kernels are only
+    /// interpreted.
+    fn epoch_counter(&self) -> Option<&AtomicU64> {
+        None
+    }
 
     /// Whether `note` has to be called for each access.
     fn is_watched(&self) -> bool {

@@ -14,7 +14,7 @@ const SLOTS: usize = 16;
 
 /// A cache of the allocations accessed last.
 pub(super) struct Spans {
-    epoch: u64,
+    pub(super) epoch: u64,
     slots: [Span; SLOTS],
     /// Whether the access that is being looked up is atomic.
     pub(super) is_atomic: bool,
@@ -45,6 +45,11 @@ impl Spans {
             }
         }
         self.miss(memory, pc, address, bytes, write, epoch)
+    }
+
+    /// The allocation that the last access by that instruction found, if it is still known.
+    pub(super) fn last(&self, pc: usize) -> Span {
+        self.slots[pc % SLOTS]
     }
 
     #[cold]

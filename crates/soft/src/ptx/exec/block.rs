@@ -22,13 +22,16 @@ pub(super) enum Progress {
     Paused,
 }
 
-#[derive(Debug, Clone, Copy)]
+/// The state of a thread.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
     /// Not begun, without storage yet.
     NotBegun,
     Ready,
-    Barrier(BarrierWait),
-    Warp(WarpWait),
+    /// Waits at [`Thread::barrier`].
+    Barrier,
+    /// Waits for [`Thread::lanes`].
+    Warp,
     /// Waits for the grids in front.
     Grid,
     Ended,
@@ -40,9 +43,10 @@ pub(super) struct Block {
     index: [u32; 3],
     shared: Vec<u8>,
     states: Vec<State>,
-    threads: Vec<Option<Thread>>,
+    threads: Vec<Option<Box<Thread>>>,
     /// Storage of threads that have ended.
-    spare: Vec<Thread>,
+    #[allow(clippy::vec_box, reason = "threads move between the lists")]
+    spare: Vec<Box<Thread>>,
     /// Threads that arrived at a barrier without waiting: barrier, count, thread.
     arrived: Vec<(u32, Option<u32>, usize)>,
     live: u32,
@@ -146,12 +150,14 @@ impl Block {
                 can_run = true;
                 State::Ready
             }
-            Stop::Barrier(wait) if wait.op == BarrierOp::Arrive => {
-                self.arrived.push((wait.id, wait.count, number));
-                State::Ready
-            }
-            Stop::Barrier(wait) => State::Barrier(wait),
-            Stop::Warp(wait) => State::Warp(wait),
+            Stop::Barrier => match thread.barrier {
+                Some(wait) if wait.op == BarrierOp::Arrive => {
+                    self.arrived.push((wait.id, wait.count, number));
+                    State::Ready
+                }
+                _ => State::Barrier,
+            },
+            Stop::Warp => State::Warp,
             Stop::Grid => State::Grid,
         };
         if let Some(slot) = self.states.get_mut(number) {
@@ -162,20 +168,21 @@ impl Block {
 
     /// Releases a complete group of lanes, if there is one.
     fn release_lanes(&mut self, first: usize, last: usize, is_idle: bool) -> bool {
+        let states = self.states.get(first..last).unwrap_or(&[]);
+        if !states.contains(&State::Warp) {
+            return false;
+        }
         let mut lanes: Lanes = [None; 32];
         let mut live = 0_u32;
-        let mut waits = false;
-        for (lane, state) in self.states.get(first..last).unwrap_or(&[]).iter().enumerate() {
-            if !matches!(state, State::Ended) {
+        for (lane, state) in states.iter().enumerate() {
+            if *state != State::Ended {
                 live |= 1 << lane;
             }
-            if let State::Warp(wait) = state {
-                lanes[lane] = Some(*wait);
-                waits = true;
+            if *state == State::Warp
+                && let Some(Some(thread)) = self.threads.get(first + lane)
+            {
+                lanes[lane] = thread.lanes;
             }
-        }
-        if !waits {
-            return false;
         }
         let Some(group) = warp::complete_group(&lanes, live, is_idle) else { return false };
         for (lane, wait) in lanes.iter().enumerate() {
@@ -193,26 +200,31 @@ impl Block {
         true
     }
 
+    /// The barrier where a thread waits.
+    fn barrier(&self, number: usize) -> Option<BarrierWait> {
+        let thread = self.threads.get(number)?.as_ref()?;
+        thread.barrier.filter(|_| self.states.get(number) == Some(&State::Barrier))
+    }
+
     /// Releases every barrier that enough threads have reached. False if there is none.
     fn release_barriers(&mut self) -> bool {
+        let waits = (0..self.states.len()).filter_map(|number| Some((number, self.barrier(number)?)));
+        let all: Vec<(usize, BarrierWait)> = waits.collect();
+        let ids = all.iter().fold(0_u32, |ids, (_, wait)| ids | (1 << wait.id));
         let mut any = false;
-        for id in 0..=CLUSTER_BARRIER {
-            let mut waiting = Vec::new();
-            for (number, state) in self.states.iter().enumerate() {
-                if let State::Barrier(wait) = state
-                    && wait.id == id
-                {
-                    waiting.push((number, *wait));
-                }
-            }
+        for id in (0..=CLUSTER_BARRIER).filter(|id| (ids >> id) & 1 == 1) {
+            let waiting: Vec<(usize, BarrierWait)> =
+                all.iter().filter(|(_, wait)| wait.id == id).copied().collect();
             let Some(&(_, first)) = waiting.first() else { continue };
             if !self.is_full(&waiting, first) {
                 continue;
             }
             any = true;
             let truths = waiting.iter().map(|(_, wait)| wait.is_true);
+            let values = [BarrierOp::RedPopc, BarrierOp::RedAnd, BarrierOp::RedOr]
+                .map(|op| (op, barrier::result(op, truths.clone())));
             for &(number, wait) in &waiting {
-                let value = barrier::result(wait.op, truths.clone());
+                let value = values.iter().find(|(op, _)| *op == wait.op).map_or(0, |(_, value)| *value);
                 if let Some(Some(thread)) = self.threads.get_mut(number) {
                     thread.set(wait.d, value);
                 }
@@ -259,13 +271,16 @@ impl Block {
         let mut at_warp = None;
         let mut counts = (0, 0);
         for (number, state) in self.states.iter().enumerate() {
+            let thread = self.threads.get(number).and_then(Option::as_deref);
             match state {
-                State::Barrier(wait) => {
-                    at_barrier.get_or_insert((number, wait.id));
+                State::Barrier => {
+                    let id = thread.and_then(|thread| thread.barrier).map_or(0, |wait| wait.id);
+                    at_barrier.get_or_insert((number, id));
                     counts.0 += 1;
                 }
-                State::Warp(wait) => {
-                    at_warp.get_or_insert((number, wait.describe()));
+                State::Warp => {
+                    let wait = thread.and_then(|thread| thread.lanes.as_ref());
+                    at_warp.get_or_insert((number, wait.map_or_else(String::new, WarpWait::describe)));
                     counts.1 += 1;
                 }
                 _ => {}
@@ -295,7 +310,7 @@ impl Block {
     #[cold]
     fn fault(&self, worker: &Worker<'_>, number: usize, thread_fault: ThreadFault) -> Box<Fault> {
         let grid = worker.grid;
-        let thread = self.threads.get(number).and_then(Option::as_ref);
+        let thread = self.threads.get(number).and_then(Option::as_deref);
         let line = thread.and_then(|thread| {
             let function = grid.program.functions.get(thread.function as usize)?;
             function.lines.get(thread.pc.checked_sub(1)?).copied()

@@ -1,10 +1,9 @@
 //! A host thread that runs blocks.
 
 use super::access::{Location, Spans, ThreadMemory};
-use super::barrier::BarrierWait;
 use super::grid::Grid;
+use super::native::NativeState;
 use super::thread_fault::{Checked, ThreadFault};
-use super::warp::WarpWait;
 use crate::ptx::code::Space;
 
 /// A host thread that runs blocks of a grid.
@@ -15,14 +14,18 @@ pub(super) struct Worker<'a> {
     pub(super) steps: u64,
     /// Whether grids in front have not ended.
     pub(super) is_early: bool,
+    pub(super) native: NativeState<'a>,
 }
 
-/// Why a thread stopped.
+/// Why a thread stopped. Small, since each thread returns one; the waits are in the thread.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Stop {
     Ended,
     Yielded,
-    Barrier(BarrierWait),
-    Warp(WarpWait),
+    /// Waits at `Thread::barrier`.
+    Barrier,
+    /// Waits for `Thread::lanes`.
+    Warp,
     /// Waits for the grids in front.
     Grid,
 }
@@ -35,7 +38,7 @@ pub(super) struct BlockContext<'a> {
 
 impl<'a> Worker<'a> {
     pub(super) fn new(grid: &'a Grid<'a>) -> Self {
-        Worker { grid, spans: Spans::new(), steps: 0, is_early: false }
+        Worker { grid, spans: Spans::new(), steps: 0, is_early: false, native: NativeState::new(grid) }
     }
 
     /// A worker that runs before the grids in front have ended.

@@ -8,6 +8,8 @@ mod fuzz;
 mod instructions;
 mod kernels;
 mod load;
+#[cfg(all(feature = "jit", target_arch = "x86_64", target_os = "linux", not(interpreted)))]
+mod native;
 mod speed;
 
 use std::cell::UnsafeCell;
@@ -96,6 +98,10 @@ impl DeviceMemory for Memory {
 
     fn epoch(&self) -> u64 {
         self.epoch.load(Ordering::Relaxed)
+    }
+
+    fn epoch_counter(&self) -> Option<&AtomicU64> {
+        Some(&self.epoch)
     }
 
     fn set_conditional(&self, handle: u64, value: u32) -> Result<(), MemoryFault> {
