@@ -15,8 +15,14 @@ const LIBRARY: &str = "nvidia/cuda_nvrtc/lib/libnvrtc.so.12";
 const NEWEST: Wheel = Wheel { package: "nvidia-cuda-nvrtc", version: "13.0.88" };
 const NEWEST_LIBRARY: &str = "nvidia/cu13/lib/libnvrtc.so.13";
 
-/// The folders with kernels.
-const FOLDERS: [&str; 3] = ["tests/kernels", "crates/graph/kernels", "crates/graph/examples/kernels"];
+/// The folders with kernels. Most are compiled for the oldest GPUs that the tests run on.
+const FOLDERS: [(&str, Arch); 5] = [
+    ("tests/kernels", Arch::new(7, 0)),
+    ("tests/kernels/fields", Arch::new(7, 0)),
+    ("tests/kernels/fields/compute_80", Arch::new(8, 0)),
+    ("crates/graph/kernels", Arch::new(7, 0)),
+    ("crates/graph/examples/kernels", Arch::new(7, 0)),
+];
 
 /// The oldest compiler's library.
 pub(crate) fn oldest_compiler(target: &Path) -> Result<PathBuf> {
@@ -34,8 +40,8 @@ pub(crate) fn run(root: &Path, check: bool) -> Result<()> {
     // SAFETY: the library is the one of NVIDIA's wheel.
     let compiler = unsafe { Compiler::open(&path) }?;
     let mut compiled = 0;
-    for folder in FOLDERS {
-        compiled += compile_all(&compiler, &root.join(folder), check)?;
+    for (folder, arch) in FOLDERS {
+        compiled += compile_all(&compiler, &root.join(folder), arch, check)?;
     }
     if check {
         println!("the PTX of {compiled} files is what the compiler gives");
@@ -43,10 +49,10 @@ pub(crate) fn run(root: &Path, check: bool) -> Result<()> {
     Ok(())
 }
 
-fn compile_all(compiler: &Compiler, folder: &Path, check: bool) -> Result<usize> {
+fn compile_all(compiler: &Compiler, folder: &Path, arch: Arch, check: bool) -> Result<usize> {
     let sources = files(folder, "cu")?;
     for source in &sources {
-        let ptx = compile(compiler, source)?;
+        let ptx = compile(compiler, source, arch)?;
         write(&source.with_extension("ptx"), &ptx, check)?;
     }
     for image in files(folder, "ptx")? {
@@ -67,12 +73,12 @@ fn files(folder: &Path, extension: &str) -> Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-/// Compiles for the oldest GPUs that the tests run on. With a later standard, the compiler's own
-/// headers put some forty unused constants into every image.
-fn compile(compiler: &Compiler, source: &Path) -> Result<String> {
+/// With a later standard, the compiler's own headers put some forty unused constants into every
+/// image.
+fn compile(compiler: &Compiler, source: &Path, arch: Arch) -> Result<String> {
     let name = source.file_name().unwrap_or_default().to_string_lossy();
     let program = Program::new(name, std::fs::read_to_string(source)?)
-        .target(Target::Ptx(Arch::new(7, 0)))
+        .target(Target::Ptx(arch))
         .standard(Standard::Cpp03);
     let compiled =
         compiler.compile(&program).with_context(|| format!("{} does not compile", source.display()))?;

@@ -8,6 +8,7 @@ mod cudarc;
 mod doc_tests;
 mod documentation;
 mod kernels;
+mod soft_lib;
 mod stats;
 mod words;
 
@@ -65,6 +66,13 @@ enum Task {
     /// Run the tests and the example that share a process with cudarc, on the software driver as a
     /// library
     Cudarc,
+    /// Build the software driver as a library, libcuda.so.1, for programs that open the driver by
+    /// its name
+    SoftLib {
+        /// The folder to put it into; target/soft-lib by default
+        #[arg(long)]
+        out: Option<PathBuf>,
+    },
     /// Check comments and Markdown: width, spelling, and the names of files in documents
     Words,
     /// Make the documentation of the libraries and follow its links
@@ -102,6 +110,7 @@ fn run(task: Task) -> Result<u8> {
         Task::Bindgen { check } => ci::bindgen(&cargo, check).map(|()| 0),
         Task::Kernels { check } => kernels::run(cargo.root(), check).map(|()| 0),
         Task::Cudarc => cudarc::run(&cargo).map(|()| 0),
+        Task::SoftLib { out } => soft_lib::run(&cargo, out).map(|()| 0),
         Task::Words => words::run(&cargo).map(|()| 0),
         Task::Doc => documentation::run(&cargo).map(|found| {
             println!("{found}, and every link leads somewhere");

@@ -8,6 +8,7 @@ pub mod internal;
 mod kernel;
 mod launch;
 mod limits;
+mod observe;
 mod tensor_map;
 
 pub use arguments::access::Access;

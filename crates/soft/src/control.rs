@@ -4,14 +4,15 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::Ordering;
 
-use cuda_sys::CUresult;
+use cuda_sys::{CUfunction, CUresult};
 
 use crate::abi;
 use crate::device::loss::{self, Loss};
 use crate::driver;
+use crate::driver::handle::number;
 use crate::graph::model::{store, user_object};
-use crate::memory::pool;
-use crate::memory::{self, Origin};
+use crate::launch::declared;
+use crate::memory::{self, Origin, array, pool, texture};
 use crate::module;
 use crate::stream;
 use crate::stream::event;
@@ -23,9 +24,9 @@ use crate::stream::semaphore::SharedCounter;
 ///
 /// The kinds: `streams`, `events`, `device allocations`, `device bytes`, `pinned allocations`,
 /// `pinned bytes`, `registered ranges`, `pools`, `libraries`, `modules`, `links`, `graphs`,
-/// `executables`, `user objects`, `external semaphores`. Parts of other objects (child graphs,
-/// bodies, variables of a module, modules of a library), default streams and default pools are not
-/// counted.
+/// `executables`, `user objects`, `external semaphores`, `arrays`, `texture objects`, `surface
+/// objects`. Parts of other objects (child graphs, bodies, variables of a module, modules of a
+/// library), default streams and default pools are not counted.
 ///
 /// Memory counts until its free has been executed; a stream-ordered free is executed when the
 /// stream reaches it.
@@ -35,11 +36,13 @@ pub fn live_objects() -> Vec<(&'static str, usize)> {
         let found = memory::all(|allocation| wanted(allocation.origin));
         (found.len(), found.iter().map(|allocation| allocation.len).sum())
     };
-    let (device, device_bytes) = sum(&|origin| origin.is_on_device() && origin != Origin::Variable);
+    let (device, device_bytes) =
+        sum(&|origin| origin.is_on_device() && !matches!(origin, Origin::Variable | Origin::Array));
     let (pinned, pinned_bytes) = sum(&|origin| origin == Origin::Pinned);
     let (registered, _): (usize, usize) = sum(&|origin| origin == Origin::Registered);
     let (libraries, modules) = module::counts();
     let (graphs, execs) = store::counts();
+    let (textures, surfaces) = texture::counts();
     vec![
         ("streams", stream::count()),
         ("events", event::count()),
@@ -56,6 +59,9 @@ pub fn live_objects() -> Vec<(&'static str, usize)> {
         ("executables", execs),
         ("user objects", user_object::count()),
         ("external semaphores", semaphore::count()),
+        ("arrays", array::count()),
+        ("texture objects", textures),
+        ("surface objects", surfaces),
     ]
 }
 
@@ -86,6 +92,40 @@ pub fn last_fault() -> Option<String> {
 #[must_use]
 pub fn last_fault_of(device: i32) -> Option<String> {
     loss::sentence(Some(device))
+}
+
+/// Device memory that a kernel declares to access, for [`expect_accesses`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DeclaredMemory {
+    parameter: String,
+    start: u64,
+    bytes: u64,
+    written: bool,
+}
+
+impl DeclaredMemory {
+    /// The memory given for a parameter: `bytes` from the address `start` on. The kernel may read
+    /// it, and write it if `written`.
+    #[must_use]
+    pub fn new(parameter: &str, start: u64, bytes: u64, written: bool) -> Self {
+        Self { parameter: parameter.to_owned(), start, bytes, written }
+    }
+}
+
+/// Declares all memory that the next launch of this function by this thread accesses, besides the
+/// variables of its image. An access to other memory, or a write where the kernel only reads, loses
+/// the context; [`last_fault`] names the parameter. `None` takes a declaration back.
+///
+/// A launch of another function by this thread takes it back, too. Launches that are captured, and
+/// kernel nodes of graphs, are not checked.
+pub fn expect_accesses(launch: Option<(CUfunction, Vec<DeclaredMemory>)>) {
+    let internal = |memory: DeclaredMemory| {
+        let DeclaredMemory { parameter, start, bytes, written } = memory;
+        declared::DeclaredMemory { parameter, start, bytes, written }
+    };
+    declared::expect(
+        launch.map(|(function, memory)| (number(function), memory.into_iter().map(internal).collect())),
+    );
 }
 
 /// The other side of an external semaphore, in the place of a graphics library.

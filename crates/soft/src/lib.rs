@@ -13,6 +13,7 @@ mod ptx;
 mod stream;
 mod sync;
 
+pub use driver::checks::Check;
 pub use driver::config::{Config, ConfigError};
 
 /// The software driver as the driver of this process, with this configuration.

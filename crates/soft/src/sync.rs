@@ -23,7 +23,7 @@
 //! 9. `POOLS`, then `Pool::figures`; `OPENED` (`abi/ipc.rs`); `LINKS` (`abi/link.rs`).
 //! 10. `MAPPED` (`memory/graph_mapping.rs`).
 //! 11. `MAP`, `ACCOUNTS`, `ADDRESSES`, `FREED`, `RESERVED`, `FREE` of `memory/`.
-//! 12. `STREAMS`, then `DRAINING`; `PER_THREAD`; `LEGACY` (`stream/queue.rs`).
+//! 12. `STREAMS`, then `DRAINING`; `PER_THREAD`; `LEGACY`, `AWAITED` (`stream/queue.rs`).
 //! 13. `Stream::queue`: never two at a time; held while a marker is reached.
 //! 14. `Marker::reached`, `CONTEXTS`, `LOSSES`, `THREADS`, and all others: nothing is taken under
 //!     these.

@@ -8,6 +8,7 @@ use cuda_graph::{ContextExt, Shape};
 use cuda_handles::{Context, Device, reaper};
 use cuda_sys::{Driver, Loader};
 
+use crate::driver::declared::check_declarations;
 use crate::poll::{SOON, until};
 use crate::record::live::{Kind, live};
 use crate::record::watch::Watch;
@@ -43,12 +44,20 @@ impl Deref for Setup {
 #[must_use]
 pub fn chosen() -> Loader {
     match std::env::var(VARIABLE).as_deref() {
-        Err(_) | Ok("" | "soft") => cuda_soft::loader(
-            cuda_soft::Config::from_environment().expect("CUDA_SOFT_* say what they should"),
-        ),
+        Err(_) | Ok("" | "soft") => cuda_soft::loader(soft_config()),
         Ok("system") => Loader::system(),
         // SAFETY: whoever sets the variable names a driver.
         Ok(path) => unsafe { Loader::file(path) },
+    }
+}
+
+/// The configuration of the software driver in the environment. It checks all that it can, unless
+/// the environment chooses the checks.
+fn soft_config() -> cuda_soft::Config {
+    let config = cuda_soft::Config::from_environment().expect("CUDA_SOFT_* say what they should");
+    match std::env::var_os("CUDA_SOFT_CHECK") {
+        Some(_) => config,
+        None => config.checks(cuda_soft::Check::ALL.iter().copied()),
     }
 }
 
@@ -67,7 +76,11 @@ pub fn install(loader: Loader) -> &'static Driver {
     if let Some(shape) = forced_shape() {
         cuda_graph::internal::set_shape_by_default(shape);
     }
-    loader.install().unwrap_or_else(|error| panic!("the driver under test: {error}"))
+    let driver = loader.install().unwrap_or_else(|error| panic!("the driver under test: {error}"));
+    if is_soft() {
+        check_declarations();
+    }
+    driver
 }
 
 /// The shape of executables whose options name none, if the environment variable

@@ -1,5 +1,6 @@
 //! The driver under test: installing it, what it has, its raw calls.
 
+mod declared;
 pub(crate) mod install;
 mod need;
 pub mod raw;

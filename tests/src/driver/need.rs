@@ -30,6 +30,10 @@ pub enum Need {
     PreferredClusters,
     /// Graphs that are moved into a node.
     MovedGraphs,
+    /// PTX of version 8.4.
+    Ptx84,
+    /// PTX of version 8.7.
+    Ptx87,
     /// PTX of version 8.8.
     Ptx88,
     /// PTX of version 9.0.
@@ -54,6 +58,8 @@ impl Need {
             Self::EmptyBodies => Feature::EmptyBody,
             Self::PreferredClusters => Feature::PreferredCluster,
             Self::MovedGraphs => Feature::ChildGraphMove,
+            Self::Ptx84 => return Some(Version::new(12, 4)),
+            Self::Ptx87 => return Some(Version::new(12, 8)),
             Self::Ptx88 => return Some(Version::new(12, 9)),
             Self::Ptx9 => return Some(Version::new(13, 0)),
             Self::LaunchAttributes | Self::TwoDevices => return None,

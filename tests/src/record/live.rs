@@ -33,9 +33,15 @@ pub enum Kind {
     UserObject,
     /// Semaphores of other interfaces.
     Semaphore,
+    /// Arrays.
+    Array,
+    /// Texture objects.
+    Texture,
+    /// Surface objects.
+    Surface,
 }
 
-const KINDS: [Kind; 12] = [
+const KINDS: [Kind; 15] = [
     Kind::Context,
     Kind::Stream,
     Kind::Event,
@@ -48,6 +54,9 @@ const KINDS: [Kind; 12] = [
     Kind::Exec,
     Kind::UserObject,
     Kind::Semaphore,
+    Kind::Array,
+    Kind::Texture,
+    Kind::Surface,
 ];
 
 static LIVE: [AtomicI64; KINDS.len()] = [const { AtomicI64::new(0) }; KINDS.len()];
@@ -142,6 +151,12 @@ fn effect(call: Call) -> Option<(Kind, i64)> {
         Call::cuUserObjectCreate => (Kind::UserObject, 1),
         Call::cuImportExternalSemaphore => (Kind::Semaphore, 1),
         Call::cuDestroyExternalSemaphore => (Kind::Semaphore, -1),
+        Call::cuArrayCreate | Call::cuArray3DCreate => (Kind::Array, 1),
+        Call::cuArrayDestroy => (Kind::Array, -1),
+        Call::cuTexObjectCreate => (Kind::Texture, 1),
+        Call::cuTexObjectDestroy => (Kind::Texture, -1),
+        Call::cuSurfObjectCreate => (Kind::Surface, 1),
+        Call::cuSurfObjectDestroy => (Kind::Surface, -1),
         _ => return None,
     })
 }

@@ -2,9 +2,12 @@
 //! than the bindings.
 
 use std::ffi::{CStr, c_int, c_void};
+use std::mem::transmute;
 use std::ptr::null_mut;
 
-use cuda_sys::{CUdriverProcAddressQueryResult as Query, CUresult};
+use cuda_sys::{
+    CUdeviceptr, CUdriverProcAddressQueryResult as Query, CUgraph, CUresult, CUstream, CUstreamCaptureMode,
+};
 
 use crate::common::{IV, OK, Session, session};
 
@@ -60,4 +63,59 @@ fn names_that_are_none_and_versions_that_are_too_old_are_told_apart() {
     }
     assert_eq!(look_up(&s, c"cuInit", s.version().as_raw() + 10, 0).0, IV);
     assert_eq!(look_up(&s, c"cuInit", 12000, 7).0, IV, "flags that there are none of");
+}
+
+#[test]
+fn the_flag_for_per_thread_streams_finds_other_functions() {
+    const PER_THREAD: u64 = 2;
+    let s = session();
+    let at = |symbol, version, flags| {
+        let (answer, pointer, _) = look_up(&s, symbol, version, flags);
+        assert_eq!(answer, OK, "{symbol:?}");
+        assert!(!pointer.is_null(), "{symbol:?}");
+        pointer
+    };
+    // Calls without a stream have no variant.
+    assert_eq!(at(c"cuGraphCreate", 12000, PER_THREAD), at(c"cuGraphCreate", 12000, 0));
+    for symbol in [c"cuMemcpyHtoD", c"cuLaunchKernel", c"cuStreamBeginCapture", c"cuEventRecord"] {
+        assert_eq!(at(symbol, 12000, 1), at(symbol, 12000, 0), "{symbol:?}");
+        assert_ne!(at(symbol, 12000, PER_THREAD), at(symbol, 12000, 0), "{symbol:?}");
+    }
+    let layouts = [10010, 11030].map(|version| at(c"cuStreamGetCaptureInfo", version, PER_THREAD));
+    assert_ne!(layouts[0], layouts[1], "variants have layouts, too");
+}
+
+#[test]
+fn the_null_stream_of_variants_is_captured() {
+    type Begin = unsafe extern "C" fn(CUstream, CUstreamCaptureMode) -> CUresult;
+    type End = unsafe extern "C" fn(CUstream, *mut CUgraph) -> CUresult;
+    type Fill = unsafe extern "C" fn(CUdeviceptr, u32, usize, CUstream) -> CUresult;
+    const MODE: CUstreamCaptureMode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
+    let s = session();
+    let find = |symbol, flags| look_up(&s, symbol, 12000, flags).1;
+    let (legacy, begin, end, fill): (Begin, Begin, End, Fill) = unsafe {
+        (
+            transmute::<*mut c_void, Begin>(find(c"cuStreamBeginCapture", 0)),
+            transmute::<*mut c_void, Begin>(find(c"cuStreamBeginCapture", 2)),
+            transmute::<*mut c_void, End>(find(c"cuStreamEndCapture", 2)),
+            transmute::<*mut c_void, Fill>(find(c"cuMemsetD32Async", 2)),
+        )
+    };
+    let (word, mut graph) = (s.words(1), null_mut());
+    unsafe {
+        let unsupported = CUresult::CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+        assert_eq!(legacy(null_mut(), MODE), unsupported);
+        assert_eq!(begin(null_mut(), MODE), OK);
+        assert_eq!(fill(word, 7, 1, null_mut()), OK);
+        assert_eq!(end(null_mut(), &mut graph), OK);
+        // The other default stream keeps its meaning.
+        assert_eq!(legacy(null_mut(), MODE), unsupported);
+    }
+    assert_eq!(s.nodes(graph).len(), 1);
+    let exec = s.instantiate(graph);
+    s.run(exec);
+    assert_eq!(s.read(word), 7);
+    s.end(exec);
+    s.destroy(&[graph]);
+    s.free(word);
 }

@@ -44,10 +44,10 @@ fn an_instruction_that_is_not_interpreted_is_named_with_its_line() {
     let context = soft!();
     for (line, name) in [
         (
-            "mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32 {%f1,%f2,%f3,%f4,%f5,%f6,%f7,%f8}, {%r1,%r2}, {%r3,%r4}, {%f1,%f2,%f3,%f4,%f5,%f6,%f7,%f8};",
-            "mma",
+            "mma.sp.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16 {%r1,%r2}, {%r3,%r4}, {%r5,%r6}, {%r7,%r8}, %r9, 0;",
+            "mma.sp",
         ),
-        ("wgmma.fence.sync.aligned;", "wgmma"),
+        ("tcgen05.wait::ld.sync.aligned;", "tcgen05"),
     ] {
         let log = log(&context, &with(line), "k");
         assert!(log.contains("line 7") && log.contains(name), "{name}: {log}");

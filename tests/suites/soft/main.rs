@@ -2,6 +2,7 @@
 //! these tests are skipped.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // This is how a test fails.
 
+mod checks;
 mod early_kernels;
 mod image_errors;
 mod null_driver;

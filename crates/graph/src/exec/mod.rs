@@ -103,14 +103,15 @@ use crate::state::ids::NodeId;
 pub struct GraphExec {
     /// `Err` after the executable was given up for one that could not be made.
     pub(crate) handle: Result<GraphExecHandle, Box<NotRebuilt>>,
+    /// How it was shaped; `None` if no shape was asked for. Declared before the owners, so that the
+    /// graph of its own goes before what the nodes there use.
+    pub(crate) shaping: Option<Box<Shaping>>,
     context: Context,
     pub(crate) owners: ExecResources,
     pub(crate) source: Source,
     pub(crate) launches: LaunchState,
     pub(crate) updates: NodeUpdates,
     options: InstantiateOptions,
-    /// How it was shaped; `None` if no shape was asked for.
-    pub(crate) shaping: Option<Box<Shaping>>,
     /// The nodes that are apart in it, if edges were left out.
     pub(crate) apart: Option<Box<Apart>>,
 }
@@ -142,7 +143,7 @@ impl GraphExec {
     ) -> Self {
         let (context, source) = (handle.context().clone(), Source::of(graph));
         let handle = Ok(handle);
-        Self { handle, context, owners, source, launches, updates, options, shaping: None, apart: None }
+        Self { handle, shaping: None, context, owners, source, launches, updates, options, apart: None }
     }
 
     /// It, with how it was shaped.

@@ -63,6 +63,11 @@ impl Footprint {
 }
 
 impl Touch {
+    /// That a kernel sets a condition, by the condition's number.
+    pub(crate) fn of_condition(number: u64) -> Self {
+        Self { space: AddressSpace::Condition(number), region: Region::linear(0, 1), writes: true }
+    }
+
     /// Whether two accesses share a byte.
     pub(crate) fn shares(&self, other: &Self) -> bool {
         self.space == other.space && self.region.overlap(&other.region).is_some()

@@ -133,16 +133,14 @@ fn of_stored(context: &Context, kernel: &Kernel, arguments: &StoredArguments) ->
     if let Some(why) = why_opaque_kernel(kernel, declaration.ends_alone) {
         return Footprint::Opaque(why);
     }
-    if arguments.handles().next().is_some() {
-        return Footprint::Opaque(WhyOpaque::Node);
-    }
     let mut memory = Vec::new();
     for (position, parameter) in declaration.each() {
         let Some(stored) = arguments.memory(position) else { return Footprint::Opaque(WhyOpaque::Memory) };
         let region = Region::linear(stored.start, stored.bytes);
         memory.push((stored, Some(region), parameter.access.writes()));
     }
-    of_memory(context, memory)
+    let conditions = arguments.handles().map(|handle| Touch::of_condition(handle.number()));
+    of_memory_and(conditions.collect(), context, memory)
 }
 
 /// The footprint of accesses to memory; those without a region touch nothing.
@@ -150,7 +148,15 @@ fn of_memory<'m>(
     context: &Context,
     accesses: impl IntoIterator<Item = (&'m StoredMemory, Option<Region>, bool)>,
 ) -> Footprint {
-    let mut touches = Vec::new();
+    of_memory_and(Vec::new(), context, accesses)
+}
+
+/// The footprint of other accesses and of those to memory.
+fn of_memory_and<'m>(
+    mut touches: Vec<Touch>,
+    context: &Context,
+    accesses: impl IntoIterator<Item = (&'m StoredMemory, Option<Region>, bool)>,
+) -> Footprint {
     for (memory, region, writes) in accesses {
         let Some(region) = region.filter(|region| !region.is_empty()) else { continue };
         if !has_one_address(context, &memory.allocation) {

@@ -14,9 +14,10 @@ use core::num::NonZeroU16;
 /// Bodies of conditional nodes are shaped as the graph around them is, each by itself. The device
 /// starts their nodes, so they get no kernel in front of their roots, none in place of fills and
 /// copies, and none between narrow layers, and [`Auto`](Self::Auto) makes no lanes in them: none of
-/// that gains there. A loop counts as a kernel that [may wait](crate::InstantiateOptions::assume_progress) for another,
-/// whatever is assumed of kernels, and so does a branch with such a kernel or a loop in it. A body
-/// is not ordered anew if a node beside its conditional node may wait.
+/// that gains there. A loop counts as a kernel that [may
+/// wait](crate::InstantiateOptions::assume_progress) for another, whatever is assumed of kernels,
+/// and so does a branch with such a kernel or a loop in it. A body is not ordered anew if a node
+/// beside its conditional node may wait.
 ///
 /// A graph that cannot be shaped is instantiated as drawn, without an error.
 /// [`GraphExec::shape_report`](crate::GraphExec::shape_report) says what was done, what was left,
@@ -76,8 +77,9 @@ pub enum Shape {
 /// another kernel ([`launch_untyped`](crate::Frontier::launch_untyped)), the declaration of the
 /// first counts.
 ///
-/// Child graphs are ordered node by node, and so is each body of a conditional node. Nodes at [edges that are not full](crate::EdgeKind) keep
-/// all of their order. Nodes that the drawing does not order stay unordered.
+/// Child graphs are ordered node by node, and so is each body of a conditional node. Nodes at
+/// [edges that are not full](crate::EdgeKind) keep all of their order. Nodes that the drawing does
+/// not order stay unordered.
 ///
 /// [`ShapeReport::dropped_edges`](crate::ShapeReport::dropped_edges) lists the edges that nothing
 /// needs.

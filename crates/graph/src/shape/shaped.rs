@@ -34,6 +34,10 @@ pub(crate) struct ShapedGraph {
     latest: Option<GraphHandle>,
     /// The nodes whose parameters the shape relies on.
     reliances: HashMap<NodeId, Reliance>,
+    /// The kernels, events and semaphores of the nodes, as they were made. The driver is given
+    /// these nodes in each update, also once the executable and the user's graph have others.
+    /// Declared after the graph, which is destroyed first.
+    _used: Vec<Owner>,
 }
 
 impl ShapedGraph {
@@ -58,7 +62,8 @@ impl ShapedGraph {
         for id in nodes.0.keys().copied().filter(|id| relies && is_promising(id)) {
             reliances.entry(id).or_default().ends_alone = true;
         }
-        Ok(Self { graph, nodes, made, latest: None, reliances })
+        let used = nodes.0.keys().flat_map(|id| objects_of(guard, *id)).collect();
+        Ok(Self { graph, nodes, made, latest: None, reliances, _used: used })
     }
 
     /// The nodes of the graph itself, then those of the bodies in it.
@@ -171,4 +176,14 @@ impl ShapedGraph {
     pub(crate) fn owner(&self) -> Option<Owner> {
         self.made.owner()
     }
+}
+
+/// The kernel, the event or the semaphores of a node.
+fn objects_of(guard: &GraphGuard<'_>, id: NodeId) -> impl Iterator<Item = Owner> {
+    let is_object =
+        |owner: &&Owner| matches!(owner, Owner::Kernel(_) | Owner::Event(_) | Owner::ExternalSemaphore(_));
+    guard.record(id).into_iter().flat_map(move |record| {
+        let kept = record.owners.kept().iter().filter(is_object).cloned();
+        kept.chain(record.node_params.owner())
+    })
 }

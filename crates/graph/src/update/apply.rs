@@ -199,7 +199,7 @@ fn apply_pending(
     let guard = graph.enter()?;
     ensure_may_be_off(target, &guard, params, pending)?;
     ensure_not_refused(target, &guard, params, pending)?;
-    let changes = stay_apart(target, &guard, params, pending)?;
+    let changes = check_apart(target, &guard, params, pending)?;
     for &place in pending {
         let Some((bound, _)) = params.node_mut(place) else { continue };
         if !target.has(bound.id) {
@@ -224,7 +224,7 @@ fn apply_pending(
 
 /// Refuses values with which nodes would meet others that they are ordered with no more. All new
 /// values count together, also of nodes that an update which failed half-way has reached.
-fn stay_apart(
+fn check_apart(
     target: &mut impl ParamTarget,
     guard: &GraphGuard<'_>,
     params: &mut ExecParams,

@@ -107,7 +107,7 @@ impl GraphExec {
         if let Some(record) = guard.record(node.key) {
             guard.ensure_may_hold(record.within, &new.node_params)?;
         }
-        let changes = self.stays_apart(node, new)?;
+        let changes = self.check_apart(node, new)?;
         self.call(guard, node.key, node.named(), new)?;
         self.commit(node.key, new, &[]);
         if let Some(apart) = &mut self.apart {
@@ -117,7 +117,7 @@ impl GraphExec {
     }
 
     /// Refuses parameters with which a node would meet one that it is ordered with no more.
-    fn stays_apart(&mut self, node: &Located<'_>, new: &NewParams<'_>) -> Result<Changes> {
+    fn check_apart(&mut self, node: &Located<'_>, new: &NewParams<'_>) -> Result<Changes> {
         let mut changes = Changes::default();
         if let Some(apart) = &mut self.apart {
             let (context, used) = (node.keys().context(), memory_among(new.owners.iter()));

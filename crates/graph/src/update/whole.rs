@@ -20,7 +20,7 @@ use crate::state::guard::GraphGuard;
 use crate::state::ids::NodeId;
 use crate::update::located::counterparts;
 use crate::update::source::{Pairs, UpdateSource};
-use crate::update::whole_shaped::changes_apart;
+use crate::update::whole_shaped::check_apart;
 
 /// The outcome of an [update](GraphExec::update).
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -237,7 +237,7 @@ impl GraphExec {
         if let Some(refusal) = self.disabled_fill(params.as_deref()) {
             return Ok(Err(refusal));
         }
-        let changes = match changes_apart(self.apart.as_deref_mut(), &guard, &source)? {
+        let changes = match check_apart(self.apart.as_deref_mut(), &guard, &source)? {
             Ok(changes) => changes,
             Err(refusal) => return Ok(Err(refusal)),
         };

@@ -32,7 +32,7 @@ impl GraphExec {
         Some(Refusal::new(RefusalReason::Shaped, why).at(guard.name(node)))
     }
 
-    /// [`changes_apart`] of a copy, for a question.
+    /// [`check_apart`] of a copy, for a question.
     pub(super) fn refusal_of_apart(
         &self,
         guard: &GraphGuard<'_>,
@@ -42,7 +42,7 @@ impl GraphExec {
             return Ok(None);
         }
         let mut apart = self.apart.clone();
-        Ok(changes_apart(apart.as_deref_mut(), guard, source)?.err())
+        Ok(check_apart(apart.as_deref_mut(), guard, source)?.err())
     }
 
     /// A copy of the locked graph in the shape of the executable, if that was shaped. If the driver
@@ -65,7 +65,7 @@ impl GraphExec {
 
 /// The footprints of nodes after an update from a graph, or a refusal if two would meet that are
 /// ordered no more.
-pub(super) fn changes_apart(
+pub(super) fn check_apart(
     apart: Option<&mut Apart>,
     guard: &GraphGuard<'_>,
     source: &UpdateSource,

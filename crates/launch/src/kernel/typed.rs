@@ -21,6 +21,7 @@ use crate::config::stream_config::StreamConfig;
 use crate::error::{BrokenCondition, Error, OverlappingArguments, Result};
 use crate::kernel::signature::{ArgumentsOf, FixedArgumentsOf, Overlap, PlainArgumentsOf, Signature};
 use crate::launch::enqueue;
+use crate::observe::observed;
 
 type ValuesOf<'a, K> = <<K as TypedKernel>::Signature as Signature>::Values<'a>;
 
@@ -406,5 +407,7 @@ pub unsafe fn launch<'a, K: TypedKernel>(
     // SAFETY: the declaration promises that the arguments fit and that the kernel stays within
     // their memory; the caller promises the rest. No Rust reference leads to device memory, so
     // unordered accesses change numbers and nothing else.
-    unsafe { enqueue(kernel.kernel(), stream.as_stream(), config, &prepared) }
+    observed(kernel.kernel(), &prepared, || unsafe {
+        enqueue(kernel.kernel(), stream.as_stream(), config, &prepared)
+    })
 }

@@ -4,20 +4,23 @@ use core::ffi::{c_int, c_uint, c_ulonglong};
 use std::sync::atomic::Ordering;
 
 use cuda_sys::{
-    CUcontext, CUctx_flags, CUctxCreateParams, CUdevice, CUexecAffinityParam, CUfunc_cache, CUlimit,
+    CUcontext, CUctx_flags, CUctxCreateParams, CUdevice, CUevent, CUexecAffinityParam, CUfunc_cache, CUlimit,
     CUsharedconfig, CUstreamCaptureMode,
 };
 
 use super::device::{check_flags, end};
 use super::table::Entries;
 use crate::device::context::{self, check_device, current};
+use crate::device::loss;
 use crate::device::properties::GREATEST_PRIORITY;
 use crate::driver::abort::crash;
 use crate::driver::handle::{number, to_raw};
 use crate::driver::pointer::{put, put_if, required};
-use crate::driver::result_code::{Answer, INVALID_CONTEXT, UNSUPPORTED_LIMIT};
-use crate::graph::capture::open_captures;
+use crate::driver::result_code::{Answer, INVALID_CONTEXT, INVALID_HANDLE, INVALID_VALUE, UNSUPPORTED_LIMIT};
+use crate::graph::capture::{self, open_captures};
+use crate::ptx::Heap;
 use crate::stream;
+use crate::stream::{context_event, event};
 use crate::sync::lock;
 
 pub(crate) const fn add(entries: Entries) -> Entries {
@@ -34,6 +37,8 @@ pub(crate) const fn add(entries: Entries) -> Entries {
         cuCtxSetCurrent,
         cuCtxPushCurrent,
         cuCtxPopCurrent,
+        cuCtxRecordEvent,
+        cuCtxWaitEvent,
         cuCtxGetDevice,
         cuCtxGetDevice_v13000,
         cuCtxGetFlags,
@@ -172,7 +177,7 @@ entries! {
         let default = match limit {
             CUlimit::CU_LIMIT_STACK_SIZE => 1024,
             CUlimit::CU_LIMIT_PRINTF_FIFO_SIZE => 1 << 20,
-            CUlimit::CU_LIMIT_MALLOC_HEAP_SIZE => 8 << 20,
+            CUlimit::CU_LIMIT_MALLOC_HEAP_SIZE => Heap::DEFAULT_BYTES as usize,
             CUlimit::CU_LIMIT_MAX_L2_FETCH_GRANULARITY => 64,
             CUlimit::CU_LIMIT_PERSISTING_L2_CACHE_SIZE => 0,
             _ => return Err(UNSUPPORTED_LIMIT),
@@ -185,6 +190,10 @@ entries! {
         let context = current()?;
         if limit.0 > CUlimit::CU_LIMIT_PERSISTING_L2_CACHE_SIZE.0 {
             return Err(UNSUPPORTED_LIMIT);
+        }
+        // The heap keeps its size once kernels use it.
+        if limit == CUlimit::CU_LIMIT_MALLOC_HEAP_SIZE && !context.heap.resize(value as u64) {
+            return Err(INVALID_VALUE);
         }
         lock(&context.limits).insert(limit.0, value);
         Ok(())
@@ -199,6 +208,29 @@ entries! {
 
     live fn cuCtxResetPersistingL2Cache() {
         current().map(drop)
+    }
+
+    owned fn cuCtxRecordEvent(ctx: CUcontext, h_event: CUevent) {
+        let context = context::get(number(ctx))?;
+        loss::check_device(context.device)?;
+        let event = event::get(number(h_event))?;
+        if event.context.id != context.id {
+            return Err(INVALID_HANDLE);
+        }
+        open_captures::check_synchronize()?;
+        capture::forget_event(number(h_event));
+        context_event::record(&context, &event);
+        Ok(())
+    }
+
+    owned fn cuCtxWaitEvent(ctx: CUcontext, h_event: CUevent) {
+        let context = context::get(number(ctx))?;
+        loss::check_device(context.device)?;
+        let event = event::get(number(h_event))?;
+        // This includes captures that recorded the event.
+        open_captures::check_synchronize()?;
+        context_event::make_wait(&context, &event);
+        Ok(())
     }
 
     live fn cuCtxSynchronize() {

@@ -177,7 +177,7 @@ fn row(address: CUdeviceptr, value: u32, element: u32, width: usize) -> Fill {
 }
 
 pub(crate) const DEVICE: bool = true;
-const ANY: bool = false;
+pub(super) const ANY: bool = false;
 
 entries! {
     live fn cuMemcpy(dst: CUdeviceptr, src: CUdeviceptr, len: usize) {

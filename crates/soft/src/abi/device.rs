@@ -1,12 +1,13 @@
 //! Device and primary context calls.
 
-use core::ffi::{c_char, c_int, c_uint};
+use core::ffi::{CStr, c_char, c_int, c_uint};
 
-use cuda_sys::{CUcontext, CUctx_flags, CUdevice, CUdevice_attribute, CUuuid};
+use cuda_sys::{
+    CUcontext, CUctx_flags, CUdevice, CUdevice_attribute, CUdevice_attribute_enum as A, CUdevprop, CUuuid,
+};
 
 use super::table::Entries;
 use crate::device::context::{self, Context, check_device};
-use crate::device::loss;
 use crate::device::properties;
 use crate::driver;
 use crate::driver::handle::to_raw;
@@ -28,6 +29,8 @@ pub(crate) const fn add(entries: Entries) -> Entries {
         cuDeviceGetUuid,
         cuDeviceComputeCapability,
         cuDeviceGetPCIBusId,
+        cuDeviceGetByPCIBusId,
+        cuDeviceGetProperties,
         cuDevicePrimaryCtxRetain,
         cuDevicePrimaryCtxRelease,
         cuDevicePrimaryCtxReset,
@@ -52,6 +55,8 @@ pub(crate) fn end(context: &Context) {
     module::forget_context(context);
     event::forget_context(context);
     lifetimes::forget_context(context.handle);
+    memory::texture::forget_context(context);
+    memory::array::forget_context(context);
     for allocation in memory::all(|allocation| allocation.context == context.handle) {
         memory::remove(&allocation, "the end of the context");
     }
@@ -70,6 +75,24 @@ unsafe fn write_text(out: *mut c_char, len: c_int, text: &str) -> Answer {
         out.add(len).write(0);
     }
     Ok(())
+}
+
+/// The bus that a text names as `domain:bus:device.function`, without the domain, or without the
+/// function. All other numbers are 0.
+fn pci_bus(text: &str) -> Option<u32> {
+    let hexadecimal = |part: &str| u32::from_str_radix(part, 16).ok();
+    let (rest, function) = match text.rsplit_once('.') {
+        Some((rest, function)) => (rest, Some(hexadecimal(function)?)),
+        None => (text, None),
+    };
+    let parts = rest.split(':').map(hexadecimal).collect::<Option<Vec<_>>>()?;
+    let (others, bus) = match (parts[..].split_last()?, function) {
+        ((device, [domain, bus]), _) => (domain | device | function.unwrap_or(0), *bus),
+        ((device, [bus]), Some(function)) => (device | function, *bus),
+        _ => return None,
+    };
+    // No device has another number than 0, nor the bus 0.
+    Some(if others == 0 { bus } else { 0 })
 }
 
 entries! {
@@ -116,11 +139,45 @@ entries! {
         write_text(pci_bus_id, len, &format!("0000:{:02X}:00.0", dev + 1))
     }
 
+    init fn cuDeviceGetByPCIBusId(dev: *mut CUdevice, pci_bus_id: *const c_char) {
+        required(dev)?;
+        required(pci_bus_id)?;
+        let text = CStr::from_ptr(pci_bus_id).to_str().map_err(|_| INVALID_VALUE)?;
+        let bus = pci_bus(text).ok_or(INVALID_VALUE)?;
+        let device = CUdevice::try_from(bus).ok().and_then(|bus| bus.checked_sub(1)).ok_or(INVALID_DEVICE)?;
+        check_device(device)?;
+        put(dev, device)
+    }
+
+    init fn cuDeviceGetProperties(prop: *mut CUdevprop, dev: CUdevice) {
+        required(prop)?;
+        check_device(dev)?;
+        let of = |attribute| properties::attribute(attribute, dev);
+        put(prop, CUdevprop {
+            maxThreadsPerBlock: of(A::CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK)?,
+            maxThreadsDim: [
+                of(A::CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X)?,
+                of(A::CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Y)?,
+                of(A::CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z)?,
+            ],
+            maxGridSize: [
+                of(A::CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X)?,
+                of(A::CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y)?,
+                of(A::CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Z)?,
+            ],
+            sharedMemPerBlock: of(A::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK)?,
+            totalConstantMemory: of(A::CU_DEVICE_ATTRIBUTE_TOTAL_CONSTANT_MEMORY)?,
+            SIMDWidth: of(A::CU_DEVICE_ATTRIBUTE_WARP_SIZE)?,
+            memPitch: of(A::CU_DEVICE_ATTRIBUTE_MAX_PITCH)?,
+            regsPerBlock: of(A::CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_BLOCK)?,
+            clockRate: of(A::CU_DEVICE_ATTRIBUTE_CLOCK_RATE)?,
+            textureAlign: of(A::CU_DEVICE_ATTRIBUTE_TEXTURE_ALIGNMENT)?,
+        })
+    }
+
     init fn cuDevicePrimaryCtxRetain(pctx: *mut CUcontext, dev: CUdevice) {
         required(pctx)?;
-        loss::check_device(dev)?;
-        pctx.write_unaligned(to_raw(context::retain_primary(dev)?.handle));
-        Ok(())
+        put(pctx, to_raw(context::retain_primary(dev)?))
     }
 
     init fn cuDevicePrimaryCtxRelease(dev: CUdevice) {

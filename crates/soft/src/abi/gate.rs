@@ -3,8 +3,8 @@
 use cuda_sys::CUresult;
 
 use crate::device::loss;
-use crate::driver;
-use crate::driver::result_code::{Answer, NOT_INITIALIZED, NOT_PERMITTED};
+use crate::driver::result_code::{Answer, NOT_INITIALIZED, NOT_PERMITTED, NOT_SUPPORTED};
+use crate::driver::{self, explain};
 use crate::graph::capture::open_captures;
 use crate::stream::callback;
 
@@ -24,9 +24,11 @@ macro_rules! entries {
         $(
             #[allow(non_snake_case, unused_unsafe, clippy::too_many_arguments)]
             pub(crate) unsafe extern "C" fn $name($($arg: $ty),*) -> cuda_sys::CUresult {
-                $crate::abi::gate::$gate(|| {
-                    // SAFETY: the caller keeps to the interface of the call.
-                    unsafe { $body }
+                $crate::driver::explain::during(stringify!($name), || {
+                    $crate::abi::gate::$gate(|| {
+                        // SAFETY: the caller keeps to the interface of the call.
+                        unsafe { $body }
+                    })
                 })
             }
         )*
@@ -38,6 +40,16 @@ fn finish(answer: Answer) -> CUresult {
         Ok(()) => CUresult::CUDA_SUCCESS,
         Err(code) => code,
     }
+}
+
+/// A call that this driver lacks.
+pub(crate) fn missing(name: &'static str) -> CUresult {
+    explain::during(name, || {
+        init(|| {
+            explain::because(|| "the software driver lacks this call".to_owned());
+            Err(NOT_SUPPORTED)
+        })
+    })
 }
 
 /// No checks.

@@ -3,9 +3,9 @@
 use core::ffi::{c_int, c_uint, c_void};
 
 use super::table::Entries;
-use crate::driver;
-use crate::driver::pointer::put;
+use crate::driver::pointer::{given, put};
 use crate::driver::result_code::{INVALID_VALUE, NOT_SUPPORTED};
+use crate::driver::{self, explain};
 
 pub(super) const fn add(entries: Entries) -> Entries {
     Entries { cuInit, cuDriverGetVersion, cuGetExportTable, ..entries }
@@ -25,7 +25,9 @@ entries! {
     }
 
     init fn cuGetExportTable(table: *mut *const c_void, id: *const cuda_sys::CUuuid) {
-        let _ = (table, id);
+        let _ = table;
+        let id = given(id)?.bytes.map(|byte| format!("{byte:02x}")).concat();
+        explain::because(|| format!("the table {id} is not documented, and the software driver has none"));
         Err(NOT_SUPPORTED)
     }
 }

@@ -10,11 +10,11 @@ use super::table::Entries;
 use crate::device::context::Context;
 use crate::driver::handle::number;
 use crate::driver::pointer::{given, slice};
-use crate::driver::result_code::{Answer, INVALID_HANDLE, INVALID_VALUE};
+use crate::driver::result_code::{Answer, INVALID_HANDLE, INVALID_VALUE, NOT_SUPPORTED};
 use crate::graph::capture;
 use crate::graph::model::edge::Edge;
 use crate::graph::model::task::{KernelSpec, Task};
-use crate::launch::{self, KernelRun, PACKED_TOO_LARGE, Sizes};
+use crate::launch::{self, KernelRun, PACKED_TOO_LARGE, Sizes, Watch, declared};
 use crate::module::{self, Function};
 use crate::stream::attribute;
 use crate::stream::attribute::{AttributeValue, Attributes, COOPERATIVE, LaunchEvent, PRIORITY};
@@ -43,6 +43,7 @@ unsafe fn enqueue(
     params: *mut *mut c_void,
     extra: *mut *mut c_void,
 ) -> Answer {
+    let declared = declared::take(number(function));
     let stream = stream::get(number(h_stream))?;
     if function.is_null() {
         return Err(INVALID_HANDLE);
@@ -51,6 +52,9 @@ unsafe fn enqueue(
     let events = attribute::events(attributes);
     events.iter().try_for_each(|wanted| check_event(wanted, &stream))?;
     let function = resolve(number(function), &stream.context)?;
+    if !captured && attribute::is_device_updatable(attributes) {
+        return Err(NOT_SUPPORTED);
+    }
     let checked = launch::check(&function.code, &sizes, attributes);
     if captured {
         capture::invalidate_on(&stream, checked)?;
@@ -85,7 +89,8 @@ unsafe fn enqueue(
     record(true);
     stream.push(move || {
         let params = &arguments.bytes;
-        KernelRun { function: &function, sizes: &sizes, params, conditions: None, watch: None }.run()
+        let watch = declared.as_ref().map(|declared| declared as &dyn Watch);
+        KernelRun { function: &function, sizes: &sizes, params, conditions: None, watch }.run()
     });
     record(false);
     Ok(())

@@ -1,32 +1,177 @@
-//! Hints for managed memory. They are checked and have no effect.
+//! Hints for managed memory, which have no effect but that they can be asked for, and calls that
+//! move or discard it.
 
-use core::ffi::c_uint;
+use core::ffi::{c_int, c_uint, c_ulonglong, c_void};
+use std::sync::Arc;
 
-use cuda_sys::{CUdeviceptr, CUmem_advise, CUmemLocation, CUmemLocationType, CUstream};
+use cuda_sys::{
+    CUdeviceptr, CUmem_advise, CUmem_range_attribute, CUmemLocation, CUmemLocationType, CUresult, CUstream,
+};
 
+use super::batch::of_entry;
 use super::table::Entries;
 use crate::device::context::check_device;
+use crate::driver;
 use crate::driver::handle::number;
+use crate::driver::pointer::{put, required, slice};
 use crate::driver::result_code::{Answer, INVALID_VALUE};
 use crate::graph::capture;
-use crate::memory::{self, Origin};
-use crate::stream;
+use crate::memory::fill::Fill;
+use crate::memory::hint::{Hint, Place};
+use crate::memory::{self, Allocation, Origin, UNWRITTEN};
+use crate::stream::{self, Stream, StreamKind};
+use crate::sync::lock;
 
 pub(crate) const fn add(entries: Entries) -> Entries {
-    Entries { cuMemPrefetchAsync, cuMemAdvise, cuStreamAttachMemAsync, ..entries }
-}
-
-fn managed(address: u64, len: usize) -> Answer {
-    let found = memory::find_range(address, len).filter(|found| found.origin == Origin::Managed);
-    if len > 0 && found.is_some() { Ok(()) } else { Err(INVALID_VALUE) }
-}
-
-fn check_location(location: &CUmemLocation) -> Answer {
-    if location.type_ != CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE {
-        return if (2..=4).contains(&location.type_.0) { Ok(()) } else { Err(INVALID_VALUE) };
+    Entries {
+        cuMemPrefetchAsync,
+        cuMemPrefetchBatchAsync,
+        cuMemDiscardBatchAsync,
+        cuMemDiscardAndPrefetchBatchAsync,
+        cuMemAdvise,
+        cuMemRangeGetAttribute,
+        cuMemRangeGetAttributes,
+        cuStreamAttachMemAsync,
+        ..entries
     }
-    // SAFETY: the location type says that this field counts.
-    check_device(unsafe { location.__bindgen_anon_1.id })
+}
+
+/// The number of no device.
+const NO_DEVICE: c_int = -2;
+
+/// A range of managed memory.
+struct Managed {
+    allocation: Arc<Allocation>,
+    address: u64,
+    len: usize,
+}
+
+impl Managed {
+    fn find(address: u64, len: usize) -> Answer<Self> {
+        let found = memory::find_range(address, len).filter(|found| found.origin == Origin::Managed);
+        let allocation = found.filter(|_| len > 0).ok_or(INVALID_VALUE)?;
+        Ok(Self { allocation, address, len })
+    }
+
+    fn range(&self) -> core::ops::Range<u64> {
+        self.address..self.address + self.len as u64
+    }
+
+    fn give(&self, hint: Hint) {
+        lock(&self.allocation.hints).give(self.range(), hint);
+    }
+}
+
+/// The place of a location.
+fn place(location: &CUmemLocation) -> Answer<Place> {
+    // SAFETY: whichever field counts, all begin with the number.
+    let id = unsafe { location.__bindgen_anon_1.id };
+    match location.type_ {
+        CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE => check_device(id)?,
+        CUmemLocationType(2..=4) => {}
+        _ => return Err(INVALID_VALUE),
+    }
+    Ok(Place { kind: location.type_, id })
+}
+
+/// The ranges of a batch and its stream, which is not the legacy one.
+///
+/// # Safety
+/// The arrays are null or valid for `count` elements.
+unsafe fn batch(
+    addresses: *const CUdeviceptr,
+    sizes: *const usize,
+    count: usize,
+    flags: c_ulonglong,
+    h_stream: CUstream,
+) -> Answer<(Vec<Managed>, Arc<Stream>)> {
+    let stream = stream::get(number(h_stream))?;
+    if count == 0 || flags != 0 || stream.kind == StreamKind::Legacy {
+        return Err(INVALID_VALUE);
+    }
+    // SAFETY: the caller's promise.
+    let (addresses, sizes) = unsafe { (slice(addresses, count)?, slice(sizes, count)?) };
+    let ranges = addresses.iter().zip(sizes).map(|(address, len)| Managed::find(*address, *len));
+    Ok((ranges.collect::<Answer<Vec<_>>>()?, stream))
+}
+
+/// The place for each range of a batch.
+///
+/// # Safety
+/// The arrays are null or valid for `len` elements.
+unsafe fn places(
+    locations: *const CUmemLocation,
+    firsts: *const usize,
+    len: usize,
+    count: usize,
+) -> Answer<Vec<Place>> {
+    // SAFETY: the caller's promise.
+    let (locations, firsts) = unsafe { (slice(locations, len)?, slice(firsts, len)?) };
+    let places = locations.iter().map(place).collect::<Answer<Vec<_>>>()?;
+    of_entry(&places, firsts, count)
+}
+
+/// Enqueues a discard: the content is lost.
+fn discard(range: &Managed, stream: &Arc<Stream>) {
+    let bytes = Fill {
+        address: range.address,
+        pitch: 0,
+        value: UNWRITTEN.into(),
+        element: 1,
+        width: range.len,
+        height: 1,
+    };
+    stream.push(move || bytes.run(CUresult::CUDA_ERROR_ILLEGAL_ADDRESS));
+}
+
+/// Enqueues prefetches.
+fn prefetch(ranges: &[Managed], places: &[Place], stream: &Arc<Stream>) {
+    for (range, place) in ranges.iter().zip(places) {
+        range.give(Hint::Prefetched(*place));
+    }
+    stream.push(|| Ok(()));
+}
+
+/// Writes an attribute of a range.
+///
+/// # Safety
+/// `data` is null or valid for a write of `len` bytes.
+unsafe fn write(data: *mut c_void, len: usize, attribute: CUmem_range_attribute, range: &Managed) -> Answer {
+    type A = CUmem_range_attribute;
+    required(data)?;
+    let (hints, bytes) = (lock(&range.allocation.hints), range.range());
+    let number = |place: Option<Place>| place.map_or(NO_DEVICE, Place::number);
+    let kind =
+        |place: Option<Place>| place.map_or(0, |place| c_int::try_from(place.kind.0).unwrap_or_default());
+    let id = |place: Option<Place>| place.map_or(NO_DEVICE, |place| place.id);
+    let value = match attribute {
+        A::CU_MEM_RANGE_ATTRIBUTE_ACCESSED_BY => {
+            if len == 0 || !len.is_multiple_of(4) {
+                return Err(INVALID_VALUE);
+            }
+            let devices = c_int::try_from(driver::config().devices).unwrap_or(c_int::MAX);
+            let mut known = (-1..devices).filter(|device| hints.is_accessed_by(&bytes, *device));
+            for index in 0..len / 4 {
+                let next = known.next().unwrap_or(NO_DEVICE);
+                // SAFETY: inside the bytes that the caller promised.
+                unsafe { data.cast::<c_int>().add(index).write_unaligned(next) };
+            }
+            return Ok(());
+        }
+        A::CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY => hints.is_read_mostly(&bytes).into(),
+        A::CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION => number(hints.preferred(&bytes)),
+        A::CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION_TYPE => kind(hints.preferred(&bytes)),
+        A::CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION_ID => id(hints.preferred(&bytes)),
+        A::CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION => number(hints.prefetched(&bytes)),
+        A::CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION_TYPE => kind(hints.prefetched(&bytes)),
+        A::CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION_ID => id(hints.prefetched(&bytes)),
+        _ => return Err(INVALID_VALUE),
+    };
+    if len != 4 {
+        return Err(INVALID_VALUE);
+    }
+    // SAFETY: four bytes, as the caller promised.
+    unsafe { put(data.cast::<c_int>(), value) }
 }
 
 entries! {
@@ -38,24 +183,107 @@ entries! {
         h_stream: CUstream,
     ) {
         let stream = stream::get(number(h_stream))?;
-        managed(dev_ptr, count)?;
-        check_location(&location)?;
+        let range = Managed::find(dev_ptr, count)?;
+        let place = place(&location)?;
         if flags != 0 {
             return Err(INVALID_VALUE);
         }
         capture::refuse_on(&stream)?;
-        stream.push(|| Ok(()));
+        prefetch(&[range], &[place], &stream);
+        Ok(())
+    }
+
+    owned fn cuMemPrefetchBatchAsync(
+        addresses: *mut CUdeviceptr,
+        sizes: *mut usize,
+        count: usize,
+        locations: *mut CUmemLocation,
+        firsts: *mut usize,
+        len: usize,
+        flags: c_ulonglong,
+        h_stream: CUstream,
+    ) {
+        let (ranges, stream) = batch(addresses, sizes, count, flags, h_stream)?;
+        let places = places(locations, firsts, len, ranges.len())?;
+        capture::refuse_on(&stream)?;
+        prefetch(&ranges, &places, &stream);
+        Ok(())
+    }
+
+    owned fn cuMemDiscardBatchAsync(
+        addresses: *mut CUdeviceptr,
+        sizes: *mut usize,
+        count: usize,
+        flags: c_ulonglong,
+        h_stream: CUstream,
+    ) {
+        let (ranges, stream) = batch(addresses, sizes, count, flags, h_stream)?;
+        capture::refuse_on(&stream)?;
+        ranges.iter().for_each(|range| discard(range, &stream));
+        Ok(())
+    }
+
+    owned fn cuMemDiscardAndPrefetchBatchAsync(
+        addresses: *mut CUdeviceptr,
+        sizes: *mut usize,
+        count: usize,
+        locations: *mut CUmemLocation,
+        firsts: *mut usize,
+        len: usize,
+        flags: c_ulonglong,
+        h_stream: CUstream,
+    ) {
+        let (ranges, stream) = batch(addresses, sizes, count, flags, h_stream)?;
+        let places = places(locations, firsts, len, ranges.len())?;
+        capture::refuse_on(&stream)?;
+        ranges.iter().for_each(|range| discard(range, &stream));
+        prefetch(&ranges, &places, &stream);
         Ok(())
     }
 
     live fn cuMemAdvise(dev_ptr: CUdeviceptr, count: usize, advice: CUmem_advise, location: CUmemLocation) {
-        managed(dev_ptr, count)?;
-        match advice.0 {
-            // Read-mostly and its opposite have no location.
-            1 | 2 | 4 => Ok(()),
-            3 | 5 | 6 => check_location(&location),
-            _ => Err(INVALID_VALUE),
+        type A = CUmem_advise;
+        let range = Managed::find(dev_ptr, count)?;
+        range.give(match advice {
+            // These have no location.
+            A::CU_MEM_ADVISE_SET_READ_MOSTLY => Hint::ReadMostly(true),
+            A::CU_MEM_ADVISE_UNSET_READ_MOSTLY => Hint::ReadMostly(false),
+            A::CU_MEM_ADVISE_UNSET_PREFERRED_LOCATION => Hint::Preferred(None),
+            A::CU_MEM_ADVISE_SET_PREFERRED_LOCATION => Hint::Preferred(Some(place(&location)?)),
+            A::CU_MEM_ADVISE_SET_ACCESSED_BY => Hint::AccessedBy(place(&location)?, true),
+            A::CU_MEM_ADVISE_UNSET_ACCESSED_BY => Hint::AccessedBy(place(&location)?, false),
+            _ => return Err(INVALID_VALUE),
+        });
+        Ok(())
+    }
+
+    live fn cuMemRangeGetAttribute(
+        data: *mut c_void,
+        data_size: usize,
+        attribute: CUmem_range_attribute,
+        dev_ptr: CUdeviceptr,
+        count: usize,
+    ) {
+        write(data, data_size, attribute, &Managed::find(dev_ptr, count)?)
+    }
+
+    live fn cuMemRangeGetAttributes(
+        data: *mut *mut c_void,
+        data_sizes: *mut usize,
+        attributes: *mut CUmem_range_attribute,
+        len: usize,
+        dev_ptr: CUdeviceptr,
+        count: usize,
+    ) {
+        let range = Managed::find(dev_ptr, count)?;
+        if len == 0 {
+            return Err(INVALID_VALUE);
         }
+        let (data, sizes, attributes) = (slice(data, len)?, slice(data_sizes, len)?, slice(attributes, len)?);
+        for ((data, size), attribute) in data.iter().zip(sizes).zip(attributes) {
+            write(*data, *size, *attribute, &range)?;
+        }
+        Ok(())
     }
 
     owned fn cuStreamAttachMemAsync(h_stream: CUstream, dptr: CUdeviceptr, length: usize, flags: c_uint) {

@@ -67,7 +67,7 @@ unsafe fn allocate_from(dptr: *mut CUdeviceptr, len: usize, pool: &Pool, stream:
         return unsafe { put(dptr, 0) };
     }
     if capture::is_captured(stream)? {
-        let wanted = NewMemory { len, device: pool.device, max: 0 };
+        let wanted = NewMemory { len, device: pool.device, max: 0, is_managed: false };
         // Another thread may have ended the capture; then this is an ordinary allocation.
         let made = capture::add_where_captured(stream, |graphs, graph, after| {
             let node = memory_node::add_alloc(graphs, graph, after, wanted)?;
@@ -97,9 +97,14 @@ unsafe fn allocate_from(dptr: *mut CUdeviceptr, len: usize, pool: &Pool, stream:
     Ok(())
 }
 
-/// Whether free calls apply to the allocation. Imported memory without a pool is closed instead.
+/// Whether free calls apply to the allocation. Imported memory without a pool is closed instead,
+/// and arrays are destroyed.
 fn is_freed_by_calls(allocation: &Allocation) -> bool {
-    allocation.origin.is_on_device() && (allocation.origin != Origin::Imported || allocation.pool != 0)
+    match allocation.origin {
+        Origin::Imported => allocation.pool != 0,
+        Origin::Array => false,
+        origin => origin.is_on_device(),
+    }
 }
 
 /// Updates the pool of an allocation that ends.

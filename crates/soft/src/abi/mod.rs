@@ -6,7 +6,8 @@
 //!
 //! ```text
 //! cuGetProcAddress ── proc_address ──► ENTRIES ──► entry point ──► gate ──► body
-//!                          └─► old_layouts (calls in layouts older than the bindings)
+//!                          ├─► old_layouts (calls in layouts older than the bindings)
+//!                          └─► per_thread (variants whose default stream is the thread's own)
 //! ```
 //!
 //! Calls of the generated table (`cuda_sys::for_each_call`) that are not written here answer
@@ -16,6 +17,8 @@
 #[macro_use]
 mod gate;
 
+mod array;
+mod batch;
 mod capture;
 mod context;
 mod copy;
@@ -35,6 +38,7 @@ mod module;
 mod occupancy;
 mod old_layouts;
 mod peer;
+mod per_thread;
 mod pool;
 mod proc_address;
 mod profiler;
@@ -43,5 +47,6 @@ mod stream;
 mod stream_attribute;
 pub(crate) mod table;
 mod tensor_map;
+mod texture;
 
 pub(crate) use proc_address::cuGetProcAddress;

@@ -123,6 +123,7 @@ fn attribute(code: &Code, attribute: CUfunction_attribute) -> Answer<c_int> {
     Ok(match attribute {
         A::CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK => signed(code.kernel.max_threads()),
         A::CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES => signed(code.kernel.static_shared_bytes()),
+        A::CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES => signed(code.const_bytes),
         A::CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES => signed(code.kernel.local_bytes()),
         A::CU_FUNC_ATTRIBUTE_NUM_REGS => signed(code.kernel.registers()),
         A::CU_FUNC_ATTRIBUTE_PTX_VERSION => code.ptx_version,
@@ -382,6 +383,8 @@ entries! {
     }
 
     live fn cuKernelGetParamCount(kernel: CUkernel, count: *mut usize) {
+        required(kernel)?;
+        current()?;
         put(count, module::kernel(number(kernel))?.code.kernel.params().len())
     }
 
@@ -410,10 +413,13 @@ entries! {
 
     live fn cuFuncGetParamInfo(function: CUfunction, index: usize, offset: *mut usize, size: *mut usize) {
         required(function)?;
+        current()?;
         param_info(&module::function(number(function))?.code, index, offset, size)
     }
 
     live fn cuFuncGetParamCount(function: CUfunction, count: *mut usize) {
+        required(function)?;
+        current()?;
         put(count, module::function(number(function))?.code.kernel.params().len())
     }
 

@@ -131,7 +131,8 @@ entries! {
             return Err(INVALID_VALUE);
         }
         let each = (SHARED_PER_SM / blocks.ok_or(INVALID_VALUE)?).saturating_sub(1 << 10).min(MAX_SHARED);
-        put(out, each.saturating_sub(code.kernel.static_shared_bytes()) as usize)
+        let dynamic = each.saturating_sub(code.kernel.static_shared_bytes());
+        put(out, dynamic.min(code.most_dynamic_shared()) as usize)
     }
 
     live fn cuOccupancyMaxActiveClusters(out: *mut c_int, f: CUfunction, config: *const CUlaunchConfig) {

@@ -27,7 +27,7 @@ macro_rules! define {
         #[allow(non_snake_case, clippy::too_many_arguments)]
         mod missing {
             $(pub(crate) unsafe extern "C" fn $name($(_: $ty),*) -> cuda_sys::CUresult {
-                crate::abi::gate::init(|| Err(crate::driver::result_code::NOT_SUPPORTED))
+                crate::abi::gate::missing(concat!(stringify!($name), " in an old layout"))
             })*
         }
 

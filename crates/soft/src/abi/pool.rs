@@ -22,6 +22,9 @@ pub(crate) const fn add(entries: Entries) -> Entries {
         cuDeviceGetDefaultMemPool,
         cuDeviceGetMemPool,
         cuDeviceSetMemPool,
+        cuMemGetDefaultMemPool,
+        cuMemGetMemPool,
+        cuMemSetMemPool,
         cuMemPoolCreate,
         cuMemPoolDestroy,
         cuMemPoolGetAttribute,
@@ -78,6 +81,15 @@ pub(crate) fn device_of(location: &CUmemLocation) -> Option<CUdevice> {
     Some(unsafe { location.__bindgen_anon_1.id })
 }
 
+/// The device whose pool a location and a type name. Only devices have pools, and of pinned memory.
+fn device_with_pool(location: &CUmemLocation, kind: CUmemAllocationType) -> Answer<CUdevice> {
+    match kind {
+        CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_PINNED => device_of(location).ok_or(NOT_SUPPORTED),
+        CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_MANAGED => Err(NOT_SUPPORTED),
+        _ => Err(INVALID_VALUE),
+    }
+}
+
 entries! {
     live fn cuDeviceGetDefaultMemPool(out: *mut CUmemoryPool, dev: CUdevice) {
         put(out, to_raw(pool::default_of(dev)?))
@@ -89,6 +101,20 @@ entries! {
 
     live fn cuDeviceSetMemPool(dev: CUdevice, pool: CUmemoryPool) {
         pool::set_current(dev, number(pool))
+    }
+
+    live fn cuMemGetDefaultMemPool(out: *mut CUmemoryPool, location: *mut CUmemLocation, kind: CUmemAllocationType) {
+        required(out)?;
+        put(out, to_raw(pool::default_of(device_with_pool(given(location)?, kind)?)?))
+    }
+
+    live fn cuMemGetMemPool(out: *mut CUmemoryPool, location: *mut CUmemLocation, kind: CUmemAllocationType) {
+        required(out)?;
+        put(out, to_raw(pool::current_of(device_with_pool(given(location)?, kind)?)?))
+    }
+
+    live fn cuMemSetMemPool(location: *mut CUmemLocation, kind: CUmemAllocationType, pool: CUmemoryPool) {
+        pool::set_current(device_with_pool(given(location)?, kind)?, number(pool))
     }
 
     guarded fn cuMemPoolCreate(out: *mut CUmemoryPool, props: *const CUmemPoolProps) {

@@ -7,25 +7,26 @@ use cuda_sys::{CUdriverProcAddressQueryResult as Query, CUresult, Version, cuuin
 use super::old_layouts::Layouts;
 use super::table::{Entries, Found};
 use super::{
-    capture, context, copy, device, error_text, event, graph, init, ipc, launch, link, managed, mem_op,
-    memory, module, occupancy, old_layouts, peer, pool, profiler, semaphore, stream, stream_attribute,
-    tensor_map,
+    array, batch, capture, context, copy, device, error_text, event, graph, init, ipc, launch, link, managed,
+    mem_op, memory, module, occupancy, old_layouts, peer, per_thread, pool, profiler, semaphore, stream,
+    stream_attribute, tensor_map, texture,
 };
-use crate::driver;
 use crate::driver::pointer::{put_if, required};
 use crate::driver::result_code::{INVALID_VALUE, NOT_FOUND};
+use crate::driver::{self, explain};
 
 /// All calls. Those that no file adds return `CUDA_ERROR_NOT_SUPPORTED`.
 pub(crate) static ENTRIES: Entries = {
     let entries = error_text::add(Entries { cuGetProcAddress, ..init::add(Entries::MISSING) });
     let entries = context::add(device::add(entries));
     let entries = managed::add(pool::add(memory::add(entries)));
-    let entries = peer::add(copy::add(entries));
+    let entries = batch::add(peer::add(copy::add(entries)));
     let entries = stream_attribute::add(stream::add(entries));
     let entries = capture::add(ipc::add(event::add(entries)));
     let entries = tensor_map::add(link::add(module::add(entries)));
     let entries = occupancy::add(launch::add(entries));
     let entries = mem_op::add(semaphore::add(entries));
+    let entries = texture::add(array::add(entries));
     profiler::add(graph::add(entries))
 };
 
@@ -34,7 +35,20 @@ const OLD_LAYOUTS: Layouts = old_layouts::layouts(cuGetProcAddress_v11030);
 
 /// The last flag, for per-thread default streams. The one before is for legacy default streams, the
 /// default.
-const LAST_FLAG: cuuint64_t = 2;
+const PER_THREAD: cuuint64_t = 2;
+
+/// The call of that name in the newest layout that the requested version has.
+pub(super) fn find_plain(symbol: &CStr, asked: Version) -> Found {
+    match ENTRIES.find(symbol, asked, driver::version()) {
+        Found::NoSuchCall => OLD_LAYOUTS.find(symbol, asked),
+        // No current layout is that old, but an old one may be.
+        Found::NotInThatVersion => match OLD_LAYOUTS.find(symbol, asked) {
+            Found::NoSuchCall => Found::NotInThatVersion,
+            found => found,
+        },
+        found @ Found::Entry(_) => found,
+    }
+}
 
 entries! {
     always fn cuGetProcAddress(
@@ -46,20 +60,13 @@ entries! {
     ) {
         required(symbol)?;
         required(pfn)?;
-        if flags > LAST_FLAG || driver_version > driver::version().as_raw() {
+        let (asked, symbol) = (Version::from_raw(driver_version), CStr::from_ptr(symbol));
+        explain::because(|| format!("{} of version {asked}, flags {flags}", symbol.to_string_lossy()));
+        if flags > PER_THREAD || driver_version > driver::version().as_raw() {
             return Err(INVALID_VALUE);
         }
-        let asked = Version::from_raw(driver_version);
-        let symbol = CStr::from_ptr(symbol);
-        let found = match ENTRIES.find(symbol, asked, driver::version()) {
-            Found::NoSuchCall => OLD_LAYOUTS.find(symbol, asked),
-            // No current layout is that old, but an old one may be.
-            Found::NotInThatVersion => match OLD_LAYOUTS.find(symbol, asked) {
-                Found::NoSuchCall => Found::NotInThatVersion,
-                found => found,
-            },
-            found @ Found::Entry(_) => found,
-        };
+        let variant = if flags == PER_THREAD { per_thread::find(symbol, asked) } else { None };
+        let found = variant.map_or_else(|| find_plain(symbol, asked), Found::Entry);
         let (pointer, query) = match found {
             Found::Entry(pointer) => (pointer, Query::CU_GET_PROC_ADDRESS_SUCCESS),
             Found::NoSuchCall => (core::ptr::null_mut(), Query::CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND),

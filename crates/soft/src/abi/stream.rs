@@ -119,8 +119,8 @@ entries! {
         if flags > 1 {
             return Err(INVALID_VALUE);
         }
-        let event = event::get(number(h_event))?;
         let stream = stream::get(number(h_stream))?;
+        let event = capture::invalidate_on(&stream, event::get(number(h_event)))?;
         if flags == EXTERNAL && capture::is_captured(&stream)? {
             return capture::add(&stream, Task::EventWait(number(h_event)), false).map(drop);
         }

@@ -17,7 +17,7 @@ macro_rules! define {
         #[allow(non_snake_case, clippy::too_many_arguments)]
         mod missing {
             $(pub(super) unsafe extern "C" fn $name($(_: $ty),*) -> cuda_sys::CUresult {
-                crate::abi::gate::init(|| Err(crate::driver::result_code::NOT_SUPPORTED))
+                crate::abi::gate::missing(stringify!($name))
             })*
         }
 

@@ -1,6 +1,6 @@
 //! Tensor map calls. The 128 bytes have a format of this driver.
 
-use core::ffi::c_void;
+use core::ffi::{c_int, c_void};
 
 use cuda_sys::{
     CUtensorMap, CUtensorMapDataType, CUtensorMapFloatOOBfill, CUtensorMapInterleave, CUtensorMapL2promotion,
@@ -13,18 +13,19 @@ use crate::driver::pointer::{required, slice};
 use crate::driver::result_code::{Answer, INVALID_VALUE, NOT_SUPPORTED};
 
 pub(crate) const fn add(entries: Entries) -> Entries {
-    Entries { cuTensorMapEncodeTiled, cuTensorMapReplaceAddress, ..entries }
+    Entries { cuTensorMapEncodeTiled, cuTensorMapEncodeIm2col, cuTensorMapReplaceAddress, ..entries }
 }
 
 type Ty = CUtensorMapDataType;
 
 const MOST_RANK: usize = 5;
 const MOST_BOX: u32 = 256;
+const MOST_PIXELS: u32 = 1024;
 const MOST_ELEMENT_STRIDE: u32 = 8;
 const MOST_DIMENSION: u64 = 1 << 32;
 const STRIDE_END: u64 = 1 << 40;
-/// The alignment of the map itself.
-const MAP_ALIGNMENT: usize = 64;
+/// The alignment of the map itself. The header demands 64, drivers do not.
+const MAP_ALIGNMENT: usize = 8;
 
 /// Bytes of an element; `None` for packed types smaller than a byte.
 fn element_bytes(ty: Ty) -> Answer<Option<u64>> {
@@ -120,6 +121,42 @@ impl Tiled<'_> {
     }
 }
 
+/// The bounding box of a column of pixels, as offsets from both ends of the inner dimensions.
+struct Corners<'a> {
+    lower: &'a [c_int],
+    upper: &'a [c_int],
+}
+
+impl Corners<'_> {
+    /// Fails if an offset is out of range or the box is empty. `dims` are those of the tensor.
+    fn check(&self, dims: &[u64]) -> Answer {
+        // The offsets share 16 bits for each corner.
+        let bits = match self.lower.len() {
+            1 => 15,
+            2 => 7,
+            _ => 4,
+        };
+        let range = -(1 << bits)..1 << bits;
+        demand(self.lower.iter().chain(self.upper).all(|offset| range.contains(offset)))?;
+        let inner = dims.iter().skip(1).map(|dim| i64::try_from(*dim).unwrap_or(i64::MAX));
+        let sizes = inner.zip(self.lower.iter().zip(self.upper));
+        demand(sizes.into_iter().all(|(dim, (lower, upper))| dim + i64::from(*upper) > i64::from(*lower)))
+    }
+
+    /// Puts the corners into a map.
+    fn encode(&self, mut map: CUtensorMap, pixels: u32) -> CUtensorMap {
+        let all = self.lower.iter().chain(self.upper);
+        map.opaque[6] = all.fold(u64::from(pixels), |word, offset| word << 8 | u64::from(*offset as u8));
+        map
+    }
+}
+
+/// Checks what all kinds of maps have.
+fn check_options(ty: Ty, l2_promotion: CUtensorMapL2promotion, oob_fill: CUtensorMapFloatOOBfill) -> Answer {
+    demand(l2_promotion.0 <= CUtensorMapL2promotion::CU_TENSOR_MAP_L2_PROMOTION_L2_256B.0)?;
+    demand(oob_fill.0 == 0 || (oob_fill.0 == 1 && is_float(ty)))
+}
+
 fn check_map(map: *const CUtensorMap) -> Answer {
     required(map)?;
     demand(map.addr().is_multiple_of(MAP_ALIGNMENT))?;
@@ -145,8 +182,7 @@ entries! {
         required(global_address)?;
         let rank = tensor_rank as usize;
         demand((1..=MOST_RANK).contains(&rank))?;
-        demand(l2_promotion.0 <= CUtensorMapL2promotion::CU_TENSOR_MAP_L2_PROMOTION_L2_256B.0)?;
-        demand(oob_fill.0 == 0 || (oob_fill.0 == 1 && is_float(tensor_data_type)))?;
+        check_options(tensor_data_type, l2_promotion, oob_fill)?;
         let tiled = Tiled {
             ty: tensor_data_type,
             address: global_address.addr() as u64,
@@ -159,6 +195,48 @@ entries! {
         };
         tiled.check()?;
         tensor_map.write_unaligned(tiled.encode([l2_promotion.0, oob_fill.0]));
+        Ok(())
+    }
+
+    init fn cuTensorMapEncodeIm2col(
+        tensor_map: *mut CUtensorMap,
+        tensor_data_type: CUtensorMapDataType,
+        tensor_rank: cuuint32_t,
+        global_address: *mut c_void,
+        global_dim: *const cuuint64_t,
+        global_strides: *const cuuint64_t,
+        lower_corner: *const c_int,
+        upper_corner: *const c_int,
+        channels_per_pixel: cuuint32_t,
+        pixels_per_column: cuuint32_t,
+        element_strides: *const cuuint32_t,
+        interleave: CUtensorMapInterleave,
+        swizzle: CUtensorMapSwizzle,
+        l2_promotion: CUtensorMapL2promotion,
+        oob_fill: CUtensorMapFloatOOBfill,
+    ) {
+        check_map(tensor_map)?;
+        required(global_address)?;
+        let rank = tensor_rank as usize;
+        demand((3..=MOST_RANK).contains(&rank))?;
+        check_options(tensor_data_type, l2_promotion, oob_fill)?;
+        demand((1..=MOST_PIXELS).contains(&pixels_per_column))?;
+        let corners = Corners { lower: slice(lower_corner, rank - 2)?, upper: slice(upper_corner, rank - 2)? };
+        // The pixel is the box of a row, the column that of the others.
+        let boxes = [&[channels_per_pixel][..], &[1; MOST_RANK][..rank - 1]].concat();
+        let tiled = Tiled {
+            ty: tensor_data_type,
+            address: global_address.addr() as u64,
+            dims: slice(global_dim, rank)?,
+            strides: slice(global_strides, rank - 1)?,
+            boxes: &boxes,
+            element_strides: slice(element_strides, rank)?,
+            interleave,
+            swizzle,
+        };
+        tiled.check()?;
+        corners.check(tiled.dims)?;
+        tensor_map.write_unaligned(corners.encode(tiled.encode([l2_promotion.0, oob_fill.0]), pixels_per_column));
         Ok(())
     }
 

@@ -6,9 +6,11 @@ use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
+use crate::device::loss;
 use crate::driver;
 use crate::driver::handle::{Kind, Slots};
 use crate::driver::result_code::{Answer, CONTEXT_IS_DESTROYED, INVALID_CONTEXT, INVALID_DEVICE};
+use crate::ptx::Heap;
 use crate::sync::lock;
 
 /// A live context. A primary context that is reset and retained again is another context under the
@@ -20,6 +22,8 @@ pub(crate) struct Context {
     pub(crate) id: u64,
     pub(crate) flags: AtomicU32,
     pub(crate) limits: Mutex<HashMap<u32, usize>>,
+    /// The heap that its kernels allocate from.
+    pub(crate) heap: Heap,
     /// The ids of the contexts whose memory it may access.
     pub(crate) peers: Mutex<HashSet<u64>>,
     alive: AtomicBool,
@@ -40,6 +44,8 @@ struct Slot {
     primary: bool,
     retained: u32,
     flags: u32,
+    /// Whether it is a primary context that ended on a lost device. No other one takes its place.
+    ended_lost: bool,
 }
 
 static CONTEXTS: Mutex<Slots<Slot>> = Mutex::new(Slots::new(Kind::Context));
@@ -96,7 +102,14 @@ fn contexts() -> MutexGuard<'static, Slots<Slot>> {
     if slots.len() == 0 {
         for device in 0..driver::config().devices {
             let device = i32::try_from(device).unwrap_or(i32::MAX);
-            slots.insert(Slot { context: None, device, primary: true, retained: 0, flags: 0 });
+            slots.insert(Slot {
+                context: None,
+                device,
+                primary: true,
+                retained: 0,
+                flags: 0,
+                ended_lost: false,
+            });
         }
     }
     slots
@@ -109,6 +122,7 @@ fn make(handle: u64, device: i32, flags: u32) -> Arc<Context> {
         id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
         flags: AtomicU32::new(flags),
         limits: Mutex::default(),
+        heap: Heap::default(),
         peers: Mutex::default(),
         alive: AtomicBool::new(true),
     })
@@ -126,38 +140,42 @@ pub(crate) fn check_device(device: i32) -> Answer {
     if known { Ok(()) } else { Err(INVALID_DEVICE) }
 }
 
-/// `cuDevicePrimaryCtxRetain`.
-pub(crate) fn retain_primary(device: i32) -> Answer<Arc<Context>> {
+/// `cuDevicePrimaryCtxRetain`: returns the handle. A context that ended on a lost device stays
+/// destroyed.
+pub(crate) fn retain_primary(device: i32) -> Answer<u64> {
     let handle = primary_handle(device)?;
     let mut slots = contexts();
     let slot = slots.get_mut(handle).ok_or(INVALID_DEVICE)?;
     slot.retained += 1;
-    let flags = slot.flags;
-    Ok(Arc::clone(slot.context.get_or_insert_with(|| make(handle, device, flags))))
+    if slot.context.is_none() && !slot.ended_lost {
+        slot.context = Some(make(handle, device, slot.flags));
+    }
+    Ok(handle)
 }
 
 /// Releases one reference; returns the context if that was the last one.
 pub(crate) fn release_primary(device: i32) -> Answer<Option<Arc<Context>>> {
-    let handle = primary_handle(device)?;
+    let (handle, is_lost) = (primary_handle(device)?, loss::is_lost(device));
     let mut slots = contexts();
     let slot = slots.get_mut(handle).ok_or(INVALID_DEVICE)?;
     if slot.retained == 0 {
         return Err(INVALID_CONTEXT);
     }
     slot.retained -= 1;
-    Ok(if slot.retained == 0 { end(slot) } else { None })
+    Ok(if slot.retained == 0 { end(slot, is_lost) } else { None })
 }
 
 /// `cuDevicePrimaryCtxReset`: returns the context that ends, if it was active. References stay
 /// counted.
 pub(crate) fn reset_primary(device: i32) -> Answer<Option<Arc<Context>>> {
-    let handle = primary_handle(device)?;
+    let (handle, is_lost) = (primary_handle(device)?, loss::is_lost(device));
     let mut slots = contexts();
-    Ok(slots.get_mut(handle).and_then(end))
+    Ok(slots.get_mut(handle).and_then(|slot| end(slot, is_lost)))
 }
 
-fn end(slot: &mut Slot) -> Option<Arc<Context>> {
+fn end(slot: &mut Slot, is_lost: bool) -> Option<Arc<Context>> {
     let context = slot.context.take()?;
+    slot.ended_lost = slot.primary && is_lost;
     context.alive.store(false, Ordering::Release);
     Some(context)
 }
@@ -192,6 +210,7 @@ pub(crate) fn create(device: i32, flags: u32) -> Answer<u64> {
         primary: false,
         retained: 0,
         flags,
+        ended_lost: false,
     });
     push(handle);
     Ok(handle)
@@ -212,7 +231,7 @@ pub(crate) fn destroy(handle: u64) -> Answer<Arc<Context>> {
             stack.pop();
         }
     });
-    end(&mut slot).ok_or(CONTEXT_IS_DESTROYED)
+    end(&mut slot, false).ok_or(CONTEXT_IS_DESTROYED)
 }
 
 /// The context of a handle.
@@ -238,6 +257,11 @@ pub(crate) fn current_device() -> Option<i32> {
         0 => None,
         handle => contexts().get(handle).map(|slot| slot.device),
     }
+}
+
+/// Whether the current context ended on a lost device.
+pub(crate) fn is_current_ended_lost() -> bool {
+    contexts().get(current_handle()).is_some_and(|slot| slot.ended_lost)
 }
 
 /// The current context.

@@ -11,3 +11,7 @@ pub(crate) const RESERVED_SHARED: u32 = 1 << 10;
 pub(crate) const THREADS_PER_SM: u32 = 2048;
 pub(crate) const BLOCKS_PER_SM: u32 = 32;
 pub(crate) const REGISTERS_PER_SM: u32 = 65536;
+/// The alignment of memory that textures read.
+pub(crate) const TEXTURE_ALIGNMENT: u64 = 512;
+/// The alignment of the pitch of memory that textures read.
+pub(crate) const TEXTURE_PITCH_ALIGNMENT: usize = 32;

@@ -6,8 +6,8 @@ use std::sync::{Mutex, MutexGuard};
 use cuda_sys::CUresult;
 
 use crate::device::context;
-use crate::driver;
-use crate::driver::result_code::Answer;
+use crate::driver::result_code::{Answer, CONTEXT_IS_DESTROYED};
+use crate::driver::{self, explain};
 use crate::sync::lock;
 
 /// Why a device was lost.
@@ -32,22 +32,19 @@ fn losses() -> MutexGuard<'static, Vec<(i32, Loss)>> {
     lock(&LOSSES)
 }
 
-/// Reports the loss if the environment asks for that. Programs that open the driver by its path
-/// have no other way to learn the reason.
-fn explain(device: i32, loss: &Loss) {
-    if std::env::var_os("CUDA_SOFT_EXPLAIN").is_some_and(|value| !value.is_empty() && value != "0") {
-        driver::say(&format!("device {device} is lost with {}: {}", loss.code, loss.sentence));
-    }
-}
-
 /// Marks the device as lost. Later losses are ignored.
 pub(crate) fn set(device: i32, loss: Loss) {
     let mut losses = losses();
     if losses.iter().all(|(lost, _)| *lost != device) {
-        explain(device, &loss);
+        explain::loss(device, loss.code, &loss.sentence);
         losses.push((device, loss));
         LOST.fetch_add(1, Ordering::Release);
     }
+}
+
+/// Fails if the current context ended on a lost device.
+fn check_current_context() -> Answer {
+    if context::is_current_ended_lost() { Err(CONTEXT_IS_DESTROYED) } else { Ok(()) }
 }
 
 fn any() -> bool {
@@ -69,8 +66,13 @@ pub(crate) fn check_device(device: i32) -> Answer {
     }
 }
 
-/// Fails with the code of the first loss if all devices are lost.
+/// Fails with the code of the first loss if all devices are lost. A current context that ended
+/// since has a code of its own.
 pub(crate) fn check_all() -> Answer {
+    if !any() {
+        return Ok(());
+    }
+    check_current_context()?;
     if LOST.load(Ordering::Acquire) < driver::config().devices {
         return Ok(());
     }
@@ -82,6 +84,7 @@ pub(crate) fn check() -> Answer {
     if !any() {
         return Ok(());
     }
+    check_current_context()?;
     context::current_device().map_or_else(check_all, check_device)
 }
 

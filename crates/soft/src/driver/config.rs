@@ -2,6 +2,8 @@
 
 use cuda_sys::{Printable, Version};
 
+use super::checks::Check;
+
 /// How the software driver presents itself. The default is a driver of CUDA 13.0 with one device of
 /// compute capability 9.0 and 4 GiB of memory.
 ///
@@ -23,6 +25,7 @@ pub struct Config {
     pub(crate) reuse_addresses: bool,
     pub(crate) branch_seed: Option<u64>,
     pub(crate) early_seed: u64,
+    pub(crate) checks: Vec<Check>,
 }
 
 /// The most devices of a driver.
@@ -52,6 +55,7 @@ impl Default for Config {
             reuse_addresses: false,
             branch_seed: None,
             early_seed: 0,
+            checks: Vec::new(),
         }
     }
 }
@@ -126,6 +130,13 @@ impl Config {
         self
     }
 
+    /// Checks kernels for errors that a GPU does not report. It makes no check by default.
+    #[must_use]
+    pub fn checks(mut self, checks: impl IntoIterator<Item = Check>) -> Self {
+        self.checks = checks.into_iter().collect();
+        self
+    }
+
     /// Fails if no driver can have this configuration.
     pub(crate) fn check(&self) -> Result<(), ConfigError> {
         let error = |variable, value: String, expected| Err(ConfigError { variable, value, expected });
@@ -141,8 +152,9 @@ impl Config {
 
     /// The default configuration, overridden by the environment variables `CUDA_SOFT_VERSION`
     /// (`12.4`), `CUDA_SOFT_DEVICES` (`2`), `CUDA_SOFT_CAPABILITY` (`8.0`), `CUDA_SOFT_MEMORY`
-    /// (bytes), `CUDA_SOFT_BRANCH_ORDER` and `CUDA_SOFT_EARLY_ORDER` (seeds). Unset and empty
-    /// variables change nothing.
+    /// (bytes), `CUDA_SOFT_BRANCH_ORDER` and `CUDA_SOFT_EARLY_ORDER` (seeds), and `CUDA_SOFT_CHECK`
+    /// (`all`, or some of `unwritten-shared,shared-races,global-races`). Unset and empty variables
+    /// change nothing.
     ///
     /// # Errors
     /// Returns [`ConfigError`] if a variable has any other value.
@@ -169,12 +181,17 @@ impl Config {
         if let Some(seed) = read("CUDA_SOFT_EARLY_ORDER", "a number", |text| text.parse().ok())? {
             config.early_seed = seed;
         }
+        if let Some(checks) = read("CUDA_SOFT_CHECK", CHECKS, Check::parse_list)? {
+            config.checks = checks;
+        }
         Ok(config)
     }
 }
 
 const DEVICES: &str = "a number of devices from 0 to 128";
 const CAPABILITY: &str = "a compute capability such as 9.0";
+
+const CHECKS: &str = "`all` or a list of unwritten-shared, shared-races and global-races";
 
 /// Whether this can be a compute capability.
 fn is_capability((major, minor): &(u32, u32)) -> bool {

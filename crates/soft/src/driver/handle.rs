@@ -22,6 +22,9 @@ pub(crate) enum Kind {
     UserObject,
     Link,
     Semaphore,
+    Array,
+    Texture,
+    Surface,
 }
 
 /// No machine of today has canonical addresses with bit 62 alone set.

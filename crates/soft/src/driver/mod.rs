@@ -4,7 +4,9 @@
 //! are here, too, since every other module uses them.
 
 pub(crate) mod abort;
+pub(crate) mod checks;
 pub(crate) mod config;
+pub(crate) mod explain;
 pub(crate) mod handle;
 pub(crate) mod pointer;
 pub(crate) mod result_code;

@@ -29,7 +29,8 @@ pub(crate) fn dot(graphs: &Graphs, graph: u64, flags: u32) -> Answer<String> {
     graphs.graph(graph)?;
     let mut text = String::from("digraph dot {\n");
     for part in hierarchy::tree(graphs, graph) {
-        let uid = graphs.graph(part)?.uid;
+        // A body is gone whose capture has failed.
+        let Ok(uid) = graphs.graph(part).map(|graph| graph.uid) else { continue };
         // Writing to a string does not fail.
         let _ = writeln!(text, "subgraph cluster_{uid} {{\nlabel=\"graph_{uid}\" graph[style=\"dashed\"];");
         for handle in graphs.nodes_of(part)? {

@@ -39,7 +39,7 @@ pub(crate) fn check(code: &Code, sizes: &Sizes, attributes: &Attributes) -> Answ
     if grid[0] > i32::MAX as u32 || grid[1] > 65535 || grid[2] > 65535 {
         return Err(INVALID_VALUE);
     }
-    let allowed = code.settings.dynamic_shared.load(Ordering::Relaxed).max(0).unsigned_abs();
+    let allowed = code.most_dynamic_shared();
     if shared > allowed {
         return Err(INVALID_VALUE);
     }

@@ -2,6 +2,7 @@
 
 mod arguments;
 mod check;
+pub(crate) mod declared;
 mod occupancy;
 mod run;
 

@@ -6,10 +6,16 @@ use std::sync::{Arc, Mutex};
 use cuda_sys::CUresult;
 
 use super::check::Sizes;
+use crate::device::context::Context;
 use crate::device::loss::{self, Loss};
+use crate::driver;
+use crate::driver::checks::Check;
 use crate::memory::{self, Allocation};
 use crate::module::Function;
-use crate::ptx::{self, AccessKind, BegunGrid, DeviceMemory, Fault, FaultKind, MemoryFault, Span};
+use crate::ptx::texture::{Texels, Texture};
+use crate::ptx::{
+    self, AccessKind, BegunGrid, Checks, DeviceMemory, Fault, FaultKind, Heap, MemoryFault, Span,
+};
 use crate::sync::lock;
 
 /// Sets the values of conditional handles from kernels.
@@ -33,7 +39,8 @@ struct View<'a> {
     held: Mutex<Vec<Arc<Allocation>>>,
     conditions: Option<&'a dyn ConditionSetter>,
     watch: Option<&'a dyn Watch>,
-    device: i32,
+    context: &'a Context,
+    checks: Checks,
 }
 
 impl DeviceMemory for View<'_> {
@@ -68,6 +75,10 @@ impl DeviceMemory for View<'_> {
         self.watch.map_or(Ok(()), |watch| watch.note(address, len, kind).map_err(illegal))
     }
 
+    fn checks(&self) -> Checks {
+        self.checks
+    }
+
     fn set_conditional(&self, handle: u64, value: u32) -> Result<(), MemoryFault> {
         match self.conditions {
             Some(conditions) => {
@@ -81,8 +92,32 @@ impl DeviceMemory for View<'_> {
         }
     }
 
+    fn heap(&self) -> Option<&Heap> {
+        Some(&self.context.heap)
+    }
+
+    fn texture(&self, handle: u64) -> Result<Texture, MemoryFault> {
+        let found = memory::texture::texture(handle);
+        found.map(|object| object.texture).map_err(|_| MemoryFault::no_object("texture", handle))
+    }
+
+    fn surface(&self, handle: u64) -> Result<Texels, MemoryFault> {
+        let found = memory::texture::surface(handle);
+        found.map(|object| object.texture.texels).map_err(|_| MemoryFault::no_object("surface", handle))
+    }
+
     fn cancelled(&self) -> bool {
-        loss::is_lost(self.device)
+        loss::is_lost(self.context.device)
+    }
+}
+
+/// The checks that the configuration names.
+fn checks() -> Checks {
+    let chosen = &driver::config().checks;
+    Checks {
+        unwritten_shared: chosen.contains(&Check::UnwrittenShared),
+        shared_races: chosen.contains(&Check::SharedRaces),
+        global_races: chosen.contains(&Check::GlobalRaces),
     }
 }
 
@@ -99,9 +134,11 @@ fn code_of(kind: FaultKind) -> CUresult {
         FaultKind::InvalidProgramCounter => CUresult::CUDA_ERROR_INVALID_PC,
         FaultKind::StackOverflow => CUresult::CUDA_ERROR_HARDWARE_STACK_ERROR,
         FaultKind::BarrierDivergence => CUresult::CUDA_ERROR_LAUNCH_TIMEOUT,
-        FaultKind::Trap | FaultKind::LaunchFailed | FaultKind::Cancelled => {
-            CUresult::CUDA_ERROR_LAUNCH_FAILED
-        }
+        FaultKind::Trap
+        | FaultKind::UnwrittenShared
+        | FaultKind::Race
+        | FaultKind::LaunchFailed
+        | FaultKind::Cancelled => CUresult::CUDA_ERROR_LAUNCH_FAILED,
     }
 }
 
@@ -149,7 +186,8 @@ impl<'a> KernelRun<'a> {
             held: Mutex::default(),
             conditions: self.conditions,
             watch: self.watch,
-            device: self.function.module.context.device,
+            context: &self.function.module.context,
+            checks: checks(),
         }
     }
 }

@@ -1,9 +1,10 @@
 //! One allocation: its bytes and its state.
 
 use std::alloc::Layout;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 
+use crate::memory::hint::Hints;
 use crate::memory::shared_file::{Mapping, SharedFile};
 
 /// The content of memory that has not been written.
@@ -11,7 +12,7 @@ pub(crate) const UNWRITTEN: u8 = 0xCD;
 
 static EPOCH: AtomicU64 = AtomicU64::new(1);
 
-/// A counter that grows whenever memory is freed.
+/// A counter that grows whenever memory is freed, or a texture or surface object destroyed.
 pub(crate) fn epoch() -> u64 {
     EPOCH.load(Ordering::Acquire)
 }
@@ -19,6 +20,11 @@ pub(crate) fn epoch() -> u64 {
 /// The counter behind [`epoch`].
 pub(crate) fn epoch_counter() -> &'static AtomicU64 {
     &EPOCH
+}
+
+/// A texture or surface object has been destroyed.
+pub(super) fn forget_views() {
+    EPOCH.fetch_add(1, Ordering::AcqRel);
 }
 
 /// The origin of memory.
@@ -40,6 +46,8 @@ pub(crate) enum Origin {
     Variable,
     /// Memory of another process or of an imported pool.
     Imported,
+    /// `cuArrayCreate`. Calls name it by its handle, never by its address.
+    Array,
 }
 
 impl Origin {
@@ -53,6 +61,7 @@ impl Origin {
             Self::Managed => "managed allocation",
             Self::Variable => "module variable",
             Self::Imported => "imported allocation",
+            Self::Array => "array",
         }
     }
 
@@ -130,6 +139,8 @@ pub(crate) struct Allocation {
     /// last (0 for none).
     allocated_by: AtomicU64,
     freed_by: AtomicU64,
+    /// Hints about managed memory.
+    pub(crate) hints: Mutex<Hints>,
 }
 
 // SAFETY: the bytes behind `host` are only accessed by relaxed atomics, or by the user under the
@@ -168,6 +179,7 @@ impl Allocation {
             free_queued: AtomicBool::new(false),
             allocated_by: AtomicU64::new(0),
             freed_by: AtomicU64::new(0),
+            hints: Mutex::default(),
         })
     }
 

@@ -1,4 +1,4 @@
-//! Copies of linear memory: described at the call, executed by the stream.
+//! Copies of memory and arrays: described at the call, executed by the stream.
 
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 
@@ -7,6 +7,7 @@ use cuda_sys::{CUDA_MEMCPY3D_v2, CUmemorytype, CUresult};
 use super::access::{Accessed, access_bytes};
 use super::memory_kind::{Accept, MemoryKind, has_context};
 use crate::device::loss::Loss;
+use crate::driver::handle::to_raw;
 use crate::driver::result_code::{Answer, INVALID_VALUE};
 
 /// One side of a copy: the address of the first byte, and the distances between rows and between
@@ -19,6 +20,15 @@ pub(crate) struct Side {
     pub(crate) place: MemoryKind,
     /// Whether the memory belongs to a context, as memory of pools does not.
     pub(crate) has_context: bool,
+    /// The place in an array, if it is one.
+    pub(crate) array: Option<InArray>,
+}
+
+/// A place in an array: its handle, and the first byte of a row, row and slice.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct InArray {
+    pub(crate) handle: u64,
+    pub(crate) at: [usize; 3],
 }
 
 impl Side {
@@ -26,7 +36,9 @@ impl Side {
     pub(crate) fn may_become(&self, new: &Self) -> bool {
         match (self.place.is_host(), new.place.is_host()) {
             (true, true) => true,
-            (false, false) => self.has_context == new.has_context,
+            (false, false) => {
+                self.has_context == new.has_context && self.array.is_some() == new.array.is_some()
+            }
             (true, false) | (false, true) => false,
         }
     }
@@ -51,7 +63,7 @@ impl Copy3 {
         let side = |address| {
             let place = MemoryKind::of(address).ok_or(INVALID_VALUE)?;
             let has_context = has_context(address);
-            Ok(Side { address, pitch: len, slice: len, place, has_context })
+            Ok(Side { address, pitch: len, slice: len, place, has_context, array: None })
         };
         let copy = Self { src: side(src)?, dst: side(dst)?, extent: [len, 1, 1] };
         copy.check_ranges(accept)?;
@@ -72,6 +84,10 @@ impl Copy3 {
             (kind(self.src.place), self.src.pitch, rows(&self.src));
         (raw.dstMemoryType, raw.dstPitch, raw.dstHeight) =
             (kind(self.dst.place), self.dst.pitch, rows(&self.dst));
+        if self.is_linear() && self.src.place.is_host() {
+            // A row of host memory is described without pitches.
+            (raw.srcPitch, raw.dstPitch) = (0, 0);
+        }
         if self.src.place == MemoryKind::Device {
             raw.srcDevice = self.src.address;
         } else {
@@ -81,6 +97,16 @@ impl Copy3 {
             raw.dstDevice = self.dst.address;
         } else {
             raw.dstHost = core::ptr::with_exposed_provenance_mut(self.dst.address as usize);
+        }
+        if let Some(InArray { handle, at: [x, y, z] }) = self.src.array {
+            raw.srcMemoryType = CUmemorytype::CU_MEMORYTYPE_ARRAY;
+            (raw.srcArray, raw.srcXInBytes, raw.srcY, raw.srcZ) = (to_raw(handle), x, y, z);
+            (raw.srcDevice, raw.srcPitch, raw.srcHeight) = (0, 0, 0);
+        }
+        if let Some(InArray { handle, at: [x, y, z] }) = self.dst.array {
+            raw.dstMemoryType = CUmemorytype::CU_MEMORYTYPE_ARRAY;
+            (raw.dstArray, raw.dstXInBytes, raw.dstY, raw.dstZ) = (to_raw(handle), x, y, z);
+            (raw.dstDevice, raw.dstPitch, raw.dstHeight) = (0, 0, 0);
         }
         raw
     }

@@ -2,8 +2,10 @@
 
 use cuda_sys::{CUDA_MEMCPY2D_v2, CUDA_MEMCPY3D_v2, CUmemorytype};
 
-use super::copy::{Copy3, Side};
+use super::array;
+use super::copy::{Copy3, InArray, Side};
 use super::memory_kind::{Accept, MemoryKind, has_context};
+use crate::driver::handle::number;
 use crate::driver::result_code::{Answer, INVALID_VALUE};
 
 /// One side as the C structures describe it.
@@ -11,6 +13,7 @@ struct RawSide {
     kind: CUmemorytype,
     host: u64,
     device: u64,
+    array: u64,
     at: [usize; 3],
     pitch: usize,
     rows: usize,
@@ -31,6 +34,7 @@ impl RawSide {
             CUmemorytype::CU_MEMORYTYPE_UNIFIED => {
                 (self.device, MemoryKind::of(self.device).ok_or(INVALID_VALUE)?)
             }
+            CUmemorytype::CU_MEMORYTYPE_ARRAY => return self.in_array(extent),
             _ => return Err(INVALID_VALUE),
         };
         let [width, height, depth] = extent;
@@ -51,7 +55,26 @@ impl RawSide {
         let slice = pitch.checked_mul(rows).ok_or(INVALID_VALUE)?;
         let offset = z.checked_mul(slice).and_then(|z| z.checked_add(y.checked_mul(pitch)?)?.checked_add(x));
         let address = base.checked_add(offset.ok_or(INVALID_VALUE)? as u64).ok_or(INVALID_VALUE)?;
-        Ok(Side { address, pitch, slice, place, has_context: has_context(address) })
+        Ok(Side { address, pitch, slice, place, has_context: has_context(address), array: None })
+    }
+
+    /// A place in an array. It takes whole texels, and nothing outside.
+    fn in_array(&self, extent: [usize; 3]) -> Answer<Side> {
+        let array = array::get(self.array).map_err(|_| INVALID_VALUE)?;
+        let is_inside =
+            |((at, len), size): ((usize, usize), usize)| at.checked_add(len).is_some_and(|end| end <= size);
+        if !self.at.into_iter().zip(extent).zip(array.extent()).all(is_inside) {
+            return Err(INVALID_VALUE);
+        }
+        let texel = array.texels.texel_bytes() as usize;
+        let [x, y, z] = self.at;
+        if !x.is_multiple_of(texel) || !extent[0].is_multiple_of(texel) {
+            return Err(INVALID_VALUE);
+        }
+        let (pitch, slice) = (array.texels.pitch as usize, array.texels.slice as usize);
+        let address = array.texels.address + (z * slice + y * pitch + x) as u64;
+        let array = Some(InArray { handle: self.array, at: self.at });
+        Ok(Side { address, pitch, slice, place: MemoryKind::Device, has_context: true, array })
     }
 }
 
@@ -66,6 +89,7 @@ pub(crate) fn parse(raw: &CUDA_MEMCPY3D_v2, accept: Accept) -> Answer<Copy3> {
         kind: raw.srcMemoryType,
         host: raw.srcHost.expose_provenance() as u64,
         device: raw.srcDevice,
+        array: number(raw.srcArray),
         at: [raw.srcXInBytes, raw.srcY, raw.srcZ],
         pitch: raw.srcPitch,
         rows: raw.srcHeight,
@@ -74,6 +98,7 @@ pub(crate) fn parse(raw: &CUDA_MEMCPY3D_v2, accept: Accept) -> Answer<Copy3> {
         kind: raw.dstMemoryType,
         host: raw.dstHost.expose_provenance() as u64,
         device: raw.dstDevice,
+        array: number(raw.dstArray),
         at: [raw.dstXInBytes, raw.dstY, raw.dstZ],
         pitch: raw.dstPitch,
         rows: raw.dstHeight,

@@ -38,7 +38,12 @@ pub(crate) fn has_context(address: u64) -> bool {
     find(address).is_some_and(|found| match found.origin {
         Origin::Pool | Origin::GraphNode => false,
         Origin::Imported => found.pool == 0,
-        Origin::Plain | Origin::Pinned | Origin::Registered | Origin::Managed | Origin::Variable => true,
+        Origin::Plain
+        | Origin::Pinned
+        | Origin::Registered
+        | Origin::Managed
+        | Origin::Variable
+        | Origin::Array => true,
     })
 }
 

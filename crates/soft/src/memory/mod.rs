@@ -24,17 +24,21 @@ mod address_map;
 mod addresses;
 mod allocate;
 mod allocation;
+pub(crate) mod array;
 pub(crate) mod copy;
 pub(crate) mod copy_params;
 pub(crate) mod fill;
 mod freed;
 pub(crate) mod graph_mapping;
 pub(crate) mod graph_va;
+pub(crate) mod hint;
 pub(crate) mod host_pages;
 pub(crate) mod memory_kind;
 pub(crate) mod pool;
 mod range;
 pub(crate) mod shared_file;
+pub(crate) mod texel_format;
+pub(crate) mod texture;
 
 pub(crate) use access::access;
 pub(crate) use accounting::free;
@@ -44,5 +48,5 @@ pub(crate) use address_map::{
 };
 pub(crate) use addresses::ALIGNMENT;
 pub(crate) use allocate::{allocate, allocate_in, allocate_plain, import, make_at, register};
-pub(crate) use allocation::{Allocation, Origin, Request, epoch, epoch_counter};
+pub(crate) use allocation::{Allocation, Origin, Request, UNWRITTEN, epoch, epoch_counter};
 pub(crate) use range::{AddressRange, STEP};

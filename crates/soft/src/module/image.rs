@@ -2,8 +2,8 @@
 
 use cuda_sys::{CUresult, Version};
 
-use crate::driver;
 use crate::driver::result_code::{INVALID_IMAGE, INVALID_PTX, NO_BINARY_FOR_GPU, UNSUPPORTED_PTX_VERSION};
+use crate::driver::{self, explain};
 use crate::ptx::{self, Image};
 
 /// The first line of a linked image. In PTX it is a comment.
@@ -17,7 +17,9 @@ pub(crate) struct RejectedImage {
 }
 
 fn refusal(code: CUresult, log: impl Into<String>) -> RejectedImage {
-    RejectedImage { code, log: log.into() }
+    let log = log.into();
+    explain::image(code, &log);
+    RejectedImage { code, log }
 }
 
 /// The newest PTX version that the driver accepts.

@@ -1,10 +1,18 @@
 //! The executable form of functions: flat instructions over numbered registers, with every name
 //! resolved.
 
+pub(super) mod matrix;
+pub(super) mod texture;
+pub(super) mod transfer;
+
 use super::global::Global;
 use super::math::convert::Conversion;
 use super::math::{F1, F2, F3, F4};
+use super::memory::Heap;
 use super::special::Special;
+use matrix::MatrixInst;
+use texture::TextureInst;
+use transfer::AsyncInst;
 
 /// A register of the frame. Immediate values are registers, too: the frame starts as a copy of
 /// [`Function::template`], which holds them.
@@ -12,6 +20,9 @@ pub(super) type Reg = u32;
 
 /// Stands for a missing register.
 pub(super) const NONE: Reg = u32::MAX;
+
+/// The bytes of shared memory that each block has beyond those of its kernel, as on GPUs.
+pub(super) const RESERVED_SHARED: u32 = 1024;
 
 /// The number of barriers that a program can name.
 pub(super) const BARRIERS: u32 = 16;
@@ -24,11 +35,18 @@ pub(super) struct Program {
     pub(super) functions: Vec<Function>,
     pub(super) globals: Vec<Global>,
     pub(super) shared: Vec<SharedVariable>,
+    /// Whether code asks for the shared memory that is reserved for cooperative groups.
+    pub(super) uses_reserved: bool,
+    /// The heap of `malloc` where the driver offers none.
+    pub(super) heap: Heap,
+    /// The files that the texts were made from.
+    pub(super) files: Vec<String>,
 }
 
 /// A variable in shared memory. Each kernel that uses it assigns it an offset.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(super) struct SharedVariable {
+    pub(super) name: String,
     pub(super) size: u32,
     pub(super) align: u32,
     /// An extern array without a size, which starts where dynamic shared memory starts.
@@ -42,6 +60,10 @@ pub(super) struct Function {
     pub(super) code: Vec<Inst>,
     /// The line of each instruction.
     pub(super) lines: Vec<u32>,
+    /// The instructions with a memory order, in order, each with its index in the code.
+    pub(super) orders: Vec<(u32, MemoryOrder)>,
+    /// The places in the source, each from an instruction on, in order.
+    pub(super) sources: Vec<SourceLine>,
     /// The initial registers of a frame.
     pub(super) template: Vec<u64>,
     /// The registers that hold immediate values, and are never written.
@@ -53,8 +75,33 @@ pub(super) struct Function {
     /// Registers of vector accesses and targets of indirect branches.
     pub(super) lists: Vec<u32>,
     pub(super) calls: Vec<CallSite>,
+    pub(super) matrices: Vec<MatrixInst>,
+    pub(super) asyncs: Vec<AsyncInst>,
+    pub(super) textures: Vec<TextureInst>,
     /// The number of 32-bit registers that the text declares and uses.
     pub(super) registers: u32,
+}
+
+/// The memory order of an instruction, for the checks of races. The interpreter executes every
+/// access as a relaxed atomic of the host.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct MemoryOrder {
+    /// `.volatile`, `.relaxed`, `.acquire` and so on: such accesses do not race with each other.
+    pub(super) is_strong: bool,
+    /// `.release` or `.acq_rel`.
+    pub(super) releases: bool,
+    /// Scope `.cta`: it is strong among the threads of a block alone.
+    pub(super) is_of_block: bool,
+}
+
+/// A place in the source that a text was made from, as `.loc` gives it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct SourceLine {
+    /// The first instruction.
+    pub(super) pc: u32,
+    /// Index in [`Program::files`].
+    pub(super) file: u32,
+    pub(super) line: u32,
 }
 
 /// The place of a parameter or return value, in a function and at a call site.
@@ -93,6 +140,10 @@ pub(super) enum Intrinsic {
     Print,
     AssertFail,
     SetConditional,
+    /// `malloc`
+    Allocate,
+    /// `free`
+    Free,
 }
 
 /// State space of an access.
@@ -161,6 +212,15 @@ pub(super) enum AtomicOp {
     Decrement,
 }
 
+/// Atomic accesses to 16 bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Op128 {
+    Load,
+    Store,
+    Exchange,
+    CompareSwap,
+}
+
 /// Types that atomics work on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum AtomicType {
@@ -223,7 +283,15 @@ pub(super) enum WarpOp {
     ReduceAnd,
     ReduceOr,
     ReduceXor,
+    /// The minimum or maximum of singles, maybe of their magnitudes; `nan` lets a NaN win.
+    ReduceFloat {
+        is_max: bool,
+        abs: bool,
+        nan: bool,
+    },
     Elect,
+    /// The instruction of that number in [`Function::matrices`].
+    Matrix(u32),
 }
 
 /// One instruction.
@@ -365,7 +433,26 @@ pub(super) enum Inst {
     Return,
     Exit,
     Trap,
-    Pause,
+    /// `nanosleep`
+    Sleep {
+        nanoseconds: Reg,
+    },
+    /// A value that another thread may change was read to `a`: reading the same one again and again
+    /// is waiting.
+    Poll {
+        a: Reg,
+    },
+    StackAllocate {
+        d: Reg,
+        size: Reg,
+        align: u32,
+    },
+    StackSave {
+        d: Reg,
+    },
+    StackRestore {
+        a: Reg,
+    },
     /// Waits until the grids in front have ended (`griddepcontrol.wait`).
     GridWait,
     Fence,
@@ -391,6 +478,30 @@ pub(super) enum Inst {
         offset: i32,
         b: Reg,
         c: Reg,
+    },
+    /// The instruction of that number in [`Function::asyncs`].
+    Async {
+        index: u32,
+    },
+    /// The instruction of that number in [`Function::textures`].
+    Texture {
+        index: u32,
+    },
+    /// An atomic access to 16 bytes. Each register is the first of two.
+    Atomic128 {
+        op: Op128,
+        space: Space,
+        d: Reg,
+        base: Reg,
+        offset: i32,
+        b: Reg,
+        c: Reg,
+    },
+    /// Checks the alignment of an access that the next instructions make in parts.
+    CheckAligned {
+        base: Reg,
+        offset: i32,
+        align: u32,
     },
     Barrier {
         op: BarrierOp,

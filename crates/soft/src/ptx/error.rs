@@ -51,6 +51,10 @@ pub(crate) enum FaultKind {
     BarrierDivergence,
     /// Calls nested deeper than the stack of a thread allows.
     StackOverflow,
+    /// A read of shared memory that no thread of the block has written.
+    UnwrittenShared,
+    /// Two accesses that nothing orders, one of them a write.
+    Race,
     /// The launch does not match the kernel.
     LaunchFailed,
     /// The driver stopped the grid.
@@ -68,6 +72,8 @@ impl FaultKind {
             FaultKind::InvalidProgramCounter => "invalid program counter",
             FaultKind::BarrierDivergence => "deadlock",
             FaultKind::StackOverflow => "stack overflow",
+            FaultKind::UnwrittenShared => "unwritten shared memory",
+            FaultKind::Race => "data race",
             FaultKind::LaunchFailed => "impossible launch",
             FaultKind::Cancelled => "cancelled",
         }
@@ -83,6 +89,8 @@ pub(crate) struct Fault {
     pub(crate) kernel: String,
     /// Line of the PTX text, or 0 if no instruction is involved.
     pub(crate) line: u32,
+    /// The file and line that the instruction was made from, if the text tells them.
+    pub(crate) source: Option<Box<str>>,
     /// Index of the block.
     pub(crate) block: [u32; 3],
     /// Index of the thread in its block.
@@ -104,6 +112,9 @@ impl fmt::Display for Fault {
         write!(f, "{} in kernel `{}`", self.kind.words(), self.kernel)?;
         if self.line != 0 {
             write!(f, " at ptx line {}", self.line)?;
+        }
+        if let Some(source) = &self.source {
+            write!(f, " ({source})")?;
         }
         write!(f, ", block ({bx}, {by}, {bz}), thread ({tx}, {ty}, {tz})")?;
         if let (Some(address), Some(size)) = (self.address, self.size) {

@@ -83,6 +83,9 @@ pub(crate) struct Param {
     pub(crate) align: u32,
 }
 
+/// The offset of a shared variable that a kernel does not use.
+pub(super) const UNUSED: u32 = u32::MAX;
+
 /// A kernel of an image.
 #[derive(Debug, Clone)]
 pub(crate) struct Kernel {
@@ -93,7 +96,7 @@ pub(crate) struct Kernel {
     pub(super) native: Arc<Cache>,
     /// Its index in [`Program::functions`].
     pub(super) function: u32,
-    /// Offset of each shared variable of the program in this kernel's shared memory.
+    /// Offset of each shared variable of the program in this kernel's shared memory, or [`UNUSED`].
     pub(super) shared_offsets: Vec<u32>,
     pub(super) static_shared: u32,
     pub(super) local_bytes: u32,

@@ -2,24 +2,36 @@
 //! checked.
 
 mod address;
+mod atomic;
 mod body;
+mod cluster;
 mod control;
 mod convert;
 mod data;
 mod emit;
 mod float;
 mod function;
+mod hint;
 mod integer;
 mod kernel;
 mod linkage;
+mod matrix;
+mod mbarrier;
 mod memory;
 mod opcodes;
 mod operand;
 mod reader;
 mod scope;
+mod stack;
 mod symbol;
 mod symbols;
+mod tensormap;
+mod texture;
+mod transfer;
 mod variable;
+mod video;
+mod wgmma;
+mod wmma;
 
 use std::sync::Arc;
 
@@ -87,6 +99,7 @@ fn image(modules: &[Module<'_>], missing: Missing) -> Result<Image, Vec<PtxError
         return Err(errors);
     }
     program.functions = functions;
+    program.uses_reserved = symbols.uses_reserved;
     program.shared = symbols.take_shared();
     program.globals.append(&mut symbols.take_inner());
     let program = Arc::new(program);

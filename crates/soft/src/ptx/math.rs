@@ -8,9 +8,16 @@ pub(super) mod bits;
 pub(super) mod compare;
 pub(super) mod convert;
 pub(super) mod float;
+pub(super) mod fp8;
+pub(super) mod fragment;
 pub(super) mod integer;
+pub(super) mod matrix;
+pub(super) mod mbarrier;
 pub(super) mod rounding;
+pub(super) mod swizzle;
+pub(super) mod texture;
 pub(super) mod value;
+pub(super) mod video;
 
 /// Register functions by number of sources.
 pub(super) type F1 = fn(u64) -> u64;

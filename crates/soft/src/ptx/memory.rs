@@ -1,8 +1,12 @@
 //! The interface between the interpreter and the driver's memory.
 
+mod heap;
+
 use std::sync::atomic::AtomicU64;
 
 use super::error::FaultKind;
+use super::texture::{Texels, Texture};
+pub(crate) use heap::Heap;
 
 /// A live allocation, as the interpreter accesses it.
 #[derive(Debug, Clone, Copy)]
@@ -26,6 +30,24 @@ pub(crate) enum AccessKind {
     Atomic,
 }
 
+/// What a launch is checked for beyond the validity of its accesses.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Checks {
+    /// Reads of shared memory that no thread of the block has written.
+    pub(crate) unwritten_shared: bool,
+    /// Races in shared memory.
+    pub(crate) shared_races: bool,
+    /// Races in global memory.
+    pub(crate) global_races: bool,
+}
+
+impl Checks {
+    /// Whether anything is checked.
+    pub(crate) fn any(self) -> bool {
+        self != Checks::default()
+    }
+}
+
 /// Why an access was refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct MemoryFault {
@@ -33,6 +55,14 @@ pub(crate) struct MemoryFault {
     pub(crate) kind: FaultKind,
     /// Details: the nearest allocation, how it was freed, and so on.
     pub(crate) message: String,
+}
+
+impl MemoryFault {
+    /// There is no texture or surface object of that handle.
+    pub(crate) fn no_object(kind: &str, handle: u64) -> Self {
+        let message = format!("{handle:#x} is not the handle of a {kind} object");
+        MemoryFault { kind: FaultKind::IllegalAddress, message }
+    }
 }
 
 /// Global memory and conditional handles of the driver.
@@ -49,8 +79,8 @@ pub(crate) trait DeviceMemory: Sync {
     /// No live allocation holds all of it, or `write` is set and it is read-only.
     fn translate(&self, address: u64, len: usize, write: bool) -> Result<Span, MemoryFault>;
 
-    /// Grows when any allocation is freed or unmapped. Spans are cached only while it stays the
-    /// same.
+    /// Grows when any allocation is freed or unmapped, or a texture or surface object destroyed.
+    /// Spans and objects are cached only while it stays the same.
     fn epoch(&self) -> u64;
 
     /// The counter behind [`epoch`](Self::epoch), for native code. Without one, kernels are only
@@ -72,11 +102,38 @@ pub(crate) trait DeviceMemory: Sync {
         Ok(())
     }
 
+    /// What to check the launch for.
+    fn checks(&self) -> Checks {
+        Checks::default()
+    }
+
     /// Sets the value of a conditional node (`cudaGraphSetConditional`).
     ///
     /// # Errors
     /// This launch may not set the handle.
     fn set_conditional(&self, handle: u64, value: u32) -> Result<(), MemoryFault>;
+
+    /// The texture object of that handle.
+    ///
+    /// # Errors
+    /// There is none.
+    fn texture(&self, handle: u64) -> Result<Texture, MemoryFault> {
+        Err(MemoryFault::no_object("texture", handle))
+    }
+
+    /// The texels of the surface object of that handle.
+    ///
+    /// # Errors
+    /// There is none.
+    fn surface(&self, handle: u64) -> Result<Texels, MemoryFault> {
+        Err(MemoryFault::no_object("surface", handle))
+    }
+
+    /// The heap of the device's `malloc`, which a context has. Without one, the kernels of an image
+    /// share a heap.
+    fn heap(&self) -> Option<&Heap> {
+        None
+    }
 
     /// Whether to stop the grid with [`FaultKind::Cancelled`]. Polled while a grid runs.
     fn cancelled(&self) -> bool {

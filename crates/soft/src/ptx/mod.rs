@@ -12,9 +12,12 @@
 //!   is an error here, at load.
 //! - `code`: the instructions that run, over numbered 64-bit registers.
 //! - `exec`: a block runs on one host thread; its threads are coroutines that yield at barriers.
+//!   Instructions of a whole warp (`matrix`) run when its last lane has come; asynchronous copies
+//!   (`transfer`) take place when a thread waits for them.
 //! - `math`: the arithmetic of each instruction as a function over registers.
 //!
-//! `types`, `error`, `memory`, `special`, `windows` and `math` import none of the other modules.
+//! `types`, `error`, `texture`, `memory`, `special`, `windows` and `math` import none of the other
+//! modules.
 //!
 //! The workspace's `CONTRIBUTING.md` has the steps to add an instruction.
 
@@ -33,6 +36,7 @@ mod special;
 mod syntax;
 #[cfg(test)]
 mod tests;
+pub(crate) mod texture;
 mod types;
 mod windows;
 
@@ -41,6 +45,6 @@ pub(crate) use error::{Fault, FaultKind};
 pub(crate) use exec::run;
 pub(crate) use exec::{BegunGrid, begin, finish};
 pub(crate) use image::{Image, Kernel, Launch};
-pub(crate) use memory::{AccessKind, DeviceMemory, MemoryFault, Span};
+pub(crate) use memory::{AccessKind, Checks, DeviceMemory, Heap, MemoryFault, Span};
 pub(crate) use parse::head;
 pub(crate) use windows::FIRST_WINDOW;

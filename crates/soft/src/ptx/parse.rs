@@ -4,6 +4,7 @@
 mod body;
 mod constant;
 mod cursor;
+mod location;
 mod variable;
 
 use super::error::{MOST_ERRORS, Parsed, PtxError};
@@ -89,7 +90,8 @@ fn item<'t>(cursor: &mut Cursor<'_, 't>, module: &mut Module<'t>, errors: &mut V
                 ));
             }
         }
-        Some(Kind::Dotted("file" | "loc")) => cursor.skip_line(),
+        Some(Kind::Dotted("file")) => module.files.extend(location::file(cursor)),
+        Some(Kind::Dotted("loc")) => cursor.skip_line(),
         Some(Kind::Dotted("section")) => section(cursor)?,
         Some(Kind::Dotted("pragma")) => cursor.skip_past(b';'),
         Some(Kind::Dotted("alias")) => module.aliases.push(alias(cursor)?),
@@ -216,7 +218,7 @@ fn function<'t>(
 /// Only the last parameter of a device function may be an array without a size: the rest of a
 /// variadic call.
 fn check_parameters(function: &Function<'_>) -> Parsed<()> {
-    let wrong = |param: &&Parameter<'_>| param.is_register || param.ty == Type::Pred;
+    let wrong = |param: &&Parameter<'_>| param.is_register || matches!(param.ty, Type::Pred | Type::B128);
     if let Some(param) = function.params.iter().find(|param| function.is_kernel && wrong(param)) {
         let message = format!("parameter `{}` of a kernel has to be `.param`, and no predicate", param.name);
         return Err(PtxError::new(param.line, message));
@@ -329,6 +331,12 @@ fn parameter<'t>(cursor: &mut Cursor<'_, 't>) -> Parsed<Parameter<'t>> {
     }
     let ty: Type = ty.ok_or_else(|| PtxError::new(line, "this parameter has no type"))?;
     let name = cursor.word()?;
+    if ty == Type::B128 && is_register {
+        return Err(PtxError::new(
+            line,
+            format!("parameter `{name}`: a register of 128 bits is not supported by the software driver"),
+        ));
+    }
     let elements = variable::dimensions(cursor)?;
     if is_register && elements.is_some() {
         return Err(PtxError::new(line, format!("parameter `{name}`: a register cannot be an array")));

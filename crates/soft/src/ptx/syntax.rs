@@ -33,6 +33,8 @@ pub(super) struct Module<'t> {
     pub(super) variables: Vec<Variable<'t>>,
     pub(super) aliases: Vec<Alias<'t>>,
     pub(super) functions: Vec<Function<'t>>,
+    /// The source files, by their numbers.
+    pub(super) files: Vec<(u64, &'t str)>,
 }
 
 /// Another name for a function: `.alias name, of;`
@@ -55,6 +57,8 @@ pub(super) struct Variable<'t> {
     pub(super) initial: Vec<Initial<'t>>,
     pub(super) linkage: Linkage,
     pub(super) is_managed: bool,
+    /// A reference to a texture, a sampler or a surface: `.texref`, `.samplerref`, `.surfref`.
+    pub(super) is_reference: bool,
 }
 
 /// One initialised element of a variable.
@@ -135,14 +139,19 @@ pub(super) enum StatementKind<'t> {
         lanes: u8,
     },
     Variable(Box<Variable<'t>>),
+    /// `.loc`: the place in the source, from here on.
+    Location {
+        file: u64,
+        line: u32,
+    },
     Label(&'t str),
     /// `.branchtargets`: what `brx.idx` chooses from.
     Targets {
         name: &'t str,
         labels: Vec<&'t str>,
     },
-    /// `.callprototype` and `.calltargets`: a name without further meaning here.
-    Prototype,
+    /// `.callprototype` and `.calltargets`: a name, which an indirect call gives.
+    Prototype(&'t str),
     Instruction(Box<Instruction<'t>>),
 }
 
@@ -184,7 +193,7 @@ impl Literal {
             (Literal::F64(bits), _) => bits,
         };
         match ty.bits() {
-            64 => bits,
+            64.. => bits,
             width => bits & ((1 << width) - 1),
         }
     }
@@ -199,6 +208,8 @@ pub(super) enum Operand<'t> {
     Number(Literal),
     /// `!p`
     Not(&'t str),
+    /// `-r` or `-r.b0`: a register, or a part of one, with the opposite sign
+    Negated(Box<Operand<'t>>),
     /// `name+offset`, of a variable or a register
     Offset(&'t str, i64),
     /// `[base+offset]`
@@ -206,8 +217,14 @@ pub(super) enum Operand<'t> {
         base: Option<&'t str>,
         offset: i64,
     },
-    /// `[name, {a, b}]`: of a texture, a surface or a tensor, which no instruction here takes
-    Coordinates,
+    /// `[base+offset, {a, b}]`: of a texture, a surface or a tensor
+    Coordinates {
+        base: Option<&'t str>,
+        offset: i64,
+        at: Vec<Operand<'t>>,
+        /// Whether a sampler of its own stands before the coordinates.
+        has_sampler: bool,
+    },
     /// `{a, b}`
     Vector(Vec<Operand<'t>>),
     /// `(a, b)`

@@ -8,6 +8,8 @@ pub(super) enum Type {
     B16,
     B32,
     B64,
+    /// Two words of 64 bits, which only moves and accesses take.
+    B128,
     U8,
     U16,
     U32,
@@ -33,6 +35,7 @@ impl Type {
             "b16" => Type::B16,
             "b32" => Type::B32,
             "b64" => Type::B64,
+            "b128" => Type::B128,
             "u8" => Type::U8,
             "u16" => Type::U16,
             "u32" => Type::U32,
@@ -59,6 +62,7 @@ impl Type {
             Type::B16 | Type::U16 | Type::S16 | Type::F16 | Type::Bf16 => 16,
             Type::B32 | Type::U32 | Type::S32 | Type::F32 | Type::F16x2 | Type::Bf16x2 => 32,
             Type::B64 | Type::U64 | Type::S64 | Type::F64 => 64,
+            Type::B128 => 128,
         }
     }
 

@@ -13,6 +13,10 @@ pub(super) const PARAM_WINDOW: u64 = (3 << 60) + 0x6100_0000;
 /// Addresses of functions, [`FUNCTION_STEP`] apart.
 pub(super) const FUNCTION_WINDOW: u64 = (4 << 60) + 0x6100_0000;
 pub(super) const FUNCTION_STEP: u64 = 16;
+/// The heap of the device's `malloc`.
+pub(super) const HEAP_WINDOW: u64 = (5 << 60) + 0x6100_0000;
+/// The workspace of a grid, which its barriers use.
+pub(super) const WORKSPACE_WINDOW: u64 = (6 << 60) + 0x6100_0000;
 /// Size of the windows of shared, local and parameter memory, as on GPUs.
 pub(super) const WINDOW: u64 = 1 << 24;
 

@@ -1,6 +1,8 @@
 //! Callbacks of the user: host functions, on one thread for each context, and deferred destructors
 //! of user objects, on a thread of their own.
 
+use crate::device::context;
+use crate::stream::default_stream;
 use crate::sync::{lock, read, write};
 use std::cell::Cell;
 use std::collections::HashMap;
@@ -56,7 +58,7 @@ pub(crate) fn is_waited_for_by(stream: u64) -> bool {
 /// Runs `call` inside a callback.
 pub(crate) fn run_inside(call: impl FnOnce()) {
     let before = INSIDE.replace(true);
-    call();
+    default_stream::with_legacy(call);
     INSIDE.set(before);
 }
 
@@ -80,11 +82,13 @@ impl Callback {
     }
 }
 
-/// Releases references on the thread of deferred destructors, and calls the destructors there.
-pub(crate) fn destruct_later(release: impl FnOnce() -> Vec<Callback> + Send + 'static) {
+/// Releases references on the thread of deferred destructors, and calls the destructors there. The
+/// context is current then.
+pub(crate) fn destruct_later(context: u64, release: impl FnOnce() -> Vec<Callback> + Send + 'static) {
     send(
         0,
         Box::new(move || {
+            context::set_current(context);
             for destructor in release() {
                 let _turn = write(&EXCLUSION);
                 destructor.call();

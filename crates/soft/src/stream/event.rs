@@ -1,61 +1,14 @@
-//! Events, and the markers that streams reach when an event is recorded.
+//! Events. Each record of one is a marker, which a stream reaches.
 
-use std::sync::{Arc, Condvar, Mutex, MutexGuard};
-use std::time::Instant;
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use crate::device::context::Context;
 use crate::driver::handle::{Kind, Slots};
 use crate::driver::result_code::{Answer, INVALID_HANDLE};
+use crate::stream::marker::Marker;
 use crate::stream::queue::Stream;
 use crate::stream::shared_records::SharedRecords;
-use crate::sync::{lock, wait};
-
-/// A position that a stream of this or of another process reaches once.
-#[derive(Debug, Default)]
-pub(crate) struct Marker {
-    reached: Mutex<Option<Instant>>,
-    changed: Condvar,
-    /// The shared records that it belongs to, and its number there.
-    record: Option<(Arc<SharedRecords>, u64)>,
-    /// A stream of another process reaches it.
-    is_foreign: bool,
-}
-
-impl Marker {
-    fn lock(&self) -> MutexGuard<'_, Option<Instant>> {
-        lock(&self.reached)
-    }
-
-    /// The shared record, if another process made it.
-    fn foreign(&self) -> Option<&(Arc<SharedRecords>, u64)> {
-        self.record.as_ref().filter(|_| self.is_foreign)
-    }
-
-    pub(crate) fn reach(&self) {
-        self.lock().get_or_insert_with(Instant::now);
-        self.changed.notify_all();
-        if let Some((records, number)) = &self.record {
-            records.finish(*number);
-        }
-    }
-
-    pub(crate) fn time(&self) -> Option<Instant> {
-        if self.foreign().is_some_and(|(records, number)| records.is_done(*number)) {
-            self.lock().get_or_insert_with(Instant::now);
-        }
-        *self.lock()
-    }
-
-    pub(crate) fn wait(&self) {
-        if let Some((records, number)) = self.foreign() {
-            return records.wait(*number);
-        }
-        let mut reached = self.lock();
-        while reached.is_none() {
-            reached = wait(&self.changed, reached);
-        }
-    }
-}
+use crate::sync::lock;
 
 /// An event.
 #[derive(Debug)]
@@ -100,11 +53,9 @@ impl Event {
         let mut own = lock(&self.last);
         if let Some(records) = &self.records {
             let newest = records.last();
-            let known =
-                own.as_ref().and_then(|marker| marker.record.as_ref()).map_or(0, |(_, number)| *number);
+            let known = own.as_ref().map_or(0, |marker| marker.number());
             if newest > known {
-                let record = Some((Arc::clone(records), newest));
-                *own = Some(Arc::new(Marker { record, is_foreign: true, ..Marker::default() }));
+                *own = Some(Arc::new(Marker::foreign_record(Arc::clone(records), newest)));
             }
         }
         own.clone()
@@ -114,7 +65,7 @@ impl Event {
     pub(crate) fn renew(&self) -> Arc<Marker> {
         let mut own = lock(&self.last);
         let record = self.records.as_ref().map(|records| (Arc::clone(records), records.next()));
-        let marker = Arc::new(Marker { record, ..Marker::default() });
+        let marker = Arc::new(Marker::new(record));
         *own = Some(Arc::clone(&marker));
         marker
     }

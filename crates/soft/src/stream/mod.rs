@@ -2,7 +2,10 @@
 
 pub(crate) mod attribute;
 pub(crate) mod callback;
+pub(crate) mod context_event;
+pub(crate) mod default_stream;
 pub(crate) mod event;
+pub(crate) mod marker;
 pub(crate) mod mem_op;
 pub(crate) mod poll;
 mod queue;

@@ -15,6 +15,8 @@ use crate::driver::handle::{Kind, Slots};
 use crate::driver::result_code::Answer;
 use crate::stream::attribute::Attributes;
 use crate::stream::callback;
+use crate::stream::default_stream;
+use crate::stream::marker::Marker;
 use crate::sync::{lock, read, wait, wait_while, write};
 
 /// How a stream synchronises with the legacy stream.
@@ -98,6 +100,8 @@ static LEGACY: Mutex<Option<HashMap<u64, Arc<Stream>>>> = Mutex::new(None);
 static PER_THREAD: Mutex<Vec<Arc<Stream>>> = Mutex::new(Vec::new());
 /// Destroyed streams whose work goes on. Waiting for a context or for all work includes it.
 static DRAINING: Mutex<Vec<Arc<Stream>>> = Mutex::new(Vec::new());
+/// What the streams of a context wait for, by the id of the context.
+static AWAITED: Mutex<Vec<(u64, Arc<Marker>)>> = Mutex::new(Vec::new());
 /// Held for writing by calls during which nothing can be enqueued, for reading while work is
 /// enqueued.
 static ENQUEUE_GATE: RwLock<()> = RwLock::new(());
@@ -131,7 +135,10 @@ fn make(handle: u64, context: Arc<Context>, kind: StreamKind, priority: i32) -> 
 
 /// `cuStreamCreate`.
 pub(crate) fn create(context: &Arc<Context>, kind: StreamKind, priority: i32) -> u64 {
-    streams().insert_with(|handle| make(handle, Arc::clone(context), kind, priority))
+    let handle = streams().insert_with(|handle| make(handle, Arc::clone(context), kind, priority));
+    let made = streams().get(handle).cloned();
+    made.iter().for_each(catch_up);
+    handle
 }
 
 /// Removes the stream. Its work goes on.
@@ -151,9 +158,16 @@ pub(crate) fn count() -> usize {
 }
 
 fn legacy_of(context: &Arc<Context>) -> Arc<Stream> {
-    let mut all = lock(&LEGACY);
-    let all = all.get_or_insert_default();
-    Arc::clone(all.entry(context.id).or_insert_with(|| make(0, Arc::clone(context), StreamKind::Legacy, 0)))
+    let mut legacy = lock(&LEGACY);
+    let all = legacy.get_or_insert_default();
+    if let Some(stream) = all.get(&context.id) {
+        return Arc::clone(stream);
+    }
+    let stream = make(0, Arc::clone(context), StreamKind::Legacy, 0);
+    all.insert(context.id, Arc::clone(&stream));
+    drop(legacy);
+    catch_up(&stream);
+    stream
 }
 
 fn used_legacy_of(context: &Context) -> Option<Arc<Stream>> {
@@ -169,6 +183,7 @@ fn own_of(context: &Arc<Context>) -> Arc<Stream> {
             all.retain(|other| Arc::strong_count(other) > 1 || !other.last().is_done());
             all.push(Arc::clone(&stream));
             drop(all);
+            catch_up(&stream);
             stream
         });
         Arc::clone(stream)
@@ -179,6 +194,7 @@ fn own_of(context: &Arc<Context>) -> Arc<Stream> {
 /// current context, 2 is the stream of this thread.
 pub(crate) fn get(handle: u64) -> Answer<Arc<Stream>> {
     let stream = match handle {
+        0 if default_stream::is_own() => own_of(&context::current()?),
         0 | 1 => legacy_of(&context::current()?),
         2 => own_of(&context::current()?),
         _ => match streams().get(handle) {
@@ -208,10 +224,41 @@ fn of_context(context: &Context) -> Vec<Arc<Stream>> {
 
 /// Waits for all work of a context.
 pub(crate) fn synchronize_context(context: &Context) -> Answer {
-    for ticket in of_context(context).iter().map(Stream::last) {
-        ticket.wait();
-    }
+    ends_of(context).iter().for_each(Ticket::wait);
     loss::check_device(context.device)
+}
+
+/// The ends of the queues of a context.
+pub(super) fn ends_of(context: &Context) -> Vec<Ticket> {
+    of_context(context).iter().map(Stream::last).collect()
+}
+
+/// A stream of a context of which nobody has the handle. It goes once its work is done.
+pub(super) fn make_unnamed(context: &Arc<Context>) -> Arc<Stream> {
+    let stream = make(0, Arc::clone(context), StreamKind::NonBlocking, 0);
+    draining().push(Arc::clone(&stream));
+    stream
+}
+
+/// Makes all streams of a context wait for a marker, and those that are created before it is
+/// reached.
+pub(super) fn hold_context(context: &Context, marker: &Arc<Marker>) {
+    lock(&AWAITED).push((context.id, Arc::clone(marker)));
+    for stream in of_context(context) {
+        let marker = Arc::clone(marker);
+        stream.push_always(move || marker.wait());
+    }
+}
+
+/// Makes a new stream wait for what its context waits for.
+fn catch_up(stream: &Arc<Stream>) {
+    let mut awaited = lock(&AWAITED);
+    awaited.retain(|(_, marker)| marker.time().is_none());
+    let own: Vec<_> = awaited.iter().filter(|(context, _)| *context == stream.context.id).cloned().collect();
+    drop(awaited);
+    for (_, marker) in own {
+        stream.push_always(move || marker.wait());
+    }
 }
 
 /// Waits for all work of all contexts and runs `act`, while nothing can be enqueued. Calls that

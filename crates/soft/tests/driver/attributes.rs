@@ -84,7 +84,7 @@ fn tensor_maps_follow_the_rules() {
     assert_eq!(encode(good, &mut map.0), OK);
     assert_ne!(map.0.opaque, [0; 16]);
     let before = map.0.opaque;
-    let inside: *mut CUtensorMap = (&raw mut map).cast::<u64>().wrapping_add(1).cast();
+    let inside: *mut CUtensorMap = (&raw mut map).cast::<u32>().wrapping_add(1).cast();
     assert_eq!(encode(good, inside), IV);
     assert_eq!(encode(good, null_mut()), IV);
     let bad = [

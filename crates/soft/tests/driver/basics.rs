@@ -345,7 +345,7 @@ fn calls_newer_than_the_version_asked_for_are_not_there() {
     assert_eq!(find(c"cuGraphNodeGetParams", 13000), (OK, false, 1));
     assert_eq!(find(c"cuNoSuchCall", 13000), (OK, false, 1));
     assert_eq!(find(c"cuInit", 13050).0, IV);
-    assert_eq!(find(c"cuTexObjectDestroy", 12000), (OK, true, 0));
-    assert_eq!(unsafe { driver.cuTexObjectDestroy(0) }, NS);
+    assert_eq!(find(c"cuMipmappedArrayDestroy", 12000), (OK, true, 0));
+    assert_eq!(unsafe { driver.cuMipmappedArrayDestroy(null_mut()) }, NS);
     let _: *const c_void = null();
 }

@@ -136,3 +136,40 @@ fn a_stream_that_captures_a_body_is_not_destroyed() {
         unsafe { driver.cuStreamDestroy(body.stream) };
     });
 }
+
+#[test]
+fn a_stream_that_captures_a_destroyed_body_is_not_destroyed() {
+    aborts(
+        "body_captures::a_stream_that_captures_a_destroyed_body_is_not_destroyed",
+        "was destroyed",
+        || {
+            let driver = &session();
+            let body = into_body(driver, graph(driver));
+            unsafe {
+                assert_eq!(driver.cuGraphDestroy(body.own), OK);
+                let _ = driver.cuStreamDestroy(body.stream);
+            }
+        },
+    );
+}
+
+#[test]
+fn a_stream_that_captures_a_destroyed_child_is_not_destroyed() {
+    aborts(
+        "body_captures::a_stream_that_captures_a_destroyed_child_is_not_destroyed",
+        "was destroyed",
+        || {
+            let driver = &session();
+            let (own, inner, stream) = (graph(driver), graph(driver), stream(driver));
+            let (mut node, mut embedded) = (null_mut(), null_mut());
+            unsafe {
+                assert_eq!(driver.cuGraphAddChildGraphNode(&mut node, own, null(), 0, inner), OK);
+                assert_eq!(driver.cuGraphChildGraphNodeGetGraph(node, &mut embedded), OK);
+                let begun = driver.cuStreamBeginCaptureToGraph(stream, embedded, null(), null(), 0, RELAXED);
+                assert_eq!(begun, Ok(OK));
+                assert_eq!(driver.cuGraphDestroy(own), OK);
+                let _ = driver.cuStreamDestroy(stream);
+            }
+        },
+    );
+}

@@ -36,7 +36,8 @@ fn a_device_is_lost_alone() {
                 assert_eq!(driver.cuCtxSetCurrent(context), OK);
                 assert_eq!(driver.cuStreamSynchronize(here), code);
                 assert_eq!(driver.cuMemAllocAsync(&mut address, 4, here), code);
-                assert_eq!(driver.cuDevicePrimaryCtxRetain(&mut none, 0), code);
+                assert_eq!(driver.cuDevicePrimaryCtxRetain(&mut none, 0), OK);
+                assert_eq!(none, mine);
             }
             // Objects of the other device work, whatever is current.
             for context in [mine, other, null_mut()] {

@@ -57,7 +57,8 @@ fn a_stray_access_loses_the_context() {
             assert_eq!(ended.try_recv(), Ok(std::thread::current().id()));
             assert_eq!(driver.cuDevicePrimaryCtxReset(0), OK);
             let mut context = null_mut();
-            assert_eq!(driver.cuDevicePrimaryCtxRetain(&mut context, 0), code);
+            assert_eq!(driver.cuDevicePrimaryCtxRetain(&mut context, 0), OK);
+            assert_eq!(driver.cuMemAlloc(&mut more, 4), CUresult::CUDA_ERROR_CONTEXT_IS_DESTROYED);
         }
         let sentence = control::last_fault().unwrap();
         for part in ["add", "thread (0, 0, 0)", "16-byte device allocation", "0 bytes before"] {

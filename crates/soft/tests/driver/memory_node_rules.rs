@@ -160,6 +160,12 @@ fn a_graph_with_memory_nodes_forbids_much() {
                 assert_eq!(driver.cuGraphExecDestroy(exec), OK);
                 let mut set = generic(CUgraphNodeType::CU_GRAPH_NODE_TYPE_MEM_FREE);
                 if frees {
+                    // The memory comes first.
+                    assert_eq!(driver.cuGraphNodeSetParams(first, &mut set), IV);
+                    assert_eq!(
+                        driver.cuGraphMemFreeNodeGetParams(first, &mut set.__bindgen_anon_1.free.dptr),
+                        OK
+                    );
                     assert_eq!(driver.cuGraphNodeSetParams(first, &mut set), NS);
                 }
                 for graph in [own, outer, source] {

@@ -138,13 +138,15 @@ fn variables_without_a_meaning_are_refused_by_name() {
     let _turn = turn();
     let numbers = ["-1", "18446744073709551616", "1e9", "0x10", " 1", "eins", "\u{7}"];
     let pairs = ["1", ".", "1.", ".1", "1.2.3", "65536.0", "12.256", "-1.0", "x.y", "\u{7}"];
-    let variables: [(&str, &[&str]); 6] = [
+    let checks = ["none", "races", "all,all", "shared-races,", ",", "shared-races;global-races", "\u{7}"];
+    let variables: [(&str, &[&str]); 7] = [
         ("CUDA_SOFT_VERSION", &[&pairs[..], &["12.100", "12.255"]].concat()),
         ("CUDA_SOFT_CAPABILITY", &[&pairs[..], &["0.0", "65535.255", "9.10"]].concat()),
         ("CUDA_SOFT_DEVICES", &[&numbers[..], &["129", "4294967295"]].concat()),
         ("CUDA_SOFT_MEMORY", &numbers),
         ("CUDA_SOFT_BRANCH_ORDER", &numbers),
         ("CUDA_SOFT_EARLY_ORDER", &numbers),
+        ("CUDA_SOFT_CHECK", &checks),
     ];
     for (variable, values) in variables {
         for value in values {
@@ -159,6 +161,8 @@ fn variables_without_a_meaning_are_refused_by_name() {
         ("CUDA_SOFT_DEVICES", "128"),
         ("CUDA_SOFT_BRANCH_ORDER", "18446744073709551615"),
         ("CUDA_SOFT_EARLY_ORDER", "18446744073709551615"),
+        ("CUDA_SOFT_CHECK", "all"),
+        ("CUDA_SOFT_CHECK", "unwritten-shared,global-races"),
         ("CUDA_SOFT_CAPABILITY", "99.9"),
         ("CUDA_SOFT_VERSION", "65535.99"),
         ("CUDA_SOFT_VERSION", "0.0"),
@@ -197,4 +201,63 @@ fn a_loss_is_explained_where_the_environment_asks_for_it() {
         assert_eq!(text.matches("is lost with").count(), usize::from(explains), "{text}");
         assert_eq!(text.contains(&sentence), explains, "{text}");
     }
+}
+
+#[test]
+fn refused_and_missing_calls_are_explained_where_the_environment_asks_for_it() {
+    const TEST: &str =
+        "configuration::refused_and_missing_calls_are_explained_where_the_environment_asks_for_it";
+    if std::env::var_os(CHILD).is_some() {
+        let driver = cuda_soft::loader(cuda_soft::Config::new()).install().unwrap();
+        let (mut module, mut context, mut array) = (null_mut(), null_mut(), null_mut());
+        unsafe {
+            assert!(driver.cuInit(0).is_success());
+            assert!(driver.cuDevicePrimaryCtxRetain(&mut context, 0).is_success());
+            assert!(driver.cuCtxSetCurrent(context).is_success());
+            assert!(!driver.cuMemFree(77).is_success());
+            assert!(
+                !driver.cuModuleLoadData(&mut module, c".version 7.0 nonsense".as_ptr().cast()).is_success()
+            );
+            assert!(!driver.cuArrayCreate(&mut array, std::ptr::null()).is_success());
+        }
+        return println!("ended well");
+    }
+    let _turn = turn();
+    for (value, explains) in [("1", true), ("0", false)] {
+        let text = run(TEST, &[(CHILD, "1".to_owned()), ("CUDA_SOFT_EXPLAIN", value.to_owned())]);
+        for part in [
+            "cuMemFree returns CUDA_ERROR_INVALID_VALUE",
+            "cuModuleLoadData is given an image that is rejected with CUDA_ERROR_INVALID_PTX (218): ",
+            "cuModuleLoadData returns CUDA_ERROR_INVALID_PTX (218)",
+            "cuArrayCreate returns CUDA_ERROR_NOT_SUPPORTED (801): the software driver lacks this call",
+        ] {
+            assert_eq!(text.contains(part), explains, "{part}: {text}");
+        }
+        assert!(!text.contains("cuInit"), "{text}");
+    }
+}
+
+#[test]
+fn an_abort_is_a_note_where_the_environment_asks_for_it() {
+    const TEST: &str = "configuration::an_abort_is_a_note_where_the_environment_asks_for_it";
+    if std::env::var_os(CHILD).is_some() {
+        let driver = cuda_soft::loader(cuda_soft::Config::new()).install().unwrap();
+        unsafe {
+            assert!(driver.cuInit(0).is_success());
+            // The real driver crashes.
+            assert_eq!(driver.cuThreadExchangeStreamCaptureMode(null_mut()), CUresult::CUDA_ERROR_UNKNOWN);
+            let stray = std::ptr::without_provenance_mut(1 << 40);
+            assert_eq!(driver.cuUserObjectRelease(stray, 1), CUresult::CUDA_ERROR_UNKNOWN);
+            // It goes on, and holds no lock.
+            let mut graph = null_mut();
+            assert!(driver.cuGraphCreate(&mut graph, 0).is_success());
+            assert_eq!(driver.cuUserObjectRelease(stray, 1), CUresult::CUDA_ERROR_UNKNOWN);
+        }
+        return println!("ended well");
+    }
+    let _turn = turn();
+    let text = run(TEST, &[(CHILD, "1".to_owned()), ("CUDA_SOFT_ABORT", "note".to_owned())]);
+    assert!(text.contains("the real driver crashes here: cuThreadExchangeStreamCaptureMode: "), "{text}");
+    assert_eq!(text.matches("cuUserObjectRelease: ").count(), 2, "{text}");
+    assert!(!text.contains("panicked"), "{text}");
 }

@@ -132,6 +132,16 @@ impl LiveObjects {
                 ..Default::default()
             };
             let semaphore = made!(semaphore: CUexternalSemaphore = driver.cuImportExternalSemaphore(&mut semaphore, &desc));
+            let raw = CUDA_ARRAY3D_DESCRIPTOR {
+                Width: 16,
+                Height: 4,
+                Format: CUarray_format::CU_AD_FORMAT_FLOAT,
+                NumChannels: 1,
+                Flags: CUDA_ARRAY3D_SURFACE_LDST,
+                ..Default::default()
+            };
+            let array = made!(array: CUarray = driver.cuArray3DCreate(&mut array, &raw));
+            self.keep("CUarray", array);
             self.keep("CUcontext", self.context);
             self.keep("CUstream", self.stream);
             self.keep("CUmodule", module);

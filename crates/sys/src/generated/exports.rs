@@ -678,3 +678,119 @@ macro_rules! for_each_old_layout {
         }
     };
 }
+
+/// Passes the symbols whose default stream is the thread's own to the macro named, in the form
+/// of [`for_each_export!`](crate::for_each_export). A flag of `cuGetProcAddress`
+/// finds them.
+#[macro_export]
+macro_rules! for_each_per_thread_export {
+    ($($apply:tt)+) => {
+        $($apply)+! {
+            cuEventRecord_ptsz c"cuEventRecord" 7000 (h_event: $crate::CUevent, h_stream: $crate::CUstream);
+            cuEventRecordWithFlags_ptsz c"cuEventRecordWithFlags" 11010 (h_event: $crate::CUevent, h_stream: $crate::CUstream, flags: ::core::ffi::c_uint);
+            cuFabricCpyBatchAsync_ptsz c"cuFabricCpyBatchAsync" 13050 (num_ops: usize, op_list: *mut $crate::CUDA_FABRIC_COPY_BATCH_OP_v1, flags: ::core::ffi::c_ulonglong, h_stream: $crate::CUstream);
+            cuGraphInstantiateWithParams_ptsz c"cuGraphInstantiateWithParams" 12000 (ph_graph_exec: *mut $crate::CUgraphExec, h_graph: $crate::CUgraph, instantiate_params: *mut $crate::CUDA_GRAPH_INSTANTIATE_PARAMS);
+            cuGraphLaunch_ptsz c"cuGraphLaunch" 10000 (h_graph: $crate::CUgraphExec, h_stream: $crate::CUstream);
+            cuGraphUpload_ptsz c"cuGraphUpload" 11010 (h_graph: $crate::CUgraphExec, h_stream: $crate::CUstream);
+            cuGraphicsMapResources_ptsz c"cuGraphicsMapResources" 7000 (count: ::core::ffi::c_uint, resources: *mut $crate::CUgraphicsResource, h_stream: $crate::CUstream);
+            cuGraphicsUnmapResources_ptsz c"cuGraphicsUnmapResources" 7000 (count: ::core::ffi::c_uint, resources: *mut $crate::CUgraphicsResource, h_stream: $crate::CUstream);
+            cuLaunchCooperativeKernel_ptsz c"cuLaunchCooperativeKernel" 9000 (f: $crate::CUfunction, grid_dim_x: ::core::ffi::c_uint, grid_dim_y: ::core::ffi::c_uint, grid_dim_z: ::core::ffi::c_uint, block_dim_x: ::core::ffi::c_uint, block_dim_y: ::core::ffi::c_uint, block_dim_z: ::core::ffi::c_uint, shared_mem_bytes: ::core::ffi::c_uint, h_stream: $crate::CUstream, kernel_params: *mut *mut ::core::ffi::c_void);
+            cuLaunchHostFunc_ptsz c"cuLaunchHostFunc" 10000 (h_stream: $crate::CUstream, fn_: $crate::CUhostFn, user_data: *mut ::core::ffi::c_void);
+            cuLaunchHostFunc_v2_ptsz c"cuLaunchHostFunc" 13010 (h_stream: $crate::CUstream, fn_: $crate::CUhostFn, user_data: *mut ::core::ffi::c_void, sync_mode: ::core::ffi::c_uint);
+            cuLaunchKernel_ptsz c"cuLaunchKernel" 7000 (f: $crate::CUfunction, grid_dim_x: ::core::ffi::c_uint, grid_dim_y: ::core::ffi::c_uint, grid_dim_z: ::core::ffi::c_uint, block_dim_x: ::core::ffi::c_uint, block_dim_y: ::core::ffi::c_uint, block_dim_z: ::core::ffi::c_uint, shared_mem_bytes: ::core::ffi::c_uint, h_stream: $crate::CUstream, kernel_params: *mut *mut ::core::ffi::c_void, extra: *mut *mut ::core::ffi::c_void);
+            cuLaunchKernelEx_ptsz c"cuLaunchKernelEx" 11060 (config: *const $crate::CUlaunchConfig, f: $crate::CUfunction, kernel_params: *mut *mut ::core::ffi::c_void, extra: *mut *mut ::core::ffi::c_void);
+            cuMemAllocAsync_ptsz c"cuMemAllocAsync" 11020 (dptr: *mut $crate::CUdeviceptr_v2, bytesize: usize, h_stream: $crate::CUstream);
+            cuMemAllocFromPoolAsync_ptsz c"cuMemAllocFromPoolAsync" 11020 (dptr: *mut $crate::CUdeviceptr_v2, bytesize: usize, pool: $crate::CUmemoryPool, h_stream: $crate::CUstream);
+            cuMemBatchDecompressAsync_ptsz c"cuMemBatchDecompressAsync" 12060 (params_array: *mut $crate::CUmemDecompressParams, count: usize, flags: ::core::ffi::c_uint, error_index: *mut usize, stream: $crate::CUstream);
+            cuMemDiscardAndPrefetchBatchAsync_ptsz c"cuMemDiscardAndPrefetchBatchAsync" 13000 (dptrs: *mut $crate::CUdeviceptr_v2, sizes: *mut usize, count: usize, prefetch_locs: *mut $crate::CUmemLocation_v1, prefetch_loc_idxs: *mut usize, num_prefetch_locs: usize, flags: ::core::ffi::c_ulonglong, h_stream: $crate::CUstream);
+            cuMemDiscardBatchAsync_ptsz c"cuMemDiscardBatchAsync" 13000 (dptrs: *mut $crate::CUdeviceptr_v2, sizes: *mut usize, count: usize, flags: ::core::ffi::c_ulonglong, h_stream: $crate::CUstream);
+            cuMemFreeAsync_ptsz c"cuMemFreeAsync" 11020 (dptr: $crate::CUdeviceptr_v2, h_stream: $crate::CUstream);
+            cuMemMapArrayAsync_ptsz c"cuMemMapArrayAsync" 11010 (map_info_list: *mut $crate::CUarrayMapInfo_v1, count: ::core::ffi::c_uint, h_stream: $crate::CUstream);
+            cuMemPrefetchAsync_ptsz c"cuMemPrefetchAsync" 8000 (dev_ptr: $crate::CUdeviceptr_v2, count: usize, dst_device: $crate::CUdevice_v1, h_stream: $crate::CUstream);
+            cuMemPrefetchAsync_v2_ptsz c"cuMemPrefetchAsync" 12020 (dev_ptr: $crate::CUdeviceptr_v2, count: usize, location: $crate::CUmemLocation_v1, flags: ::core::ffi::c_uint, h_stream: $crate::CUstream);
+            cuMemPrefetchBatchAsync_ptsz c"cuMemPrefetchBatchAsync" 13000 (dptrs: *mut $crate::CUdeviceptr_v2, sizes: *mut usize, count: usize, prefetch_locs: *mut $crate::CUmemLocation_v1, prefetch_loc_idxs: *mut usize, num_prefetch_locs: usize, flags: ::core::ffi::c_ulonglong, h_stream: $crate::CUstream);
+            cuMemcpy_ptds c"cuMemcpy" 7000 (dst: $crate::CUdeviceptr_v2, src: $crate::CUdeviceptr_v2, byte_count: usize);
+            cuMemcpy2D_v2_ptds c"cuMemcpy2D" 7000 (p_copy: *const $crate::CUDA_MEMCPY2D_v2);
+            cuMemcpy2DAsync_v2_ptsz c"cuMemcpy2DAsync" 7000 (p_copy: *const $crate::CUDA_MEMCPY2D_v2, h_stream: $crate::CUstream);
+            cuMemcpy2DUnaligned_v2_ptds c"cuMemcpy2DUnaligned" 7000 (p_copy: *const $crate::CUDA_MEMCPY2D_v2);
+            cuMemcpy3D_v2_ptds c"cuMemcpy3D" 7000 (p_copy: *const $crate::CUDA_MEMCPY3D_v2);
+            cuMemcpy3DAsync_v2_ptsz c"cuMemcpy3DAsync" 7000 (p_copy: *const $crate::CUDA_MEMCPY3D_v2, h_stream: $crate::CUstream);
+            cuMemcpy3DBatchAsync_ptsz c"cuMemcpy3DBatchAsync" 12080 (num_params: usize, op_list: *mut $crate::CUDA_MEMCPY3D_BATCH_OP_v1, fail_idx: *mut usize, flags: ::core::ffi::c_ulonglong, h_stream: $crate::CUstream);
+            cuMemcpy3DBatchAsync_v2_ptsz c"cuMemcpy3DBatchAsync" 13000 (num_params: usize, op_list: *mut $crate::CUDA_MEMCPY3D_BATCH_OP_v1, flags: ::core::ffi::c_ulonglong, h_stream: $crate::CUstream);
+            cuMemcpy3DPeer_ptds c"cuMemcpy3DPeer" 7000 (p_copy: *const $crate::CUDA_MEMCPY3D_PEER_v1);
+            cuMemcpy3DPeerAsync_ptsz c"cuMemcpy3DPeerAsync" 7000 (p_copy: *const $crate::CUDA_MEMCPY3D_PEER_v1, h_stream: $crate::CUstream);
+            cuMemcpy3DWithAttributesAsync_ptsz c"cuMemcpy3DWithAttributesAsync" 13020 (op: *mut $crate::CUDA_MEMCPY3D_BATCH_OP_v1, flags: ::core::ffi::c_ulonglong, h_stream: $crate::CUstream);
+            cuMemcpyAsync_ptsz c"cuMemcpyAsync" 7000 (dst: $crate::CUdeviceptr_v2, src: $crate::CUdeviceptr_v2, byte_count: usize, h_stream: $crate::CUstream);
+            cuMemcpyAtoA_v2_ptds c"cuMemcpyAtoA" 7000 (dst_array: $crate::CUarray, dst_offset: usize, src_array: $crate::CUarray, src_offset: usize, byte_count: usize);
+            cuMemcpyAtoD_v2_ptds c"cuMemcpyAtoD" 7000 (dst_device: $crate::CUdeviceptr_v2, src_array: $crate::CUarray, src_offset: usize, byte_count: usize);
+            cuMemcpyAtoH_v2_ptds c"cuMemcpyAtoH" 7000 (dst_host: *mut ::core::ffi::c_void, src_array: $crate::CUarray, src_offset: usize, byte_count: usize);
+            cuMemcpyAtoHAsync_v2_ptsz c"cuMemcpyAtoHAsync" 7000 (dst_host: *mut ::core::ffi::c_void, src_array: $crate::CUarray, src_offset: usize, byte_count: usize, h_stream: $crate::CUstream);
+            cuMemcpyBatchAsync_ptsz c"cuMemcpyBatchAsync" 12080 (dsts: *mut $crate::CUdeviceptr_v2, srcs: *mut $crate::CUdeviceptr_v2, sizes: *mut usize, count: usize, attrs: *mut $crate::CUmemcpyAttributes_v1, attr_idxs: *mut usize, num_attrs: usize, fail_idx: *mut usize, h_stream: $crate::CUstream);
+            cuMemcpyBatchAsync_v2_ptsz c"cuMemcpyBatchAsync" 13000 (dsts: *mut $crate::CUdeviceptr_v2, srcs: *mut $crate::CUdeviceptr_v2, sizes: *mut usize, count: usize, attrs: *mut $crate::CUmemcpyAttributes_v1, attr_idxs: *mut usize, num_attrs: usize, h_stream: $crate::CUstream);
+            cuMemcpyDtoA_v2_ptds c"cuMemcpyDtoA" 7000 (dst_array: $crate::CUarray, dst_offset: usize, src_device: $crate::CUdeviceptr_v2, byte_count: usize);
+            cuMemcpyDtoD_v2_ptds c"cuMemcpyDtoD" 7000 (dst_device: $crate::CUdeviceptr_v2, src_device: $crate::CUdeviceptr_v2, byte_count: usize);
+            cuMemcpyDtoDAsync_v2_ptsz c"cuMemcpyDtoDAsync" 7000 (dst_device: $crate::CUdeviceptr_v2, src_device: $crate::CUdeviceptr_v2, byte_count: usize, h_stream: $crate::CUstream);
+            cuMemcpyDtoH_v2_ptds c"cuMemcpyDtoH" 7000 (dst_host: *mut ::core::ffi::c_void, src_device: $crate::CUdeviceptr_v2, byte_count: usize);
+            cuMemcpyDtoHAsync_v2_ptsz c"cuMemcpyDtoHAsync" 7000 (dst_host: *mut ::core::ffi::c_void, src_device: $crate::CUdeviceptr_v2, byte_count: usize, h_stream: $crate::CUstream);
+            cuMemcpyHtoA_v2_ptds c"cuMemcpyHtoA" 7000 (dst_array: $crate::CUarray, dst_offset: usize, src_host: *const ::core::ffi::c_void, byte_count: usize);
+            cuMemcpyHtoAAsync_v2_ptsz c"cuMemcpyHtoAAsync" 7000 (dst_array: $crate::CUarray, dst_offset: usize, src_host: *const ::core::ffi::c_void, byte_count: usize, h_stream: $crate::CUstream);
+            cuMemcpyHtoD_v2_ptds c"cuMemcpyHtoD" 7000 (dst_device: $crate::CUdeviceptr_v2, src_host: *const ::core::ffi::c_void, byte_count: usize);
+            cuMemcpyHtoDAsync_v2_ptsz c"cuMemcpyHtoDAsync" 7000 (dst_device: $crate::CUdeviceptr_v2, src_host: *const ::core::ffi::c_void, byte_count: usize, h_stream: $crate::CUstream);
+            cuMemcpyPeer_ptds c"cuMemcpyPeer" 7000 (dst_device: $crate::CUdeviceptr_v2, dst_context: $crate::CUcontext, src_device: $crate::CUdeviceptr_v2, src_context: $crate::CUcontext, byte_count: usize);
+            cuMemcpyPeerAsync_ptsz c"cuMemcpyPeerAsync" 7000 (dst_device: $crate::CUdeviceptr_v2, dst_context: $crate::CUcontext, src_device: $crate::CUdeviceptr_v2, src_context: $crate::CUcontext, byte_count: usize, h_stream: $crate::CUstream);
+            cuMemcpyWithAttributesAsync_ptsz c"cuMemcpyWithAttributesAsync" 13020 (dst: $crate::CUdeviceptr_v2, src: $crate::CUdeviceptr_v2, size: usize, attr: *mut $crate::CUmemcpyAttributes_v1, h_stream: $crate::CUstream);
+            cuMemsetD16_v2_ptds c"cuMemsetD16" 7000 (dst_device: $crate::CUdeviceptr_v2, us: ::core::ffi::c_ushort, n: usize);
+            cuMemsetD16Async_ptsz c"cuMemsetD16Async" 7000 (dst_device: $crate::CUdeviceptr_v2, us: ::core::ffi::c_ushort, n: usize, h_stream: $crate::CUstream);
+            cuMemsetD2D16_v2_ptds c"cuMemsetD2D16" 7000 (dst_device: $crate::CUdeviceptr_v2, dst_pitch: usize, us: ::core::ffi::c_ushort, width: usize, height: usize);
+            cuMemsetD2D16Async_ptsz c"cuMemsetD2D16Async" 7000 (dst_device: $crate::CUdeviceptr_v2, dst_pitch: usize, us: ::core::ffi::c_ushort, width: usize, height: usize, h_stream: $crate::CUstream);
+            cuMemsetD2D32_v2_ptds c"cuMemsetD2D32" 7000 (dst_device: $crate::CUdeviceptr_v2, dst_pitch: usize, ui: ::core::ffi::c_uint, width: usize, height: usize);
+            cuMemsetD2D32Async_ptsz c"cuMemsetD2D32Async" 7000 (dst_device: $crate::CUdeviceptr_v2, dst_pitch: usize, ui: ::core::ffi::c_uint, width: usize, height: usize, h_stream: $crate::CUstream);
+            cuMemsetD2D8_v2_ptds c"cuMemsetD2D8" 7000 (dst_device: $crate::CUdeviceptr_v2, dst_pitch: usize, uc: ::core::ffi::c_uchar, width: usize, height: usize);
+            cuMemsetD2D8Async_ptsz c"cuMemsetD2D8Async" 7000 (dst_device: $crate::CUdeviceptr_v2, dst_pitch: usize, uc: ::core::ffi::c_uchar, width: usize, height: usize, h_stream: $crate::CUstream);
+            cuMemsetD32_v2_ptds c"cuMemsetD32" 7000 (dst_device: $crate::CUdeviceptr_v2, ui: ::core::ffi::c_uint, n: usize);
+            cuMemsetD32Async_ptsz c"cuMemsetD32Async" 7000 (dst_device: $crate::CUdeviceptr_v2, ui: ::core::ffi::c_uint, n: usize, h_stream: $crate::CUstream);
+            cuMemsetD8_v2_ptds c"cuMemsetD8" 7000 (dst_device: $crate::CUdeviceptr_v2, uc: ::core::ffi::c_uchar, n: usize);
+            cuMemsetD8Async_ptsz c"cuMemsetD8Async" 7000 (dst_device: $crate::CUdeviceptr_v2, uc: ::core::ffi::c_uchar, n: usize, h_stream: $crate::CUstream);
+            cuSignalExternalSemaphoresAsync_ptsz c"cuSignalExternalSemaphoresAsync" 10000 (ext_sem_array: *const $crate::CUexternalSemaphore, params_array: *const $crate::CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS_v1, num_ext_sems: ::core::ffi::c_uint, stream: $crate::CUstream);
+            cuStreamAddCallback_ptsz c"cuStreamAddCallback" 7000 (h_stream: $crate::CUstream, callback: $crate::CUstreamCallback, user_data: *mut ::core::ffi::c_void, flags: ::core::ffi::c_uint);
+            cuStreamAttachMemAsync_ptsz c"cuStreamAttachMemAsync" 7000 (h_stream: $crate::CUstream, dptr: $crate::CUdeviceptr_v2, length: usize, flags: ::core::ffi::c_uint);
+            cuStreamBatchMemOp_ptsz c"cuStreamBatchMemOp" 8000 (stream: $crate::CUstream, count: ::core::ffi::c_uint, param_array: *mut $crate::CUstreamBatchMemOpParams, flags: ::core::ffi::c_uint);
+            cuStreamBatchMemOp_v2_ptsz c"cuStreamBatchMemOp" 11070 (stream: $crate::CUstream, count: ::core::ffi::c_uint, param_array: *mut $crate::CUstreamBatchMemOpParams, flags: ::core::ffi::c_uint);
+            cuStreamBeginCapture_ptsz c"cuStreamBeginCapture" 10000 (h_stream: $crate::CUstream);
+            cuStreamBeginCapture_v2_ptsz c"cuStreamBeginCapture" 10010 (h_stream: $crate::CUstream, mode: $crate::CUstreamCaptureMode);
+            cuStreamBeginCaptureToCig_ptsz c"cuStreamBeginCaptureToCig" 13010 (h_stream: $crate::CUstream, stream_cig_capture_params: *mut $crate::CUstreamCigCaptureParams);
+            cuStreamBeginCaptureToGraph_ptsz c"cuStreamBeginCaptureToGraph" 12030 (h_stream: $crate::CUstream, h_graph: $crate::CUgraph, dependencies: *const $crate::CUgraphNode, dependency_data: *const $crate::CUgraphEdgeData, num_dependencies: usize, mode: $crate::CUstreamCaptureMode);
+            cuStreamBeginRecaptureToGraph_ptsz c"cuStreamBeginRecaptureToGraph" 13030 (h_stream: $crate::CUstream, mode: $crate::CUstreamCaptureMode, h_graph: $crate::CUgraph, callback_func: $crate::CUgraphRecaptureCallback, user_data: *mut ::core::ffi::c_void);
+            cuStreamCopyAttributes_ptsz c"cuStreamCopyAttributes" 11000 (dst_stream: $crate::CUstream, src_stream: $crate::CUstream);
+            cuStreamEndCapture_ptsz c"cuStreamEndCapture" 10000 (h_stream: $crate::CUstream, ph_graph: *mut $crate::CUgraph);
+            cuStreamEndCaptureToCig_ptsz c"cuStreamEndCaptureToCig" 13010 (h_stream: $crate::CUstream);
+            cuStreamGetAttribute_ptsz c"cuStreamGetAttribute" 11000 (h_stream: $crate::CUstream, attr: $crate::CUstreamAttrID, value: *mut $crate::CUstreamAttrValue_v1);
+            cuStreamGetCaptureInfo_ptsz c"cuStreamGetCaptureInfo" 10010 (h_stream: $crate::CUstream, capture_status_out: *mut $crate::CUstreamCaptureStatus, id_out: *mut $crate::cuuint64_t);
+            cuStreamGetCaptureInfo_v2_ptsz c"cuStreamGetCaptureInfo" 11030 (h_stream: $crate::CUstream, capture_status_out: *mut $crate::CUstreamCaptureStatus, id_out: *mut $crate::cuuint64_t, graph_out: *mut $crate::CUgraph, dependencies_out: *mut *const $crate::CUgraphNode, num_dependencies_out: *mut usize);
+            cuStreamGetCaptureInfo_v3_ptsz c"cuStreamGetCaptureInfo" 12030 (h_stream: $crate::CUstream, capture_status_out: *mut $crate::CUstreamCaptureStatus, id_out: *mut $crate::cuuint64_t, graph_out: *mut $crate::CUgraph, dependencies_out: *mut *const $crate::CUgraphNode, edge_data_out: *mut *const $crate::CUgraphEdgeData, num_dependencies_out: *mut usize);
+            cuStreamGetCtx_ptsz c"cuStreamGetCtx" 9020 (h_stream: $crate::CUstream, pctx: *mut $crate::CUcontext);
+            cuStreamGetCtx_v2_ptsz c"cuStreamGetCtx" 12050 (h_stream: $crate::CUstream, pctx: *mut $crate::CUcontext, p_green_ctx: *mut $crate::CUgreenCtx);
+            cuStreamGetDevResource_ptsz c"cuStreamGetDevResource" 13010 (h_stream: $crate::CUstream, result: *mut $crate::CUdevResource, type_: $crate::CUdevResourceType);
+            cuStreamGetDevice_ptsz c"cuStreamGetDevice" 12080 (h_stream: $crate::CUstream, device: *mut $crate::CUdevice);
+            cuStreamGetFlags_ptsz c"cuStreamGetFlags" 7000 (h_stream: $crate::CUstream, flags: *mut ::core::ffi::c_uint);
+            cuStreamGetId_ptsz c"cuStreamGetId" 12000 (h_stream: $crate::CUstream, stream_id: *mut ::core::ffi::c_ulonglong);
+            cuStreamGetPriority_ptsz c"cuStreamGetPriority" 7000 (h_stream: $crate::CUstream, priority: *mut ::core::ffi::c_int);
+            cuStreamIsCapturing_ptsz c"cuStreamIsCapturing" 10000 (h_stream: $crate::CUstream, capture_status: *mut $crate::CUstreamCaptureStatus);
+            cuStreamQuery_ptsz c"cuStreamQuery" 7000 (h_stream: $crate::CUstream);
+            cuStreamSetAttribute_ptsz c"cuStreamSetAttribute" 11000 (h_stream: $crate::CUstream, attr: $crate::CUstreamAttrID, param: *const $crate::CUstreamAttrValue_v1);
+            cuStreamSynchronize_ptsz c"cuStreamSynchronize" 7000 (h_stream: $crate::CUstream);
+            cuStreamUpdateCaptureDependencies_ptsz c"cuStreamUpdateCaptureDependencies" 11030 (h_stream: $crate::CUstream, dependencies: *mut $crate::CUgraphNode, num_dependencies: usize, flags: ::core::ffi::c_uint);
+            cuStreamUpdateCaptureDependencies_v2_ptsz c"cuStreamUpdateCaptureDependencies" 12030 (h_stream: $crate::CUstream, dependencies: *mut $crate::CUgraphNode, dependency_data: *const $crate::CUgraphEdgeData, num_dependencies: usize, flags: ::core::ffi::c_uint);
+            cuStreamWaitEvent_ptsz c"cuStreamWaitEvent" 7000 (h_stream: $crate::CUstream, h_event: $crate::CUevent, flags: ::core::ffi::c_uint);
+            cuStreamWaitValue32_ptsz c"cuStreamWaitValue32" 8000 (stream: $crate::CUstream, addr: $crate::CUdeviceptr_v2, value: $crate::cuuint32_t, flags: ::core::ffi::c_uint);
+            cuStreamWaitValue32_v2_ptsz c"cuStreamWaitValue32" 11070 (stream: $crate::CUstream, addr: $crate::CUdeviceptr_v2, value: $crate::cuuint32_t, flags: ::core::ffi::c_uint);
+            cuStreamWaitValue64_ptsz c"cuStreamWaitValue64" 9000 (stream: $crate::CUstream, addr: $crate::CUdeviceptr_v2, value: $crate::cuuint64_t, flags: ::core::ffi::c_uint);
+            cuStreamWaitValue64_v2_ptsz c"cuStreamWaitValue64" 11070 (stream: $crate::CUstream, addr: $crate::CUdeviceptr_v2, value: $crate::cuuint64_t, flags: ::core::ffi::c_uint);
+            cuStreamWriteValue32_ptsz c"cuStreamWriteValue32" 8000 (stream: $crate::CUstream, addr: $crate::CUdeviceptr_v2, value: $crate::cuuint32_t, flags: ::core::ffi::c_uint);
+            cuStreamWriteValue32_v2_ptsz c"cuStreamWriteValue32" 11070 (stream: $crate::CUstream, addr: $crate::CUdeviceptr_v2, value: $crate::cuuint32_t, flags: ::core::ffi::c_uint);
+            cuStreamWriteValue64_ptsz c"cuStreamWriteValue64" 9000 (stream: $crate::CUstream, addr: $crate::CUdeviceptr_v2, value: $crate::cuuint64_t, flags: ::core::ffi::c_uint);
+            cuStreamWriteValue64_v2_ptsz c"cuStreamWriteValue64" 11070 (stream: $crate::CUstream, addr: $crate::CUdeviceptr_v2, value: $crate::cuuint64_t, flags: ::core::ffi::c_uint);
+            cuWaitExternalSemaphoresAsync_ptsz c"cuWaitExternalSemaphoresAsync" 10000 (ext_sem_array: *const $crate::CUexternalSemaphore, params_array: *const $crate::CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS_v1, num_ext_sems: ::core::ffi::c_uint, stream: $crate::CUstream);
+        }
+    };
+}

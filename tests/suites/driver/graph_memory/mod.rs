@@ -3,6 +3,6 @@
 mod addresses;
 mod embedded;
 mod freed;
-mod nodes;
+pub(crate) mod nodes;
 mod shared;
 mod usage;

@@ -267,3 +267,59 @@ a graph of 40 MiB: used 65536, most 65536; reserved 65536, most 65536
 another: used 65536, most 65536; reserved 65536, most 65536
 trimmed: used 0, most 0; reserved 0, most 0
 ";
+
+/// What `cuMemGetInfo` reports as free.
+fn free_memory(s: &Session) -> u64 {
+    let (mut free, mut total) = (0, 0);
+    assert_eq!(unsafe { s.cuMemGetInfo(&mut free, &mut total) }, OK);
+    free as u64
+}
+
+#[test]
+fn graphs_that_free_their_memory_share_it_on_a_stream() {
+    cuda_tests::alone!();
+    const LEN: usize = 64 << 20;
+    let s = session();
+    trim(&s);
+    let graphs: Vec<_> = (0..8)
+        .map(|_| {
+            let own = s.graph();
+            let (node, address) = alloc(&s, own, &[], LEN);
+            free(&s, own, &[node], address);
+            (own, s.instantiate(own))
+        })
+        .collect();
+    for (_, exec) in &graphs {
+        s.run(*exec);
+        assert_eq!(steps(&s)[2], 2, "64 MiB are reserved");
+    }
+    let before = free_memory(&s);
+    assert_eq!(unsafe { s.cuDeviceGraphMemTrim(0) }, OK);
+    assert_eq!(free_memory(&s) - before, LEN as u64);
+    for (own, exec) in graphs {
+        s.end(exec);
+        s.destroy(&[own]);
+    }
+}
+
+#[test]
+fn an_allocation_node_may_be_of_managed_memory() {
+    let s = session();
+    if !s.has(13, 0) {
+        cuda_tests::skip!("no managed pools");
+    }
+    let own = s.graph();
+    let (mut node, mut params) = (std::ptr::null_mut(), crate::graph_memory::nodes::alloc_params(4096));
+    params.poolProps.allocType = CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_MANAGED;
+    let answer = unsafe { s.cuGraphAddMemAllocNode(&mut node, own, std::ptr::null(), 0, &mut params) };
+    assert_eq!(answer, OK);
+    let mut seen = CUDA_MEM_ALLOC_NODE_PARAMS::default();
+    assert_eq!(unsafe { s.cuGraphMemAllocNodeGetParams(node, &mut seen) }, OK);
+    assert_eq!(seen.poolProps.allocType, CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_MANAGED);
+    let filled = s.fill(own, &[node], params.dptr, 7);
+    free(&s, own, &[filled], params.dptr);
+    let exec = s.instantiate(own);
+    s.run(exec);
+    s.end(exec);
+    s.destroy(&[own]);
+}

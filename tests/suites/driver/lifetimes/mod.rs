@@ -2,3 +2,4 @@
 
 mod executables;
 mod streams;
+mod user_objects;

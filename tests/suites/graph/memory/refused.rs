@@ -288,7 +288,8 @@ fn a_place_without_memory_of_graphs_is_told() {
         for place in [AllocPlace::Host, AllocPlace::Managed] {
             match graph.root().alloc_with::<u32>(N, AllocOptions::new().on(place)) {
                 Ok((node, _)) => {
-                    assert!(!is_soft());
+                    // The software driver has none on the host.
+                    assert!(place == AllocPlace::Managed || !is_soft());
                     assert_eq!(node.options().unwrap().place(), place);
                 }
                 Err(Error::Memory(MemoryError::NoMemoryThere { place: told, .. })) => assert_eq!(told, place),

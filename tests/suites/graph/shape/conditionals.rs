@@ -1,5 +1,7 @@
 //! Graphs with loops and branches are shaped level by level: the graph, and each body by itself.
 
+use core::cell::RefCell;
+
 use cuda_graph::{
     CacheOptions, ContextExt, Error, ExecError, Graph, GraphCache, GraphExec, InstantiateOptions, KernelNode,
     Node, Order, RefusalReason, Shape, ShapeReport, Test, WhileNode,
@@ -14,27 +16,27 @@ use super::{shaped, shapes};
 use crate::capture::{N, add_to, count_down};
 use crate::conditions::branches_and_loops::set_from;
 
-const ONE_LESS: u32 = u32::MAX;
+pub(super) const ONE_LESS: u32 = u32::MAX;
 
 /// The notes about bodies.
 fn notes_of_bodies(report: &ShapeReport) -> Vec<&str> {
     report.notes().iter().map(String::as_str).filter(|note| note.starts_with("in ")).collect()
 }
 
-fn first(numbers: &Buffer<u32>, stream: &Stream) -> u32 {
+pub(super) fn first(numbers: &Buffer<u32>, stream: &Stream) -> u32 {
     numbers.read_blocking(stream).unwrap()[0]
 }
 
-struct Bench {
-    context: Context,
-    stream: Stream,
-    add: add_to,
-    count_down: count_down,
-    set_from: set_from,
+pub(super) struct Bench {
+    pub(super) context: Context,
+    pub(super) stream: Stream,
+    pub(super) add: add_to,
+    pub(super) count_down: count_down,
+    pub(super) set_from: set_from,
 }
 
 impl Bench {
-    fn new(context: &Context) -> Self {
+    pub(super) fn new(context: &Context) -> Self {
         Self {
             context: context.clone(),
             stream: context.stream().unwrap(),
@@ -44,7 +46,7 @@ impl Bench {
         }
     }
 
-    fn number(&self, value: u32) -> Buffer<u32> {
+    pub(super) fn number(&self, value: u32) -> Buffer<u32> {
         self.stream.upload(&[value]).unwrap()
     }
 
@@ -445,6 +447,7 @@ enum Operation {
     Copy { from: usize, to: usize },
     Repeat { times: u32, body: Vec<Step> },
     Branch { cell: usize, least: u32, then: Vec<Step>, otherwise: Vec<Step> },
+    Child { inside: Vec<Step> },
 }
 
 /// An operation, and the operations before that it waits for without need.
@@ -463,6 +466,7 @@ impl Operation {
             Self::Add { cell, amount } => cells[*cell] = cells[*cell].wrapping_add(*amount),
             Self::Copy { from, to } => cells[*to] = cells[*from],
             Self::Repeat { times, body } => (0..*times).for_each(|_| run_all(body, cells)),
+            Self::Child { inside } => run_all(inside, cells),
             Self::Branch { cell, least, then, otherwise } => {
                 let body = if cells[*cell] >= *least { then } else { otherwise };
                 run_all(body, cells);
@@ -475,7 +479,7 @@ impl Operation {
         match self {
             Self::Fill { cell: used, .. } | Self::Add { cell: used, .. } => *used == cell,
             Self::Copy { from, to } => *from == cell || *to == cell,
-            Self::Repeat { body, .. } => any(body),
+            Self::Repeat { body: inside, .. } | Self::Child { inside } => any(inside),
             Self::Branch { cell: tested, then, otherwise, .. } => {
                 *tested == cell || any(then) || any(otherwise)
             }
@@ -484,6 +488,21 @@ impl Operation {
 
     fn conflicts(&self, other: &Self) -> bool {
         (0..CELLS).any(|cell| self.uses(cell) && other.uses(cell))
+    }
+}
+
+/// The amounts that are added, in the order in which the kernels are made.
+fn amounts<'s>(steps: &'s mut [Step], found: &mut Vec<&'s mut u32>) {
+    for step in steps {
+        match &mut step.operation {
+            Operation::Fill { .. } | Operation::Copy { .. } => {}
+            Operation::Add { amount, .. } => found.push(amount),
+            Operation::Repeat { body: inside, .. } | Operation::Child { inside } => amounts(inside, found),
+            Operation::Branch { then, otherwise, .. } => {
+                amounts(then, found);
+                amounts(otherwise, found);
+            }
+        }
     }
 }
 
@@ -508,6 +527,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         let body = prop::collection::vec(inner, 1..6);
         let nested = prop_oneof![
             (0..4_u32, body.clone()).prop_map(|(times, body)| Operation::Repeat { times, body }),
+            body.clone().prop_map(|inside| Operation::Child { inside }),
             (cell.clone(), number.clone(), body.clone(), body).prop_map(|(cell, least, then, otherwise)| {
                 Operation::Branch { cell, least: 3 * least, then, otherwise }
             }),
@@ -520,6 +540,8 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 struct Programs<'b> {
     bench: &'b Bench,
     cells: Vec<Buffer<u32>>,
+    /// The kernels that add, of the programs built since it was emptied.
+    added: RefCell<Vec<(usize, KernelNode)>>,
 }
 
 impl Programs<'_> {
@@ -544,7 +566,14 @@ impl Programs<'_> {
         match &step.operation {
             Operation::Fill { cell, value } => at.fill(&cells[*cell], *value).unwrap().into(),
             Operation::Add { cell, amount } => {
-                at.launch(&bench.add, per(1, 1), (*amount, &cells[*cell])).unwrap().into()
+                let node = at.launch(&bench.add, per(1, 1), (*amount, &cells[*cell])).unwrap();
+                self.added.borrow_mut().push((*cell, node.clone()));
+                node.into()
+            }
+            Operation::Child { inside } => {
+                let child = at.child(&bench.context.graph().unwrap()).unwrap();
+                self.build(&child.embedded().unwrap(), inside);
+                child.into()
             }
             Operation::Copy { from, to } => at.copy(&cells[*from], &cells[*to]).unwrap().into(),
             Operation::Repeat { times, body: steps } => {
@@ -585,7 +614,7 @@ fn each_shape_of_random_loops_and_branches_computes_what_the_operations_do_in_tu
         let add = add_to::load_waiting(&context).unwrap();
         let bench = Bench { add, ..Bench::new(&context) };
         let cells = (0..CELLS).map(|_| bench.number(0)).collect();
-        let programs = Programs { bench: &bench, cells };
+        let programs = Programs { bench: &bench, cells, added: RefCell::default() };
         let mut runner = proptest::test_runner::TestRunner::new(config.clone());
         let checked = runner.run(&steps(), |steps| {
             let graph = bench.context.graph().unwrap();
@@ -602,6 +631,88 @@ fn each_shape_of_random_loops_and_branches_computes_what_the_operations_do_in_tu
                     run_all(&steps, &mut expected);
                 }
                 prop_assert_eq!(programs.read(), expected, "{:?}: {}", shape, exec.shape_report().unwrap());
+            }
+            Ok(())
+        });
+        checked.unwrap();
+    });
+}
+
+#[test]
+fn random_loops_and_branches_are_updated_by_their_nodes_and_as_a_whole() {
+    let context = setup();
+    needs!(Branches);
+    let cases = if is_soft() { 40 } else { 100 };
+    let config = ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() };
+    no_leaks(|| {
+        let bench = Bench::new(&context);
+        let cells = (0..CELLS).map(|_| bench.number(0)).collect();
+        let programs = Programs { bench: &bench, cells, added: RefCell::default() };
+        let build = |steps: &[Step]| {
+            let graph = bench.context.graph().unwrap();
+            programs.added.take();
+            programs.build(&graph, steps);
+            (graph, programs.added.take())
+        };
+        let mut runner = proptest::test_runner::TestRunner::new(config.clone());
+        let changes = prop::collection::vec((any::<prop::sample::Index>(), 0..20_u32, any::<bool>()), 1..6);
+        let checked = runner.run(&(steps(), changes.clone(), changes), |(first, changes, more)| {
+            for (shape, order) in shapes().into_iter().flat_map(|shape| ORDERS.map(|order| (shape, order))) {
+                let options = InstantiateOptions::new().shape(shape).order(order).programmatic_edges(true);
+                let mut steps = first.clone();
+                let (own, nodes) = build(&steps);
+                let mut exec = own.instantiate_with(options.fills_by_kernels(true)).unwrap();
+                let mut disabled = Vec::new();
+                let check = |exec: &mut GraphExec, steps: &[Step], disabled: &[usize]| {
+                    let mut steps = steps.to_vec();
+                    let mut found = Vec::new();
+                    amounts(&mut steps, &mut found);
+                    disabled.iter().for_each(|at| *found[*at] = 0);
+                    let mut expected = programs.read();
+                    exec.launch(&bench.stream).unwrap();
+                    run_all(&steps, &mut expected);
+                    prop_assert_eq!(programs.read(), expected, "{:?} {:?}", shape, order);
+                    Ok(())
+                };
+                let change = |exec: &mut GraphExec,
+                              steps: &mut [Step],
+                              nodes: &[(usize, KernelNode)],
+                              disabled: &mut Vec<usize>,
+                              changes: &[(prop::sample::Index, u32, bool)]| {
+                    let mut found = Vec::new();
+                    amounts(steps, &mut found);
+                    assert_eq!(found.len(), nodes.len());
+                    for (at, amount, disables) in changes.iter().filter(|_| !nodes.is_empty()) {
+                        let at = at.index(nodes.len());
+                        let (cell, node) = &nodes[at];
+                        if *disables {
+                            if exec.node(node).set_enabled(false).is_ok() {
+                                disabled.push(at);
+                            }
+                        } else {
+                            *found[at] = *amount;
+                            let new = (*amount, &programs.cells[*cell]);
+                            exec.node(node).set(&bench.add, per(1, 1), new).unwrap();
+                        }
+                    }
+                };
+                check(&mut exec, &steps, &disabled)?;
+                change(&mut exec, &mut steps, &nodes, &mut disabled, &changes);
+                check(&mut exec, &steps, &disabled)?;
+                let mut found = Vec::new();
+                amounts(&mut steps, &mut found);
+                found.into_iter().for_each(|amount| *amount += 3);
+                let (other, others) = build(&steps);
+                prop_assert!(exec.update(&other).unwrap().is_updated(), "{:?} {:?}", shape, order);
+                check(&mut exec, &steps, &disabled)?;
+                let half = others.len() / 2;
+                let mixed: Vec<_> = nodes[..half].iter().chain(&others[half..]).cloned().collect();
+                change(&mut exec, &mut steps, &mixed, &mut disabled, &more);
+                drop(other);
+                check(&mut exec, &steps, &disabled)?;
+                steps = first.clone();
+                prop_assert!(exec.update(&own).unwrap().is_updated());
+                check(&mut exec, &steps, &disabled)?;
             }
             Ok(())
         });

@@ -4,10 +4,12 @@ mod bodies;
 mod by_data;
 mod by_kernels;
 mod conditionals;
+
 mod left;
 mod programmatic;
 mod reports;
 mod results;
+mod steps_in_bodies;
 mod updates;
 
 use core::num::NonZeroU16;

@@ -166,7 +166,8 @@ fn executables_of_a_cache_are_told_apart_by_their_shape() {
         let numbers = stream.zeros::<u32>(N).unwrap();
         let cache: GraphCache<u32, ()> = GraphCache::new(CacheOptions::new());
         for _ in 0..2 {
-            for options in [InstantiateOptions::new(), InstantiateOptions::new().shape(Shape::Reduced)] {
+            for shape in [Shape::AsBuilt, Shape::Reduced] {
+                let options = InstantiateOptions::new().shape(shape);
                 let build = || {
                     let graph = context.graph()?;
                     graph.root().fill(&numbers, 1)?;

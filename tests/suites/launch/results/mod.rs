@@ -1,4 +1,6 @@
 //! The results of kernels.
 
 mod compiled;
+mod fields;
+mod reference;
 mod values;

@@ -3,7 +3,7 @@
 //! One run of bindgen over CUDA's headers gives the types. The header with one function-pointer
 //! type for each call **and layout** gives the table: name, the driver version whose layout it is,
 //! and the signature. The same types give the symbols that a driver library exports, one for each
-//! layout.
+//! layout, and one for each variant whose default stream is the thread's own.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -39,12 +39,12 @@ pub(crate) fn run(root: &Path, check: bool) -> Result<()> {
     let target = root.join("target");
     let include = HEADERS.unpacked(&target)?.join("nvidia/cu13/include");
     let file = parse(&include, &CLANG.unpacked(&target)?)?;
-    let (types, layouts) = split(file)?;
+    let (types, layouts, variants) = split(file)?;
     let source = root.join("crates/sys/src/generated");
     let generated = [
         (source.join("bindings.rs"), bindings(types.clone())?),
         (source.join("calls.rs"), calls(&types, &layouts)?),
-        (source.join("exports.rs"), exports(&layouts)?),
+        (source.join("exports.rs"), exports(&layouts, &variants)?),
     ];
     for (path, text) in generated {
         if check {
@@ -126,18 +126,19 @@ impl Layout {
 
 type Layouts = BTreeMap<String, Vec<Layout>>;
 
-fn split(file: syn::File) -> Result<(Vec<syn::Item>, Layouts)> {
+/// The types, the layouts of each call, and their variants for the per-thread default stream.
+fn split(file: syn::File) -> Result<(Vec<syn::Item>, Layouts, Layouts)> {
     let mut types = Vec::new();
-    let mut layouts = Layouts::new();
+    let (mut layouts, mut variants) = (Layouts::new(), Layouts::new());
     for item in file.items {
         match &item {
             syn::Item::Type(alias) if alias.ident.to_string().starts_with("PFN_") => {
-                let Some((name, since)) = name_and_version(&alias.ident.to_string()) else { continue };
-                layouts.entry(name).or_default().push(Layout {
-                    since,
-                    export: String::new(),
-                    arguments: arguments(&alias.ty)?,
-                });
+                let Some((name, since, suffix)) = name_and_version(&alias.ident.to_string()) else {
+                    continue;
+                };
+                let of = if suffix.is_empty() { &mut layouts } else { &mut variants };
+                let arguments = arguments(&alias.ty)?;
+                of.entry(name).or_default().push(Layout { since, export: suffix, arguments });
             }
             _ => types.push(item),
         }
@@ -148,7 +149,20 @@ fn split(file: syn::File) -> Result<(Vec<syn::Item>, Layouts)> {
             layout.export = export(symbol, index);
         }
     }
-    Ok((types, layouts))
+    for (symbol, versions) in &mut variants {
+        let plain = layouts.get(symbol).with_context(|| format!("{symbol} has variants only"))?;
+        versions.sort_by_key(|layout| layout.since);
+        for variant in versions {
+            let is_like = |layout: &&Layout| layout.since <= variant.since;
+            let like = plain.iter().rev().find(is_like).with_context(|| format!("{symbol} is newer"))?;
+            let is_same = like.arguments.len() == variant.arguments.len();
+            ensure!(is_same, "{symbol} has other arguments than its variant");
+            // They differ in names of arguments and aliases of types.
+            variant.arguments.clone_from(&like.arguments);
+            variant.export = format!("{}_{}", like.export, variant.export);
+        }
+    }
+    Ok((types, layouts, variants))
 }
 
 /// The oldest layout has the plain symbol, each later one the next number.
@@ -167,11 +181,12 @@ fn first_in_table(symbol: &str, versions: &[Layout]) -> usize {
     versions.iter().rposition(|layout| layout.since <= BASELINE).unwrap_or(0)
 }
 
-/// `PFN_cuMemAlloc_v3020` is `cuMemAlloc` as of 3.2. Variants for the per-thread default stream are
-/// left out.
-fn name_and_version(pointer: &str) -> Option<(String, u32)> {
+/// `PFN_cuMemAlloc_v3020` is `cuMemAlloc` as of 3.2. Variants for the per-thread default stream
+/// have a suffix: `PFN_cuMemcpy_v7000_ptds`.
+fn name_and_version(pointer: &str) -> Option<(String, u32, String)> {
     let (name, version) = pointer.strip_prefix("PFN_")?.rsplit_once("_v")?;
-    Some((name.to_owned(), version.parse().ok()?))
+    let (version, suffix) = version.split_once('_').unwrap_or((version, ""));
+    Some((name.to_owned(), version.parse().ok()?, suffix.to_owned()))
 }
 
 fn arguments(pointer: &syn::Type) -> Result<Vec<(String, syn::Type)>> {
@@ -264,8 +279,8 @@ fn calls(types: &[syn::Item], layouts: &Layouts) -> Result<String> {
 }
 
 /// Every layout of every call as a driver library exports it; and those that are too old for the
-/// table.
-fn exports(layouts: &Layouts) -> Result<String> {
+/// table; and the variants for the per-thread default stream.
+fn exports(layouts: &Layouts, variants: &Layouts) -> Result<String> {
     let mut text = head();
     let rows = layouts.iter().flat_map(|(symbol, versions)| versions.iter().map(move |one| (symbol, one)));
     macro_of(
@@ -286,6 +301,17 @@ fn exports(layouts: &Layouts) -> Result<String> {
          /// named, in the form of [`for_each_export!`](crate::for_each_export).",
         "for_each_old_layout",
         old,
+    )?;
+    let variants =
+        variants.iter().flat_map(|(symbol, versions)| versions.iter().map(move |one| (symbol, one)));
+    writeln!(text)?;
+    macro_of(
+        &mut text,
+        "/// Passes the symbols whose default stream is the thread's own to the macro named, in the form\n\
+         /// of [`for_each_export!`](crate::for_each_export). A flag of `cuGetProcAddress`\n\
+         /// finds them.",
+        "for_each_per_thread_export",
+        variants,
     )?;
     Ok(text)
 }

@@ -33,10 +33,10 @@
 //! an empty node, a fill or a copy becomes a kernel, a root gets a kernel in front, and a node is
 //! ordered anew only if every kernel that is unordered with it promises progress ([`progress`]).
 //!
-//! **Bodies** of conditional nodes are planned one by one, each as a graph in its
-//! [`surroundings`]: what runs beside the conditional node runs beside every node of its bodies.
-//! The device starts their nodes. So nothing is put in front of their roots or in place of fills and
-//! copies, `Auto` makes no lanes, and an empty node becomes a kernel only for many edges.
+//! **Bodies** of conditional nodes are planned one by one, each as a graph in its [`surroundings`]:
+//! what runs beside the conditional node runs beside every node of its bodies. The device starts
+//! their nodes. So nothing is put in front of their roots or in place of fills and copies, `Auto`
+//! makes no lanes, and an empty node becomes a kernel only for many edges.
 //!
 //! **Bounds.** Time and memory are bounded ([`rows::Limits`], [`progress`]). A plan for a graph
 //! beyond a bound keeps the promises above and has more edges than it needs; its report says so.

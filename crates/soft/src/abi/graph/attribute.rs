@@ -95,6 +95,10 @@ entries! {
         value: *const CUlaunchAttributeValue,
     ) {
         let mut value = *given(value)?;
+        if attribute == A::CU_LAUNCH_ATTRIBUTE_NVLINK_UTIL_CENTRIC_SCHEDULING {
+            // It can be set, but not read.
+            return kernel(&store().graphs, number(node)).map(drop);
+        }
         if !attribute::is_node_attribute(attribute.0) {
             return Err(INVALID_VALUE);
         }

@@ -185,6 +185,9 @@ unsafe fn write_neighbours(
 ) -> Answer {
     required(count)?;
     let (nodes, edges): (Vec<u64>, Vec<Edge>) = which(store().graphs.node(number(node))?).iter().unzip();
+    if out.is_null() && !data.is_null() {
+        return Err(INVALID_VALUE);
+    }
     if !out.is_null() {
         // SAFETY: the caller's promise.
         unsafe { write_data(&edges, data, count.read_unaligned())? };

@@ -15,6 +15,7 @@ use crate::abi::table::Entries;
 use crate::driver::handle::{number, to_raw};
 use crate::driver::pointer::{given, put, required};
 use crate::driver::result_code::{Answer, INVALID_VALUE, NOT_SUPPORTED};
+use crate::graph::model::node_memory;
 use crate::graph::model::payload::Payload;
 use crate::graph::model::store::store;
 use crate::graph::model::task::{KernelSpec, Task};
@@ -126,12 +127,11 @@ entries! {
         if kind != params.type_ {
             return Err(INVALID_VALUE);
         }
-        if [T::CU_GRAPH_NODE_TYPE_MEM_ALLOC, T::CU_GRAPH_NODE_TYPE_MEM_FREE, T::CU_GRAPH_NODE_TYPE_CONDITIONAL]
-            .contains(&kind)
-        {
+        if kind == T::CU_GRAPH_NODE_TYPE_CONDITIONAL {
             return Err(NOT_SUPPORTED);
         }
         match generic::parse_node(params)? {
+            NewNode::Free(address) if node_memory::find(address).is_none() => Err(INVALID_VALUE),
             NewNode::Task(task) => set_task(number(node), task),
             NewNode::Child { graph, by_move } => {
                 let replaced = child::replace_child(&mut store().graphs, number(node), graph, by_move)?;

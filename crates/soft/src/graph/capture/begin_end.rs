@@ -73,10 +73,10 @@ pub(crate) fn end(stream: &Stream) -> Answer<u64> {
             open_captures::invalidate(capture);
             return Err(STREAM_CAPTURE_UNMATCHED);
         }
-        let failure = if !open_captures::may_end(capture) {
-            Some(STREAM_CAPTURE_WRONG_THREAD)
-        } else if !open_captures::is_valid(capture) {
+        let failure = if !open_captures::is_valid(capture) {
             Some(STREAM_CAPTURE_INVALIDATED)
+        } else if !open_captures::may_end(capture) {
+            Some(STREAM_CAPTURE_WRONG_THREAD)
         } else if !state.is_joined(capture, origin) {
             Some(STREAM_CAPTURE_UNJOINED)
         } else {
@@ -99,7 +99,11 @@ pub(crate) fn forget_stream(stream: &Stream) {
         let mut state = state();
         let Some(capture) = state.streams.get(&stream.id).map(|capturing| capturing.capture) else { return };
         let Some(own) = state.captures.get(&capture).filter(|own| own.origin == stream.id) else { return };
-        if matches!(store().graphs.graph(own.graph).map(|graph| graph.owner), Ok(Owner::Body { .. })) {
+        let owner = {
+            let store = store();
+            store.graphs.graph(own.living(&store.graphs)).map(|graph| graph.owner)
+        };
+        if matches!(owner, Ok(Owner::Body { .. })) {
             crash("a stream is destroyed that captures the body of a conditional node");
         }
         state.close(capture)

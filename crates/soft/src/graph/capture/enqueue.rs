@@ -24,11 +24,7 @@ pub(crate) fn is_captured(stream: &Stream) -> Answer<bool> {
         let hit: Vec<u64> = state
             .streams
             .values()
-            .filter(|capturing| {
-                capturing.blocking
-                    && capturing.context == stream.context.id
-                    && open_captures::is_valid(capturing.capture)
-            })
+            .filter(|capturing| capturing.blocking && capturing.context == stream.context.id)
             .map(|capturing| capturing.capture)
             .collect();
         hit.iter().for_each(|capture| open_captures::invalidate(*capture));

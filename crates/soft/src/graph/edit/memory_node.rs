@@ -32,7 +32,7 @@ pub(crate) fn add_alloc(
     let range = graphs.graph_mut(graph)?.addresses.place(wanted.len, wanted.device, &before);
     let range = range.ok_or(OUT_OF_MEMORY)?;
     let memory = node_memory::reserve(range, wanted.len, wanted.device, home);
-    let alloc = AllocNode { memory: Arc::clone(&memory), max: wanted.max };
+    let alloc = AllocNode { memory: Arc::clone(&memory), max: wanted.max, is_managed: wanted.is_managed };
     let node = insert::insert(graphs, graph, dependencies, Payload::Task(Task::Alloc(alloc)))?;
     memory.set_node(node);
     Ok(node)

@@ -57,6 +57,9 @@ pub(crate) fn check(graphs: &Graphs, graph: u64, flags: u64) -> Result<(), Refus
     match own.owner {
         Owner::Body { .. } | Owner::Child { moved: true, .. } => return Err(NOT_SUPPORTED.into()),
         Owner::Child { .. } | Owner::User if own.is_lost => return Err(NOT_SUPPORTED.into()),
+        Owner::Child { .. } if node_limits::holds_conditionals(graphs, graph) => {
+            return Err(NOT_SUPPORTED.into());
+        }
         Owner::Child { .. } | Owner::User => {}
     }
     if own.live_execs > 0

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use cuda_sys::CUgraphInstantiateResult as Outcome;
 
-use crate::device::context;
+use crate::device::context::{self, Context};
 use crate::device::loss;
 use crate::driver::abort::hang;
 use crate::driver::result_code::{Answer, INVALID_VALUE};
@@ -27,14 +27,14 @@ pub(crate) fn exec_objects(
     graphs: &Graphs,
     graph: u64,
     used: bool,
-    device: i32,
+    context: &Arc<Context>,
 ) -> Vec<((u64, usize), Arc<ExecObjects>)> {
     let mut shares = Vec::new();
     for part in hierarchy::tree(graphs, graph) {
         let Ok(own) = graphs.graph(part) else { continue };
         let holdings: ObjectRefs = own.objects.duplicate();
         let key = if part == graph { (0, 0) } else { part_key(graphs, part) };
-        shares.push((key, Arc::new(ExecObjects::new(holdings, used, device))));
+        shares.push((key, Arc::new(ExecObjects::new(holdings, used, context))));
     }
     shares
 }
@@ -66,7 +66,7 @@ pub(crate) fn instantiate(store: &mut Store, graph: u64, flags: u64) -> Result<u
     program.values = ConditionValues::again(program.conditions.iter().map(|(number, _)| *number));
     note_instantiated(&program);
     let keys = program.steps.iter().enumerate().map(|(index, step)| (step.uid, index)).collect();
-    let shares = exec_objects(&store.graphs, graph, false, context.device);
+    let shares = exec_objects(&store.graphs, graph, false, &context);
     let own = store.graphs.graph_mut(graph)?;
     own.live_execs += 1;
     let source = (graph, own.uid);

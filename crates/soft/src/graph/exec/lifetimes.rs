@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use crate::graph::model::node_memory::NodeMemory;
 use crate::memory::graph_mapping::{self, MappingUser};
 use crate::memory::{self, Allocation};
-use crate::stream::event::Marker;
+use crate::stream::marker::Marker;
 use crate::sync::lock;
 
 /// The lifetime of memory that outlives the launch that allocates it.

@@ -11,7 +11,7 @@ use crate::driver::result_code::{Answer, INVALID_VALUE, OUT_OF_MEMORY};
 use crate::graph::model::node_memory::NodeMemory;
 use crate::memory::graph_mapping::{self, MappingUser, Needs};
 use crate::memory::{self, Allocation};
-use crate::stream::event::Marker;
+use crate::stream::marker::Marker;
 
 /// What a launch does with the memory of its allocation and free nodes.
 #[derive(Debug, Default)]

@@ -61,9 +61,21 @@ pub(super) fn topological_order(
 /// Finds a cycle: every step that the sort leaves over leads back into one.
 fn find_cycle(created: &[usize], steps: &[Step], is_stuck: impl Fn(usize) -> bool) -> Cycle {
     let mut at = created.iter().copied().find(|index| is_stuck(*index)).unwrap_or(0);
+    let before = |at: usize| {
+        let dependencies = steps.get(at).map(|step| &step.dependencies[..]).unwrap_or_default();
+        dependencies.iter().map(|(from, _)| *from).find(|from| is_stuck(*from)).unwrap_or(at)
+    };
     for _ in 0..created.len() {
-        let before = steps.get(at).map(|step| &step.dependencies[..]).unwrap_or_default();
-        at = before.iter().map(|(from, _)| *from).find(|from| is_stuck(*from)).unwrap_or(at);
+        at = before(at);
     }
-    Cycle { node: steps.get(at).map_or(0, |step| step.node) }
+    // Now on the cycle. The driver names the node that was created last.
+    let (first, mut last) = (at, at);
+    loop {
+        at = before(at);
+        last = last.max(at);
+        if at == first {
+            break;
+        }
+    }
+    Cycle { node: steps.get(last).map_or(0, |step| step.node) }
 }

@@ -16,7 +16,7 @@ use crate::graph::model::program::{Level, Program, Work};
 use crate::graph::model::task::{KernelSpec, Task};
 use crate::launch::{ConditionSetter, KernelRun};
 use crate::stream::callback;
-use crate::stream::event::Marker;
+use crate::stream::marker::Marker;
 use crate::stream::mem_op;
 use crate::stream::poll::poll;
 

@@ -221,8 +221,8 @@ pub(crate) fn update(exec: u64, graph: u64) -> Answer<Result<(), Refused>> {
             return Ok(Err(refused));
         }
         let (pairs, keys) = (pairing.pairs(), pairing.keys());
-        let (used, old_source) = (own.used, own.source);
-        let mut shares = instantiate::exec_objects(&store.graphs, graph, used, device);
+        let (used, old_source, context) = (own.used, own.source, Arc::clone(&own.context));
+        let mut shares = instantiate::exec_objects(&store.graphs, graph, used, &context);
         // The keys stay the uids of the first graph.
         for (key, _) in &mut shares {
             key.0 = keys.get(&key.0).copied().unwrap_or(key.0);
@@ -259,7 +259,7 @@ pub(crate) fn set_child(exec: u64, node: u64, child: u64) -> Answer {
         let mut pairing = Pairing::new(&own.program.steps, &program.steps);
         pairing.levels(level, &program.top).map_err(|_| GRAPH_EXEC_UPDATE_FAILURE)?;
         let (pairs, mut keys) = (pairing.pairs(), pairing.keys());
-        let mut shares = instantiate::exec_objects(&store.graphs, child, own.used, own.device());
+        let mut shares = instantiate::exec_objects(&store.graphs, child, own.used, &own.context);
         // The child itself and its parts: the keys stay the uids of the first graph.
         keys.insert(0, uid);
         for (key, _) in &mut shares {

@@ -132,6 +132,7 @@ pub(crate) struct AllocNode {
     pub(crate) memory: Arc<NodeMemory>,
     /// The pool's largest size as the user gave it.
     pub(crate) max: usize,
+    pub(crate) is_managed: bool,
 }
 
 /// A batch of memory operations. Read-back pointers point into `ops`.

@@ -1,8 +1,9 @@
 //! User objects: reference-counted by the driver, destroyed by a function of the user.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard};
 
+use crate::device::context::Context;
 use crate::device::loss;
 use crate::driver::abort::crash;
 use crate::driver::handle::{Kind, Slots};
@@ -109,13 +110,13 @@ impl ObjectRefs {
 pub(crate) struct ExecObjects {
     holdings: ObjectRefs,
     used: AtomicBool,
-    /// The device that the executable runs on.
-    device: i32,
+    /// The context of the executable.
+    context: Arc<Context>,
 }
 
 impl ExecObjects {
-    pub(crate) fn new(holdings: ObjectRefs, used: bool, device: i32) -> Self {
-        Self { holdings, used: AtomicBool::new(used), device }
+    pub(crate) fn new(holdings: ObjectRefs, used: bool, context: &Arc<Context>) -> Self {
+        Self { holdings, used: AtomicBool::new(used), context: Arc::clone(context) }
     }
 
     /// The executable has been launched or uploaded.
@@ -126,10 +127,10 @@ impl ExecObjects {
 
 impl Drop for ExecObjects {
     fn drop(&mut self) {
-        let later = self.used.load(Ordering::Acquire) && !loss::is_lost(self.device);
+        let later = self.used.load(Ordering::Acquire) && !loss::is_lost(self.context.device);
         let mut holdings = std::mem::take(&mut self.holdings);
         if later {
-            callback::destruct_later(move || holdings.release_all());
+            callback::destruct_later(self.context.handle, move || holdings.release_all());
         } else {
             holdings.release_all().into_iter().for_each(Callback::destruct);
         }

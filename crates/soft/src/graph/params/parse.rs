@@ -7,11 +7,12 @@ use cuda_sys::{
     CUDA_BATCH_MEM_OP_NODE_PARAMS, CUDA_EXT_SEM_SIGNAL_NODE_PARAMS, CUDA_EXT_SEM_WAIT_NODE_PARAMS,
     CUDA_HOST_NODE_PARAMS_v1, CUDA_KERNEL_NODE_PARAMS_v2, CUDA_MEM_ALLOC_NODE_PARAMS_v2, CUDA_MEMCPY3D_v2,
     CUDA_MEMSET_NODE_PARAMS_v2, CUcontext, CUexternalSemaphore, CUmemAccessDesc, CUmemAllocationType,
-    CUmemLocation, CUmemLocationType,
+    CUmemLocation, CUmemLocationType, Version,
 };
 
 use crate::device::context::{self, check_device, current};
 use crate::device::loss;
+use crate::driver;
 use crate::driver::abort::crash;
 use crate::driver::handle::number;
 use crate::driver::pointer::slice;
@@ -201,14 +202,24 @@ pub(crate) struct NewMemory {
     pub(crate) device: i32,
     /// The pool's largest size as the user gave it.
     pub(crate) max: usize,
+    /// Managed memory. Here it is device memory, which the host cannot access.
+    pub(crate) is_managed: bool,
 }
+
+/// The first version with managed memory in pools.
+const MANAGED_POOLS: Version = Version::new(13, 0);
 
 /// Parses the parameters of an allocation node.
 ///
 /// # Safety
 /// The access descriptions are valid for their count.
 pub(crate) unsafe fn new_memory(raw: &CUDA_MEM_ALLOC_NODE_PARAMS_v2) -> Answer<NewMemory> {
-    if raw.bytesize == 0 || raw.poolProps.allocType != CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_PINNED {
+    let is_managed = match raw.poolProps.allocType {
+        CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_PINNED => false,
+        CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_MANAGED if driver::version() >= MANAGED_POOLS => true,
+        _ => return Err(INVALID_VALUE),
+    };
+    if raw.bytesize == 0 {
         return Err(INVALID_VALUE);
     }
     let Some(device) = device_of(&raw.poolProps.location) else { return Err(NOT_SUPPORTED) };
@@ -235,7 +246,7 @@ pub(crate) unsafe fn new_memory(raw: &CUDA_MEM_ALLOC_NODE_PARAMS_v2) -> Answer<N
     if raw.bytesize as u64 >= 1 << 40 {
         return Err(OUT_OF_MEMORY);
     }
-    Ok(NewMemory { len: raw.bytesize, device, max: raw.poolProps.maxSize })
+    Ok(NewMemory { len: raw.bytesize, device, max: raw.poolProps.maxSize, is_managed })
 }
 
 /// As [`new_memory`], for the typed call.

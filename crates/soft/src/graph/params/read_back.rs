@@ -179,7 +179,11 @@ pub(crate) fn with_context(raw: &CUDA_MEMSET_NODE_PARAMS_v1, ctx: CUcontext) -> 
 /// The pool's part of an allocation node's parameters.
 fn pool_props(alloc: &AllocNode) -> CUmemPoolProps {
     let mut props = CUmemPoolProps { maxSize: alloc.max, ..CUmemPoolProps::default() };
-    props.allocType = CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_PINNED;
+    props.allocType = if alloc.is_managed {
+        CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_MANAGED
+    } else {
+        CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_PINNED
+    };
     props.location.type_ = CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE;
     props.location.__bindgen_anon_1.id = alloc.memory.device;
     props

@@ -2,11 +2,14 @@
 
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
 
+use super::grid::Grid;
 use super::thread_fault::{Checked, ThreadFault};
 use crate::ptx::code::{Cell, Space};
 use crate::ptx::error::FaultKind;
 use crate::ptx::memory::{AccessKind, DeviceMemory, MemoryFault, Span};
-use crate::ptx::windows::{LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW, WINDOW, shared_from_generic};
+use crate::ptx::windows::{
+    FIRST_WINDOW, LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW, WINDOW, shared_from_generic,
+};
 
 /// The slots of the span cache. Each instruction uses the slot of its own number, so that
 /// instructions on different allocations do not evict each other.
@@ -27,24 +30,20 @@ impl Spans {
         Spans { epoch: 0, slots: [EMPTY; SLOTS], is_atomic: false }
     }
 
-    /// The host pointer of an access to global memory, which must lie in one live allocation.
+    /// The host pointer of an access to global memory, if the cache has it.
     #[inline(always)]
-    pub(super) fn host(
-        &mut self,
+    pub(super) fn cached(
+        &self,
         memory: &dyn DeviceMemory,
         pc: usize,
         address: u64,
         bytes: u32,
         write: bool,
-    ) -> Checked<*mut u8> {
-        let epoch = memory.epoch();
-        if epoch == self.epoch {
-            let span = self.slots[pc % SLOTS];
-            if let Some(host) = inside(&span, address, bytes, write) {
-                return Ok(host);
-            }
+    ) -> Option<*mut u8> {
+        if memory.epoch() != self.epoch {
+            return None;
         }
-        self.miss(memory, pc, address, bytes, write, epoch)
+        inside(&self.slots[pc % SLOTS], address, bytes, write)
     }
 
     /// The allocation that the last access by that instruction found, if it is still known.
@@ -52,16 +51,20 @@ impl Spans {
         self.slots[pc % SLOTS]
     }
 
+    /// The host pointer of an access to global memory, which must lie in one live allocation. It is
+    /// cached unless every access has to be seen: by a watch, or because `is_checked`.
     #[cold]
-    fn miss(
+    pub(super) fn miss(
         &mut self,
-        memory: &dyn DeviceMemory,
+        grid: &Grid<'_>,
         pc: usize,
         address: u64,
         bytes: u32,
         write: bool,
-        epoch: u64,
+        is_checked: bool,
     ) -> Checked<*mut u8> {
+        let memory = grid.memory;
+        let epoch = memory.epoch();
         if epoch != self.epoch {
             self.slots = [EMPTY; SLOTS];
             self.epoch = epoch;
@@ -73,6 +76,14 @@ impl Spans {
                 write,
                 "beyond the end of the address space".into(),
             ));
+        }
+        if address > FIRST_WINDOW
+            && let Some(found) = window(grid, address, bytes)
+        {
+            let span = found.map_err(|fault| ThreadFault::at(address, bytes, write, fault))?;
+            return inside(&span, address, bytes, write).ok_or_else(|| {
+                ThreadFault::illegal(address, bytes, write, "beyond the end of the workspace".into())
+            });
         }
         let span = memory
             .translate(address, bytes as usize, write)
@@ -91,11 +102,16 @@ impl Spans {
             memory
                 .note(address, bytes as usize, kind)
                 .map_err(|fault| ThreadFault::at(address, bytes, write, fault))?;
-        } else {
+        } else if !is_checked {
             self.slots[pc % SLOTS] = span;
         }
         Ok(host)
     }
+}
+
+/// The memory of the grid or of the heap that holds an access, if it lies there.
+fn window(grid: &Grid<'_>, address: u64, bytes: u32) -> Option<Result<Span, MemoryFault>> {
+    grid.state.span(address).map(Ok).or_else(|| grid.heap().block(address, bytes.into()))
 }
 
 #[inline(always)]
@@ -121,9 +137,23 @@ pub(super) enum Location {
 /// The memory of a thread that is not global.
 pub(super) struct ThreadMemory<'a> {
     pub(super) shared: &'a mut [u8],
+    /// How much of it threads access without further checks: all, or nothing.
+    pub(super) unchecked_shared: usize,
     pub(super) local: &'a mut [u8],
     pub(super) local_base: usize,
     pub(super) params: &'a [u8],
+}
+
+impl<'a> ThreadMemory<'a> {
+    /// The memory that the threads of a block share.
+    pub(super) fn of_block(shared: &'a mut [u8]) -> Self {
+        ThreadMemory { shared, unchecked_shared: 0, local: &mut [], local_base: 0, params: &[] }
+    }
+
+    /// The memory of no thread, for accesses that are in no check.
+    pub(super) fn unchecked(shared: &'a mut [u8], params: &'a [u8]) -> Self {
+        ThreadMemory { unchecked_shared: shared.len(), shared, local: &mut [], local_base: 0, params }
+    }
 }
 
 impl ThreadMemory<'_> {
@@ -138,7 +168,7 @@ impl ThreadMemory<'_> {
         let (location, offset, len, name) = match space {
             Space::Shared => {
                 let at = narrow(shared_from_generic(address));
-                (Location::Shared(at as usize), at, self.shared.len(), "shared memory")
+                (Location::Shared(at as usize), at, self.unchecked_shared, "shared memory")
             }
             Space::Local => {
                 let at = narrow(address);
@@ -170,14 +200,26 @@ impl ThreadMemory<'_> {
         };
         let end = offset.saturating_add(u64::from(bytes));
         if end > len as u64 || (write && matches!(location, Location::Entry(_))) {
+            if matches!(location, Location::Shared(_)) && end <= self.shared.len() as u64 {
+                return Err(ThreadFault::unchecked(offset));
+            }
             let why = if end > len as u64 {
-                format!("outside of {name}, which has {len} bytes")
+                format!("outside of {name}, which has {} bytes", self.size_of(location))
             } else {
                 "the parameters of a kernel cannot be written".into()
             };
-            return Err(ThreadFault::illegal(address, bytes, write, why));
+            let mut fault = ThreadFault::illegal(address, bytes, write, why);
+            if let Location::Shared(_) = location {
+                fault.shared = Some(offset);
+            }
+            return Err(fault);
         }
         Ok(Some(location))
+    }
+
+    /// The size of the memory that a location lies in.
+    fn size_of(&self, location: Location) -> usize {
+        self.bytes(location).0.len()
     }
 
     fn bytes(&self, location: Location) -> (&[u8], usize) {
@@ -252,8 +294,9 @@ pub(super) fn is_aligned(host: *mut u8, bytes: usize) -> bool {
     host.addr() & (bytes - 1) == 0
 }
 
+/// The location that many bytes behind.
 #[inline(always)]
-fn step(location: Location, bytes: usize) -> Location {
+pub(super) fn step(location: Location, bytes: usize) -> Location {
     match location {
         Location::Host(host) => Location::Host(host.wrapping_add(bytes)),
         Location::Shared(at) => Location::Shared(at + bytes),

@@ -4,12 +4,12 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU16, AtomicU32, AtomicU64, Ordering};
 
 use super::access::{Location, ThreadMemory, is_aligned};
-use crate::ptx::code::{AtomicOp, AtomicType, Cell};
-use crate::ptx::math::value::{Bf16, F16, Value};
+use crate::ptx::code::{AtomicOp, AtomicType, Cell, Op128};
+use crate::ptx::math::value::{Bf16, F16, Flushed, Value};
 use crate::ptx::math::{F2, float, integer};
 use crate::sync::lock;
 
-/// Guards atomics on unaligned host memory, which the host cannot execute.
+/// Guards atomics of 16 bytes and on unaligned host memory, which the host cannot execute.
 static UNALIGNED: Mutex<()> = Mutex::new(());
 
 /// The change of an atomic operation.
@@ -20,9 +20,15 @@ pub(super) struct AtomicChange {
     pub(super) b: u64,
     /// The new value of a compare-and-swap.
     pub(super) c: u64,
+    /// Singles that are subnormal become zero.
+    flushes: bool,
 }
 
 impl AtomicChange {
+    pub(super) fn new(op: AtomicOp, ty: AtomicType, b: u64, c: u64) -> Self {
+        AtomicChange { op, ty, b, c, flushes: false }
+    }
+
     /// The new value for `old`.
     fn apply(self, old: u64) -> u64 {
         let b = self.b;
@@ -68,6 +74,7 @@ impl AtomicChange {
             AtomicType::S32 => of::<i32>(self.op),
             AtomicType::U64 => of::<u64>(self.op),
             AtomicType::S64 => of::<i64>(self.op),
+            AtomicType::F32 if self.flushes => of_float::<Flushed>(self.op),
             AtomicType::F32 => of_float::<f32>(self.op),
             AtomicType::F64 => of_float::<f64>(self.op),
             AtomicType::F16 | AtomicType::F16x2 => of_float::<F16>(self.op),
@@ -87,6 +94,10 @@ impl AtomicChange {
             _ => Cell::U64,
         };
         match location {
+            // As on GPUs: sums of singles in global memory lose subnormal numbers.
+            Location::Host(_) if self.ty == AtomicType::F32 && !self.flushes => {
+                AtomicChange { flushes: true, ..self }.perform(thread_memory, location)
+            }
             Location::Host(host) if is_aligned(host, self.ty.bytes() as usize) => {
                 // SAFETY: `place` was made by `Spans::host` for a write of this size, and it is
                 // aligned.
@@ -126,4 +137,27 @@ impl AtomicChange {
             _ => update!(AtomicU64, u64),
         }
     }
+}
+
+/// An atomic access to 16 bytes at a checked location; returns the old value. `b` is what is stored
+/// or compared, `c` the new value of a compare-and-swap.
+pub(super) fn perform128(
+    op: Op128,
+    thread_memory: &mut ThreadMemory<'_>,
+    location: Location,
+    b: [u64; 2],
+    c: [u64; 2],
+) -> [u64; 2] {
+    let guard = lock(&UNALIGNED);
+    let old = [0, 1].map(|index| thread_memory.load(location, Cell::U64, index));
+    let new = match op {
+        Op128::Load => None,
+        Op128::Store | Op128::Exchange => Some(b),
+        Op128::CompareSwap => (old == b).then_some(c),
+    };
+    for (index, value) in new.iter().flatten().enumerate() {
+        thread_memory.store(location, Cell::U64, index, *value);
+    }
+    drop(guard);
+    old
 }

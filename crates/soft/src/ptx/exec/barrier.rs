@@ -38,6 +38,20 @@ impl BarrierWait {
     }
 }
 
+impl BarrierWait {
+    /// Describes the barrier, for errors.
+    pub(super) fn describe(&self) -> String {
+        let name = match self.op {
+            BarrierOp::Cluster => "at the barrier of the cluster".into(),
+            _ => format!("at barrier {}", self.id),
+        };
+        match self.count {
+            Some(count) => format!("{name}, which takes {count} threads,"),
+            None => format!("{name}, which takes all threads that have not ended,"),
+        }
+    }
+}
+
 /// The result of a barrier for its threads.
 pub(super) fn result(op: BarrierOp, truths: impl Iterator<Item = bool> + Clone) -> u64 {
     match op {

@@ -1,9 +1,17 @@
 //! One block: runs its threads in turn and releases barriers.
 
+use std::time::Instant;
+
+use super::access::ThreadMemory;
 use super::barrier::{self, BarrierWait};
+use super::check::BlockChecks;
+use super::deadlock::Waits;
 use super::grid::Grid;
+use super::matrix::{self, WarpLanes};
+use super::position::{Position, shared_variable};
 use super::thread::Thread;
 use super::thread_fault::ThreadFault;
+use super::transfer::{AsyncThread, Transfers};
 use super::warp::{self, Lanes, WarpWait};
 use super::worker::{BlockContext, Stop, Worker};
 use crate::ptx::code::{BarrierOp, CLUSTER_BARRIER};
@@ -20,6 +28,8 @@ pub(super) enum Progress {
     Finished,
     /// Its share is used up, or it waits for the grids in front.
     Paused,
+    /// No thread could go on: all wait for other blocks, or sleep until then.
+    Stalled(Option<Instant>),
 }
 
 /// The state of a thread.
@@ -34,6 +44,8 @@ enum State {
     Warp,
     /// Waits for the grids in front.
     Grid,
+    /// Sleeps until [`Thread::wakes_at`].
+    Sleeping,
     Ended,
 }
 
@@ -50,6 +62,12 @@ pub(super) struct Block {
     /// Threads that arrived at a barrier without waiting: barrier, count, thread.
     arrived: Vec<(u32, Option<u32>, usize)>,
     live: u32,
+    transfers: Transfers,
+    /// Whether a thread has done more than to wait in a loop since this was reset.
+    has_advanced: bool,
+    /// Whether threads may sleep.
+    has_sleepers: bool,
+    checks: Option<Box<BlockChecks>>,
 }
 
 type Result<T> = std::result::Result<T, Box<Fault>>;
@@ -59,13 +77,16 @@ impl Block {
     pub(super) fn reset(&mut self, grid: &Grid<'_>, index: [u32; 3]) {
         self.index = index;
         self.shared.clear();
-        self.shared.resize(grid.shared_bytes, 0);
+        self.shared.resize(grid.whole_shared_bytes, 0);
         self.states.clear();
         self.states.resize(grid.threads as usize, State::NotBegun);
         self.spare.extend(self.threads.drain(..).flatten());
         self.threads.resize_with(grid.threads as usize, || None);
         self.arrived.clear();
+        self.transfers.clear();
         self.live = grid.threads;
+        self.has_sleepers = false;
+        self.checks = BlockChecks::new(grid, index);
     }
 
     /// Runs the block for about `share` instructions at most.
@@ -73,13 +94,23 @@ impl Block {
         let end = worker.steps.saturating_add(share);
         loop {
             let mut is_idle = true;
+            self.has_advanced = false;
+            let asleep = self.wake();
             for first in (0..self.states.len()).step_by(32) {
                 is_idle &= self.run_warp(worker, first, end)?;
             }
             if self.live == 0 {
+                self.end_transfers(worker)?;
                 return Ok(Progress::Finished);
             }
-            if is_idle && !self.release_barriers() {
+            // Threads that wait in loops may wait for those at a barrier.
+            if !self.has_advanced && !self.release_barriers() {
+                if !is_idle {
+                    return Ok(Progress::Stalled(None));
+                }
+                if asleep.is_some() {
+                    return Ok(Progress::Stalled(asleep));
+                }
                 if self.states.iter().any(|state| matches!(state, State::Grid)) {
                     return Ok(Progress::Paused);
                 }
@@ -89,6 +120,42 @@ impl Block {
                 return Ok(Progress::Paused);
             }
         }
+    }
+
+    /// Lets the copies take place that nothing waited for.
+    fn end_transfers(&mut self, worker: &mut Worker<'_>) -> Result<()> {
+        let mut memory = ThreadMemory::unchecked(&mut self.shared, worker.grid.launch.params);
+        let mut thread = AsyncThread {
+            worker,
+            memory: &mut memory,
+            transfers: &mut self.transfers,
+            registers: &mut [],
+            lists: &[],
+            linear: 0,
+            pc: 0,
+        };
+        let result = thread.end_all_stores();
+        result.map_err(|thread_fault| self.fault(worker, 0, *thread_fault))
+    }
+
+    /// Wakes the threads whose time has come; the time of the next one.
+    fn wake(&mut self) -> Option<Instant> {
+        if !self.has_sleepers {
+            return None;
+        }
+        let now = Instant::now();
+        let mut next = None;
+        for (state, thread) in self.states.iter_mut().zip(&self.threads) {
+            if *state != State::Sleeping {
+                continue;
+            }
+            match thread.as_ref().and_then(|thread| thread.wakes_at).filter(|until| *until > now) {
+                Some(until) => next = Some(next.map_or(until, |next| until.min(next))),
+                None => *state = State::Ready,
+            }
+        }
+        self.has_sleepers = next.is_some();
+        next
     }
 
     /// Ends the waits for the grids in front.
@@ -116,7 +183,7 @@ impl Block {
                     }
                 }
             }
-            if !self.release_lanes(first, last, is_idle) {
+            if !self.release_lanes(worker, first, last, is_idle)? {
                 return Ok(is_idle);
             }
             if worker.steps >= end {
@@ -134,25 +201,50 @@ impl Block {
             thread.reset(grid, number as u32);
             thread
         });
-        let mut context = BlockContext { shared: &mut self.shared, block: self.index };
-        let stop = match worker.run(thread, &mut context, THREAD_SLICE) {
+        let mut context =
+            BlockContext { shared: &mut self.shared, transfers: &mut self.transfers, block: self.index };
+        worker.block_checks = self.checks.take();
+        let mut result = worker.run(thread, &mut context, THREAD_SLICE);
+        self.checks = worker.block_checks.take();
+        if let Some(checks) = &mut self.checks {
+            let memory = ThreadMemory::of_block(&mut self.shared);
+            result = result.and_then(|stop| {
+                checks.settle(&memory)?;
+                if let (Stop::Ended | Stop::Barrier, Some(grid)) = (&stop, &mut worker.checks) {
+                    grid.end_guesses(checks, number)?;
+                }
+                Ok(stop)
+            });
+        }
+        let stop = match result {
             Ok(stop) => stop,
             Err(thread_fault) => return Err(self.fault(worker, number, *thread_fault)),
         };
         let mut can_run = false;
+        self.has_advanced |= !matches!(stop, Stop::Spinning);
         let state = match stop {
             Stop::Ended => {
                 self.live -= 1;
+                if let Some(checks) = &mut self.checks {
+                    checks.end(number);
+                }
                 self.spare.extend(slot.take());
                 State::Ended
             }
-            Stop::Yielded => {
+            Stop::Yielded | Stop::Spinning => {
                 can_run = true;
                 State::Ready
+            }
+            Stop::Sleeping => {
+                self.has_sleepers = true;
+                State::Sleeping
             }
             Stop::Barrier => match thread.barrier {
                 Some(wait) if wait.op == BarrierOp::Arrive => {
                     self.arrived.push((wait.id, wait.count, number));
+                    if let Some(checks) = &mut self.checks {
+                        checks.arrive(wait.id, number);
+                    }
                     State::Ready
                 }
                 _ => State::Barrier,
@@ -167,10 +259,16 @@ impl Block {
     }
 
     /// Releases a complete group of lanes, if there is one.
-    fn release_lanes(&mut self, first: usize, last: usize, is_idle: bool) -> bool {
+    fn release_lanes(
+        &mut self,
+        worker: &mut Worker<'_>,
+        first: usize,
+        last: usize,
+        is_idle: bool,
+    ) -> Result<bool> {
         let states = self.states.get(first..last).unwrap_or(&[]);
         if !states.contains(&State::Warp) {
-            return false;
+            return Ok(false);
         }
         let mut lanes: Lanes = [None; 32];
         let mut live = 0_u32;
@@ -184,7 +282,17 @@ impl Block {
                 lanes[lane] = thread.lanes;
             }
         }
-        let Some(group) = warp::complete_group(&lanes, live, is_idle) else { return false };
+        let Some(group) = warp::complete_group(&lanes, live, is_idle) else { return Ok(false) };
+        let leader = lanes.get(group.trailing_zeros() as usize).copied().flatten();
+        if let Some((number, wait)) = leader.and_then(|wait| Some((wait.matrix()?, wait))) {
+            self.matrix(worker, first, number, wait)?;
+        }
+        if let Some(checks) = &mut self.checks
+            && warp::orders_memory(&lanes, group)
+        {
+            checks.meet_lanes((0..32).filter(|lane| (group >> lane) & 1 == 1).map(|lane| first + lane));
+        }
+        self.has_advanced = true;
         for (lane, wait) in lanes.iter().enumerate() {
             let Some(wait) = wait.as_ref().filter(|_| (group >> lane) & 1 == 1) else { continue };
             let writes = warp::outcome(&lanes, group, lane as u32, wait);
@@ -197,7 +305,20 @@ impl Block {
                 *state = State::Ready;
             }
         }
-        true
+        Ok(true)
+    }
+
+    /// Performs the matrix instruction that all lanes of a warp have reached.
+    fn matrix(&mut self, worker: &mut Worker<'_>, first: usize, number: u32, wait: WarpWait) -> Result<()> {
+        let (function, pc) = wait.place();
+        let function = worker.grid.program.functions.get(function as usize);
+        let inst = function.and_then(|function| function.matrices.get(number as usize));
+        let (Some(inst), Some(threads)) = (inst, self.threads.get_mut(first..first + 32)) else {
+            return Ok(());
+        };
+        let mut lanes = WarpLanes { threads, shared: &mut self.shared, pc, warp: first / 32 };
+        let result = matrix::perform(worker, &mut lanes, inst);
+        result.map_err(|(lane, thread_fault)| self.fault(worker, first + lane, *thread_fault))
     }
 
     /// The barrier where a thread waits.
@@ -220,6 +341,9 @@ impl Block {
                 continue;
             }
             any = true;
+            if let Some(checks) = &mut self.checks {
+                checks.meet(id, waiting.iter().map(|(number, _)| *number));
+            }
             let truths = waiting.iter().map(|(_, wait)| wait.is_true);
             let values = [BarrierOp::RedPopc, BarrierOp::RedAnd, BarrierOp::RedOr]
                 .map(|op| (op, barrier::result(op, truths.clone())));
@@ -264,40 +388,24 @@ impl Block {
         there >= count
     }
 
-    /// The fault of a deadlock, which says what the threads wait for.
+    /// The fault of a deadlock, which says where the threads wait and for what.
     #[cold]
     fn deadlock(&self, worker: &Worker<'_>) -> Box<Fault> {
-        let mut at_barrier = None;
-        let mut at_warp = None;
-        let mut counts = (0, 0);
+        let mut waits = Waits::default();
         for (number, state) in self.states.iter().enumerate() {
-            let thread = self.threads.get(number).and_then(Option::as_deref);
-            match state {
-                State::Barrier => {
-                    let id = thread.and_then(|thread| thread.barrier).map_or(0, |wait| wait.id);
-                    at_barrier.get_or_insert((number, id));
-                    counts.0 += 1;
-                }
-                State::Warp => {
-                    let wait = thread.and_then(|thread| thread.lanes.as_ref());
-                    at_warp.get_or_insert((number, wait.map_or_else(String::new, WarpWait::describe)));
-                    counts.1 += 1;
-                }
-                _ => {}
-            }
+            let Some(thread) = self.threads.get(number).and_then(Option::as_ref) else { continue };
+            let what = match state {
+                State::Barrier => thread.barrier.as_ref().map(BarrierWait::describe),
+                State::Warp => thread.lanes.as_ref().map(WarpWait::describe),
+                _ => None,
+            };
+            let Some(what) = what else { continue };
+            let position = Position::before(worker.grid.program, thread.function, thread.pc);
+            waits.add(number, *state == State::Warp, what, position.to_string());
         }
         let ended = self.states.len() - self.live as usize;
-        let mut detail = format!("no thread can go on: {} wait at barriers", counts.0);
-        if let Some((_, id)) = at_barrier {
-            detail.push_str(&format!(" (first at barrier {id})"));
-        }
-        detail.push_str(&format!(", {} for lanes of their warp", counts.1));
-        if let Some((number, what)) = &at_warp {
-            detail.push_str(&format!(" (thread {number} {what})"));
-        }
-        detail.push_str(&format!(", {ended} have ended"));
-        let number = at_warp.map(|(number, _)| number).or(at_barrier.map(|(number, _)| number)).unwrap_or(0);
-        self.fault(worker, number, *ThreadFault::new(FaultKind::BarrierDivergence, detail))
+        let detail = waits.words(&self.arrived, ended);
+        self.fault(worker, waits.first(), *ThreadFault::new(FaultKind::BarrierDivergence, detail))
     }
 
     /// The fault of a cancelled grid.
@@ -310,22 +418,26 @@ impl Block {
     #[cold]
     fn fault(&self, worker: &Worker<'_>, number: usize, thread_fault: ThreadFault) -> Box<Fault> {
         let grid = worker.grid;
-        let thread = self.threads.get(number).and_then(Option::as_deref);
-        let line = thread.and_then(|thread| {
-            let function = grid.program.functions.get(thread.function as usize)?;
-            function.lines.get(thread.pc.checked_sub(1)?).copied()
-        });
+        let thread = self.threads.get(number).and_then(Option::as_ref);
+        let at = thread_fault.at.or(thread.map(|thread| (thread.function, thread.pc)));
+        let position = at.map(|(function, pc)| Position::before(grid.program, function, pc));
+        let Position { line, source } = position.unwrap_or(Position { line: 0, source: None });
+        let mut detail = thread_fault.detail;
+        if let Some(variable) = thread_fault.shared.and_then(|at| shared_variable(grid.launch, at)) {
+            detail.push_str(&format!(", {variable}"));
+        }
         let [x, y, _] = grid.launch.block.map(|dim| dim as usize);
         Box::new(Fault {
             kind: thread_fault.kind,
             kernel: grid.launch.kernel.name.clone(),
-            line: line.unwrap_or(0),
+            line,
+            source,
             block: self.index,
             thread: [number % x, number / x % y, number / (x * y)].map(|index| index as u32),
             address: thread_fault.access.map(|(address, _, _)| address),
             size: thread_fault.access.map(|(_, size, _)| size),
             write: thread_fault.access.is_some_and(|(_, _, write)| write),
-            detail: thread_fault.detail,
+            detail,
         })
     }
 }

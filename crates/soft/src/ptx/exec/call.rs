@@ -69,6 +69,7 @@ impl Worker<'_> {
         let mut reader = Reader {
             pc: thread.pc,
             thread_memory: ThreadMemory {
+                unchecked_shared: context.shared.len(),
                 shared: context.shared,
                 local: &mut thread.local,
                 local_base: thread.local_base,
@@ -84,6 +85,11 @@ impl Worker<'_> {
                     .set_conditional(arg(0), arg(1) as u32)
                     .map_err(|fault| ThreadFault::new(fault.kind, fault.message))?;
                 Ok(0)
+            }
+            Intrinsic::Allocate => Ok(reader.worker.grid.heap().allocate(arg(0))),
+            Intrinsic::Free => {
+                let freed = reader.worker.grid.heap().free(arg(0));
+                freed.map(|()| 0).map_err(|fault| ThreadFault::new(fault.kind, fault.message))
             }
             // As CUDA's documentation says.
             Intrinsic::Print if arg(0) == 0 => Ok(u64::from(u32::MAX)),

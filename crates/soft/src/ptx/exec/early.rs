@@ -1,9 +1,12 @@
 //! Grids that begin before the grids in front of them have ended.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use super::block::{Block, Progress};
+use super::check::GridChecks;
 use super::grid;
+use super::grid_state::GridState;
 use super::worker::Worker;
 use crate::ptx::error::Fault;
 use crate::ptx::image::Launch;
@@ -22,6 +25,8 @@ pub(crate) struct BegunGrid {
     pub(super) blocks: VecDeque<Block>,
     /// The threads of these blocks.
     threads: u64,
+    pub(super) state: Arc<GridState>,
+    pub(super) checks: Option<Box<GridChecks>>,
 }
 
 impl BegunGrid {
@@ -47,8 +52,9 @@ pub(crate) fn begin(
     memory: &dyn DeviceMemory,
     most_threads: u64,
 ) -> Result<BegunGrid, Fault> {
-    let (grid, total) = grid::prepare(launch, memory)?;
-    let mut begun = BegunGrid { total, ..BegunGrid::default() };
+    let state = Arc::<GridState>::default();
+    let (grid, total) = grid::prepare(launch, memory, &state)?;
+    let mut begun = BegunGrid { total, state: Arc::clone(&state), ..BegunGrid::default() };
     let mut worker = Worker::early(&grid);
     let mut spare: Option<Block> = None;
     while begun.next < total && begun.threads < most_threads && worker.steps < EARLY_STEPS {
@@ -62,11 +68,12 @@ pub(crate) fn begin(
         }
         match progress {
             Progress::Finished => spare = Some(block),
-            Progress::Paused => {
+            Progress::Paused | Progress::Stalled(_) => {
                 begun.threads += u64::from(grid.threads);
                 begun.blocks.push_back(block);
             }
         }
     }
+    begun.checks = worker.checks;
     Ok(begun)
 }

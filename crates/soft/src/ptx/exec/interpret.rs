@@ -1,18 +1,25 @@
 //! The instruction loop, which runs one thread until it ends, waits, or has used its share.
 
+use std::time::{Duration, Instant};
+
 use super::access::{Location, ThreadMemory};
-use super::atomic::AtomicChange;
+use super::atomic::{self, AtomicChange};
 use super::barrier::BarrierWait;
 use super::special::{is_space, special};
+use super::texture::TextureThread;
 use super::thread::Thread;
 use super::thread_fault::{Checked, ThreadFault};
+use super::transfer::AsyncThread;
 use super::warp::WarpWait;
 use super::worker::{BlockContext, Stop, Worker};
-use crate::ptx::code::{Access, BarrierOp, CarryHow, Inst, NONE, Space};
+use crate::ptx::code::{Access, BarrierOp, CarryHow, Inst, NONE, Op128, Reg, Space};
 use crate::ptx::error::FaultKind;
 use crate::ptx::math::convert::convert;
 use crate::ptx::math::integer::carrying_add;
 use crate::ptx::math::value::Value;
+
+/// The longest `nanosleep`: a millisecond.
+const LONGEST_SLEEP: u64 = 1_000_000;
 
 impl Worker<'_> {
     /// Runs a thread for about `share` instructions at most.
@@ -55,8 +62,10 @@ impl Worker<'_> {
         let Some(registers) = thread.registers.get_mut(thread.register_base..) else {
             return Err(ThreadFault::new(FaultKind::InvalidProgramCounter, "the frame is gone"));
         };
+        let unchecked_shared = self.begin_frame(thread.function, thread.linear, context.shared.len());
         let mut thread_memory = ThreadMemory {
             shared: context.shared,
+            unchecked_shared,
             local: &mut thread.local,
             local_base: thread.local_base,
             params: grid.launch.params,
@@ -199,13 +208,40 @@ impl Worker<'_> {
                     thread.pc = pc;
                     return Err(ThreadFault::new(FaultKind::Trap, ""));
                 }
-                Inst::Pause => stop!(Some(Stop::Yielded)),
+                Inst::Sleep { nanoseconds } => {
+                    let time =
+                        Duration::from_nanos((reg!(nanoseconds) & u64::from(u32::MAX)).min(LONGEST_SLEEP));
+                    thread.wakes_at = Some(Instant::now() + time);
+                    stop!(Some(Stop::Sleeping));
+                }
+                Inst::Poll { a } => {
+                    if thread.polls.is_waiting(pc, reg!(a)) {
+                        stop!(Some(Stop::Spinning));
+                    }
+                }
+                Inst::StackAllocate { d, size, align } => {
+                    let size = reg!(size);
+                    thread.pc = pc;
+                    let at = thread.allocate(size, align)?;
+                    thread.set(d, at);
+                    stop!(None);
+                }
+                Inst::StackSave { d } => reg!(d) = thread_memory.local.len() as u64,
+                Inst::StackRestore { a } => {
+                    let end = reg!(a);
+                    thread.pc = pc;
+                    thread.restore(grid, end)?;
+                    stop!(None);
+                }
                 Inst::GridWait => {
                     if self.is_early {
                         stop!(Some(Stop::Grid));
                     }
                 }
-                Inst::Fence => std::sync::atomic::fence(std::sync::atomic::Ordering::SeqCst),
+                Inst::Fence => {
+                    std::sync::atomic::fence(std::sync::atomic::Ordering::SeqCst);
+                    self.note_fence();
+                }
                 Inst::Load { d, base, offset, access } => {
                     let address = maybe!(base).wrapping_add_signed(i64::from(offset));
                     let location = check!(self.resolve(&thread_memory, pc, address, access, false));
@@ -232,10 +268,67 @@ impl Worker<'_> {
                 }
                 Inst::Atomic { op, ty, space, d, base, offset, b, c } => {
                     let address = maybe!(base).wrapping_add_signed(i64::from(offset));
-                    let change = AtomicChange { op, ty, b: reg!(b), c: maybe!(c) };
+                    let change = AtomicChange::new(op, ty, reg!(b), maybe!(c));
                     let old = check!(self.change(&mut thread_memory, pc, space, address, change));
                     if d != NONE {
                         reg!(d) = old;
+                    }
+                }
+                Inst::Async { index } => {
+                    let Some(inst) = function.asyncs.get(index as usize) else { continue };
+                    let mut async_thread = AsyncThread {
+                        worker: self,
+                        memory: &mut thread_memory,
+                        transfers: context.transfers,
+                        registers,
+                        lists: &function.lists,
+                        linear: thread.linear,
+                        pc,
+                    };
+                    if check!(async_thread.execute(inst)) {
+                        stop!(Some(Stop::Spinning));
+                    }
+                }
+                Inst::Texture { index } => {
+                    let Some(inst) = function.textures.get(index as usize) else { continue };
+                    let mut texture_thread = TextureThread {
+                        worker: self,
+                        memory: &mut thread_memory,
+                        registers,
+                        lists: &function.lists,
+                        pc,
+                    };
+                    check!(texture_thread.execute(inst));
+                }
+                Inst::Atomic128 { op, space, d, base, offset, b, c } => {
+                    let address = maybe!(base).wrapping_add_signed(i64::from(offset));
+                    let write = op != Op128::Load;
+                    self.spans.is_atomic = true;
+                    let found = self.find(&thread_memory, pc, space, address, 16, 16, write);
+                    self.spans.is_atomic = false;
+                    let location = check!(found);
+                    let pair = |first: Reg, registers: &[u64]| {
+                        let pair = registers.get(first as usize..first as usize + 2);
+                        pair.and_then(|pair| pair.try_into().ok()).unwrap_or([0; 2])
+                    };
+                    let (b, c) = if write {
+                        (pair(b, registers), if c == NONE { [0; 2] } else { pair(c, registers) })
+                    } else {
+                        ([0; 2], [0; 2])
+                    };
+                    let old = atomic::perform128(op, &mut thread_memory, location, b, c);
+                    if d != NONE {
+                        reg!(d) = old[0];
+                        reg!(d + 1) = old[1];
+                        if thread.polls.is_waiting(pc, old[0] ^ old[1].rotate_left(1)) {
+                            stop!(Some(Stop::Spinning));
+                        }
+                    }
+                }
+                Inst::CheckAligned { base, offset, align } => {
+                    let address = maybe!(base).wrapping_add_signed(i64::from(offset));
+                    if address & u64::from(align - 1) != 0 {
+                        check!(Err(ThreadFault::misaligned(address, align, true)));
                     }
                 }
                 Inst::Barrier { op, d, id, count, a } => {
@@ -258,7 +351,7 @@ impl Worker<'_> {
                         members,
                         [maybe!(a), maybe!(b), maybe!(c)],
                         [d, p],
-                        pc
+                        (thread.function, pc)
                     ));
                     thread.lanes = Some(wait);
                     stop!(Some(Stop::Warp));

@@ -29,7 +29,7 @@ const HELPERS: Helpers = Helpers { access, atomic };
 impl<'a> NativeState<'a> {
     pub(super) fn new(grid: &'a Grid<'a>) -> NativeState<'a> {
         let (launch, memory) = (grid.launch, grid.memory);
-        let counter = memory.epoch_counter().filter(|_| !memory.is_watched());
+        let counter = memory.epoch_counter().filter(|_| !memory.is_watched() && !grid.checks.any());
         let context = Context {
             steps: 0,
             end: 0,
@@ -171,6 +171,7 @@ impl<'a> Worker<'a> {
         ThreadMemory {
             // SAFETY: `prepare` took the pointer from a slice of this length that stays borrowed.
             shared: unsafe { std::slice::from_raw_parts_mut(context.shared, shared) },
+            unchecked_shared: shared,
             // SAFETY: as above.
             local: unsafe { std::slice::from_raw_parts_mut(context.local, local) },
             local_base: context.local_base as usize,
@@ -231,7 +232,7 @@ impl<'a> Worker<'a> {
         // SAFETY: native code called this.
         let mut memory = unsafe { self.running_memory() };
         let c = if *third == NONE { 0 } else { c };
-        let change = AtomicChange { op: *op, ty: *ty, b, c };
+        let change = AtomicChange::new(*op, *ty, b, c);
         self.native.context.values[0] = self.change(&mut memory, pc + 1, *space, address, change)?;
         Ok(())
     }

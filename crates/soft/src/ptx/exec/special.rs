@@ -2,10 +2,10 @@
 
 use std::time::SystemTime;
 
-use super::grid::Grid;
-use crate::ptx::code::SpaceTest;
+use super::grid::{Grid, reserved_offset};
+use crate::ptx::code::{RESERVED_SHARED, SpaceTest};
 use crate::ptx::special::Special;
-use crate::ptx::windows::{LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW, WINDOW};
+use crate::ptx::windows::{LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW, WINDOW, WORKSPACE_WINDOW};
 
 /// Whether a generic address lies in a space.
 pub(super) fn is_space(grid: &Grid<'_>, address: u64, which: SpaceTest) -> bool {
@@ -61,7 +61,11 @@ pub(super) fn special(
         Special::GlobalTimerHigh => nanoseconds() >> 32,
         Special::DynamicShared => u64::from(grid.launch.dynamic_shared),
         Special::TotalShared => grid.shared_bytes as u64,
+        Special::AggregateShared => grid.shared_bytes as u64 + u64::from(RESERVED_SHARED),
+        Special::Reserved { offset } => reserved_offset(grid.shared_bytes) as u64 + u64::from(offset),
         Special::Fixed(value) => u64::from(value),
-        Special::GridId => 0,
+        Special::GridId => grid.state.number,
+        Special::Workspace { high: true } => WORKSPACE_WINDOW >> 32,
+        Special::Workspace { high: false } => WORKSPACE_WINDOW & u64::from(u32::MAX),
     }
 }

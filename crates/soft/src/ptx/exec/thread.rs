@@ -1,7 +1,10 @@
 //! The state of one thread, from which it resumes.
 
+use std::time::Instant;
+
 use super::barrier::BarrierWait;
 use super::grid::Grid;
+use super::polls::Polls;
 use super::thread_fault::{Checked, ThreadFault};
 use super::warp::WarpWait;
 use crate::ptx::code::{Formal, Function, Place};
@@ -39,11 +42,14 @@ pub(super) struct Thread {
     pub(super) local: Vec<u8>,
     pub(super) local_base: usize,
     pub(super) carry: bool,
+    pub(super) polls: Polls,
     frames: Vec<Frame>,
     /// The barrier where it waits.
     pub(super) barrier: Option<BarrierWait>,
     /// Its wait for lanes of its warp.
     pub(super) lanes: Option<WarpWait>,
+    /// When its sleep ends.
+    pub(super) wakes_at: Option<Instant>,
     /// Whether the registers are those at the start of the kernel.
     pub(super) is_pristine: bool,
 }
@@ -63,6 +69,7 @@ impl Thread {
             return;
         }
         self.carry = false;
+        self.polls = Polls::default();
         self.frames.clear();
         self.registers.clear();
         self.local.clear();
@@ -79,6 +86,38 @@ impl Thread {
         self.registers.extend_from_slice(&function.template);
         self.local_base = self.local.len().next_multiple_of(16);
         self.local.resize(self.local_base + function.frame_bytes as usize, 0);
+    }
+
+    /// Adds memory to the frame, until the function returns; its address in local memory.
+    pub(super) fn allocate(&mut self, size: u64, align: u32) -> Checked<u64> {
+        let start = self.local.len().next_multiple_of(align.max(1) as usize);
+        let end = usize::try_from(size).ok().and_then(|size| start.checked_add(size));
+        match end.filter(|end| *end <= MOST_LOCAL) {
+            Some(end) => {
+                self.local.resize(end, 0);
+                Ok(start as u64)
+            }
+            None => {
+                let detail = format!("`alloca` of {size} bytes, after {start} bytes of local memory");
+                Err(ThreadFault::new(FaultKind::StackOverflow, detail))
+            }
+        }
+    }
+
+    /// Frees what was allocated in the frame after the stack ended at `end`.
+    pub(super) fn restore(&mut self, grid: &Grid<'_>, end: u64) -> Checked<()> {
+        let function = grid.program.functions.get(self.function as usize);
+        let least = self.local_base + function.map_or(0, |function| function.frame_bytes as usize);
+        match usize::try_from(end).ok().filter(|end| (least..=self.local.len()).contains(end)) {
+            Some(end) => {
+                self.local.truncate(end);
+                Ok(())
+            }
+            None => {
+                let detail = format!("`stackrestore` to {end:#x}, which `stacksave` did not give here");
+                Err(ThreadFault::new(FaultKind::IllegalInstruction, detail))
+            }
+        }
     }
 
     /// Calls `callee` from the call site `site`, with its arguments.
@@ -192,6 +231,11 @@ impl Thread {
                 }
             }
         }
+    }
+
+    /// Reads a register of the running frame. A missing register reads as zero.
+    pub(super) fn get(&self, register: u32) -> u64 {
+        self.registers.get(self.register_base.saturating_add(register as usize)).copied().unwrap_or(0)
     }
 
     /// Writes a register of the running frame.

@@ -9,6 +9,10 @@ pub(super) struct ThreadFault {
     pub(super) kind: FaultKind,
     /// Address, bytes and whether it was a write.
     pub(super) access: Option<(u64, u32, bool)>,
+    /// The function and program counter behind the instruction, if the thread is elsewhere by now.
+    pub(super) at: Option<(u32, usize)>,
+    /// Offset in shared memory, of an access to it.
+    pub(super) shared: Option<u64>,
     pub(super) detail: String,
 }
 
@@ -17,7 +21,7 @@ pub(super) type Checked<T> = Result<T, Box<ThreadFault>>;
 impl ThreadFault {
     #[cold]
     pub(super) fn new(kind: FaultKind, detail: impl Into<String>) -> Box<ThreadFault> {
-        Box::new(ThreadFault { kind, access: None, detail: detail.into() })
+        Box::new(ThreadFault { kind, access: None, at: None, shared: None, detail: detail.into() })
     }
 
     #[cold]
@@ -25,6 +29,8 @@ impl ThreadFault {
         Box::new(ThreadFault {
             kind: fault.kind,
             access: Some((address, bytes, write)),
+            at: None,
+            shared: None,
             detail: fault.message,
         })
     }
@@ -34,8 +40,23 @@ impl ThreadFault {
         Box::new(ThreadFault {
             kind: FaultKind::IllegalAddress,
             access: Some((address, bytes, write)),
+            at: None,
+            shared: None,
             detail,
         })
+    }
+
+    /// Not a fault: an access to shared memory that is valid and has to be checked further.
+    #[cold]
+    pub(super) fn unchecked(offset: u64) -> Box<ThreadFault> {
+        let mut fault = ThreadFault::new(FaultKind::UnwrittenShared, "");
+        fault.shared = Some(offset);
+        fault
+    }
+
+    /// Whether it is [unchecked](Self::unchecked) and no fault.
+    pub(super) fn is_unchecked(&self) -> bool {
+        self.kind == FaultKind::UnwrittenShared && self.access.is_none()
     }
 
     #[cold]
@@ -44,6 +65,8 @@ impl ThreadFault {
         Box::new(ThreadFault {
             kind: FaultKind::MisalignedAddress,
             access: Some((address, bytes, write)),
+            at: None,
+            shared: None,
             detail,
         })
     }

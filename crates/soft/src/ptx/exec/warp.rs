@@ -3,6 +3,7 @@
 use super::thread_fault::{Checked, ThreadFault};
 use crate::ptx::code::{Reg, WarpOp};
 use crate::ptx::error::FaultKind;
+use crate::ptx::math::float;
 
 /// A lane that waits for other lanes.
 #[derive(Debug, Clone, Copy)]
@@ -16,6 +17,7 @@ pub(super) struct WarpWait {
     d: Reg,
     p: Reg,
     pc: usize,
+    function: u32,
 }
 
 impl WarpWait {
@@ -25,7 +27,7 @@ impl WarpWait {
         members: Option<u32>,
         [a, b, c]: [u64; 3],
         [d, p]: [Reg; 2],
-        pc: usize,
+        (function, pc): (u32, usize),
     ) -> Checked<WarpWait> {
         if let Some(mask) = members
             && (mask >> lane) & 1 == 0
@@ -33,21 +35,35 @@ impl WarpWait {
             let detail = format!("lane {lane} is not in its own member mask {mask:#010x}");
             return Err(ThreadFault::new(FaultKind::IllegalInstruction, detail));
         }
-        Ok(WarpWait { op, members, a, b: b as u32, c: c as u32, d, p, pc })
+        Ok(WarpWait { op, members, a, b: b as u32, c: c as u32, d, p, pc, function })
     }
 
     /// Whether two lanes wait for the same operation.
     fn joins(&self, other: &WarpWait) -> bool {
         self.op == other.op
             && self.members == other.members
-            && (self.members.is_some() || self.pc == other.pc)
+            && (self.members.is_some() || (self.pc == other.pc && self.function == other.function))
+    }
+
+    /// The number of a matrix instruction in its function.
+    pub(super) fn matrix(&self) -> Option<u32> {
+        match self.op {
+            WarpOp::Matrix(number) => Some(number),
+            _ => None,
+        }
+    }
+
+    /// The function and the position behind the instruction.
+    pub(super) fn place(&self) -> (u32, usize) {
+        (self.function, self.pc)
     }
 
     /// Describes the member mask, for errors.
     pub(super) fn describe(&self) -> String {
         match self.members {
-            Some(mask) => format!("for lanes {mask:#010x} of its warp"),
-            None => "for its warp".into(),
+            _ if self.matrix().is_some() => "for all 32 lanes of the warp".into(),
+            Some(mask) => format!("for lanes {mask:#010x} of the warp"),
+            None => "for the warp".into(),
         }
     }
 }
@@ -70,6 +86,8 @@ pub(super) fn complete_group(lanes: &Lanes, live: u32, idle: bool) -> Option<u32
         seen |= group;
         let is_complete = match wait.members {
             Some(mask) => mask & live & !group == 0,
+            // Matrices are spread over the whole warp.
+            None if wait.matrix().is_some() => group == u32::MAX,
             None => idle,
         };
         if is_complete {
@@ -77,6 +95,13 @@ pub(super) fn complete_group(lanes: &Lanes, live: u32, idle: bool) -> Option<u32
         }
     }
     None
+}
+
+/// Whether a group of lanes sees what its lanes have written. Shuffles, votes and the like move
+/// registers alone.
+pub(super) fn orders_memory(lanes: &Lanes, group: u32) -> bool {
+    let first = lanes.get(group.trailing_zeros() as usize).and_then(Option::as_ref);
+    first.is_some_and(|wait| wait.op == WarpOp::Sync)
 }
 
 /// Registers and their new values.
@@ -96,7 +121,7 @@ pub(super) fn outcome(lanes: &Lanes, group: u32, lane: u32, wait: &WarpWait) -> 
     let (low, whole) = (u64::from(u32::MAX), u64::MAX);
     let signed = |index: u32| narrow(index) as i32;
     let (d, p) = match wait.op {
-        WarpOp::Sync => (0, 0),
+        WarpOp::Sync | WarpOp::Matrix(_) => (0, 0),
         WarpOp::ActiveMask => (u64::from(group), 0),
         WarpOp::ShuffleUp | WarpOp::ShuffleDown | WarpOp::ShuffleXor | WarpOp::ShuffleIndex => {
             let (source, is_inside) = shuffle_source(wait, lane);
@@ -122,6 +147,16 @@ pub(super) fn outcome(lanes: &Lanes, group: u32, lane: u32, wait: &WarpWait) -> 
         WarpOp::ReduceAnd => (members().map(narrow).fold(u32::MAX, |all, x| all & x).into(), 0),
         WarpOp::ReduceOr => (members().map(narrow).fold(0, |all, x| all | x).into(), 0),
         WarpOp::ReduceXor => (members().map(narrow).fold(0, |all, x| all ^ x).into(), 0),
+        WarpOp::ReduceFloat { is_max, abs, nan } => {
+            let f = match (is_max, nan) {
+                (false, false) => float::min::<f32>,
+                (false, true) => float::min_nan::<f32>,
+                (true, false) => float::max::<f32>,
+                (true, true) => float::max_nan::<f32>,
+            };
+            let each = |index: u32| if abs { float::abs::<f32>(value(index)) } else { value(index) };
+            (members().map(each).reduce(f).unwrap_or(0), 0)
+        }
         WarpOp::Elect => {
             let leader = group.trailing_zeros();
             (u64::from(leader), u64::from(leader == lane))

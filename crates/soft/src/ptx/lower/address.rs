@@ -45,6 +45,7 @@ impl<'t> Body<'_, 't> {
                 Some(Symbol::Global(index)) => Ok(self.global_address(index, addend)),
                 Some(Symbol::Shared(index)) => Ok(self.shared_address(index, addend)),
                 Some(Symbol::Function(index)) => Ok(self.constant(function_address(index))),
+                Some(Symbol::Reference) => Err(reference(name)),
                 Some(_) => Err(unresolved(name)),
                 None => Err(format!("`{name}` is not declared").into()),
             },
@@ -159,11 +160,19 @@ impl<'t> Body<'_, 't> {
                 self.global_address(index, offset)
             }
             (Some(Symbol::Global(_) | Symbol::Shared(_)), _) => return Err(wrong()),
+            (Some(Symbol::Reference), _) => return Err(reference(name)),
             (Some(_), _) => return Err(format!("`{name}` is not a variable").into()),
             (None, _) => return Err(format!("`{name}` is not declared").into()),
         };
         Ok(Address { base, offset: 0, space })
     }
+}
+
+fn reference(name: &str) -> LowerError {
+    LowerError::Wrong(format!(
+        "`{name}` is a texture or surface reference, which is not supported by the software driver; \
+         texture and surface objects are"
+    ))
 }
 
 pub(super) fn unresolved(name: &str) -> LowerError {

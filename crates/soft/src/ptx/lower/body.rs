@@ -7,7 +7,7 @@ use super::scope::{Name, Scopes};
 use super::symbol::Symbol;
 use super::symbols::Symbols;
 use super::variable::layout;
-use crate::ptx::code::{Formal, Function, Inst, Place, Reg};
+use crate::ptx::code::{Formal, Function, Inst, MemoryOrder, Place, Reg, SourceLine};
 use crate::ptx::error::PtxError;
 use crate::ptx::syntax::{self, Parameter, Space, Variable};
 
@@ -20,8 +20,12 @@ pub(super) struct Body<'a, 't> {
     pub(super) scopes: Scopes<'t>,
     pub(super) function: Function,
     pub(super) is_kernel: bool,
+    /// Whether the current instruction reads special registers.
+    pub(super) takes_special: bool,
     constants: HashMap<u64, Reg>,
     pub(super) line: u32,
+    /// The memory order of the instructions that are being emitted.
+    pub(super) order: MemoryOrder,
     pub(super) frame_end: u32,
     /// The position of each label.
     places: Vec<u32>,
@@ -44,8 +48,10 @@ impl<'a, 't> Body<'a, 't> {
             scopes,
             function: Function { name: name.to_owned(), ..Function::default() },
             is_kernel,
+            takes_special: false,
             constants: HashMap::new(),
             line,
+            order: MemoryOrder::default(),
             frame_end: 0,
             jumps: Vec::new(),
             switches: Vec::new(),
@@ -166,8 +172,18 @@ impl<'a, 't> Body<'a, 't> {
     }
 
     pub(super) fn emit(&mut self, inst: Inst) {
+        if self.order != MemoryOrder::default() {
+            self.function.orders.push((self.function.code.len() as u32, self.order));
+        }
         self.function.code.push(inst);
         self.function.lines.push(self.line);
+    }
+
+    /// Sets the place in the source, from here on.
+    pub(super) fn source_line(&mut self, file: u64, line: u32) {
+        let Some(file) = self.symbols.file(file) else { return };
+        let pc = self.function.code.len() as u32;
+        self.function.sources.push(SourceLine { pc, file, line });
     }
 
     /// Emits a jump whose target is the number of a label.

@@ -6,7 +6,7 @@ use super::reader::{InstructionReader, LowerError, Lowered};
 use super::scope::Name;
 use super::symbol::Symbol;
 use crate::ptx::code::{BarrierOp, CallSite, Formal, Inst, Intrinsic, NONE, Place, Reg, Target, WarpOp};
-use crate::ptx::syntax::{Instruction, Operand};
+use crate::ptx::syntax::{Instruction, Literal, Operand};
 use crate::ptx::types::Type;
 
 /// `bra`. [`branch_target`] reads one with a guard.
@@ -33,10 +33,12 @@ pub(super) fn trap<'t>(body: &mut Body<'_, 't>, reader: &mut InstructionReader<'
 }
 
 pub(super) fn nanosleep<'t>(body: &mut Body<'_, 't>, reader: &mut InstructionReader<'_, 't>) -> Lowered<()> {
-    reader.ty()?;
+    if reader.ty()? != Type::U32 {
+        return Err(LowerError::Unsupported);
+    }
     let [duration] = reader.operands()?;
-    body.source(duration, Type::U32)?;
-    body.emit(Inst::Pause);
+    let nanoseconds = body.source(duration, Type::U32)?;
+    body.emit(Inst::Sleep { nanoseconds });
     Ok(())
 }
 
@@ -45,7 +47,8 @@ pub(super) fn grid_dependencies<'t>(
     body: &mut Body<'_, 't>,
     reader: &mut InstructionReader<'_, 't>,
 ) -> Lowered<()> {
-    if !body.symbols.has_grid_dependencies() {
+    // It came with both.
+    if !body.symbols.is_at_least((7, 8), 90) {
         return Err("it needs PTX 7.8 and a target from sm_90 on".to_owned().into());
     }
     if reader.flag("wait") {
@@ -59,12 +62,30 @@ pub(super) fn grid_dependencies<'t>(
 }
 
 /// `pmevent`, which has no effect here.
-pub(super) fn pmevent(reader: &InstructionReader<'_, '_>) -> Lowered<()> {
-    reader.finish()
+pub(super) fn pmevent(reader: &mut InstructionReader<'_, '_>) -> Lowered<()> {
+    reader.flag("mask");
+    match reader.operands()? {
+        [Operand::Number(_)] => Ok(()),
+        _ => Err("expected a number".to_owned().into()),
+    }
+}
+
+/// `setmaxnreg`, which has no effect here: threads have the registers that they use.
+pub(super) fn set_registers(reader: &mut InstructionReader<'_, '_>) -> Lowered<()> {
+    reader.one_of(&[("inc", ()), ("dec", ())]).ok_or(LowerError::Unsupported)?;
+    if !reader.flag("sync") || !reader.flag("aligned") || reader.ty()? != Type::U32 {
+        return Err(LowerError::Unsupported);
+    }
+    match reader.operands()? {
+        [Operand::Number(Literal::Int(count))] if (24..=256).contains(count) && count % 8 == 0 => Ok(()),
+        _ => Err("expected a multiple of 8 from 24 to 256".to_owned().into()),
+    }
 }
 
 pub(super) fn activemask<'t>(body: &mut Body<'_, 't>, reader: &mut InstructionReader<'_, 't>) -> Lowered<()> {
-    reader.ty()?;
+    if reader.ty()? != Type::B32 {
+        return Err(LowerError::Unsupported);
+    }
     let [d] = reader.operands()?;
     let d = body.dest(d, Type::B32)?;
     warp(body, WarpOp::ActiveMask, d, NONE, [NONE; 3], NONE);
@@ -72,8 +93,11 @@ pub(super) fn activemask<'t>(body: &mut Body<'_, 't>, reader: &mut InstructionRe
 }
 
 pub(super) fn elect<'t>(body: &mut Body<'_, 't>, reader: &mut InstructionReader<'_, 't>) -> Lowered<()> {
-    reader.flag("sync");
+    must_sync(reader)?;
     let [d, mask] = reader.operands()?;
+    if !matches!(d, Operand::Pair(_)) {
+        return Err("expected a register and a predicate".to_owned().into());
+    }
     let (d, p) = pair(body, d)?;
     let mask = body.source(mask, Type::B32)?;
     warp(body, WarpOp::Elect, d, p, [NONE; 3], mask);
@@ -84,6 +108,20 @@ fn plain<'t>(body: &mut Body<'_, 't>, reader: &InstructionReader<'_, 't>, inst: 
     let [] = reader.operands()?;
     body.emit(inst);
     Ok(())
+}
+
+/// Takes `.sync`, which must be there.
+fn must_sync(reader: &mut InstructionReader<'_, '_>) -> Lowered<()> {
+    if reader.flag("sync") { Ok(()) } else { Err("it needs `.sync`".to_owned().into()) }
+}
+
+/// Takes `.sync`, which older targets may omit; true if it is there.
+fn may_sync(body: &Body<'_, '_>, reader: &mut InstructionReader<'_, '_>) -> Lowered<bool> {
+    if body.symbols.is_at_least((6, 4), 70) {
+        must_sync(reader)?;
+        return Ok(true);
+    }
+    Ok(reader.flag("sync"))
 }
 
 fn warp(body: &mut Body<'_, '_>, op: WarpOp, d: Reg, p: Reg, [a, b, c]: [Reg; 3], mask: Reg) {
@@ -139,10 +177,15 @@ pub(super) fn call<'t>(body: &mut Body<'_, 't>, reader: &mut InstructionReader<'
     let [Operand::Name(name), rest @ ..] = operands else {
         return Err("expected the name of a function".to_owned().into());
     };
-    let arguments: &[Operand<'t>] = match rest {
-        [Operand::Group(group), ..] => group,
-        _ => &[],
+    let (arguments, rest): (&[Operand<'t>], _) = match rest {
+        [Operand::Group(group), rest @ ..] => (group, rest),
+        rest => (&[], rest),
     };
+    match rest {
+        [] => {}
+        [Operand::Name(list)] if matches!(body.scopes.find(list), Some(Name::Prototype)) => {}
+        _ => return Err("expected the name of a prototype or of a list of functions".to_owned().into()),
+    }
     let returns = results.iter().map(|result| actual(body, result)).collect::<Lowered<Vec<Formal>>>()?;
     let is_register = matches!(body.scopes.find(name), Some(Name::Register { .. }));
     let symbol = if is_register { None } else { body.symbols.get(name) };
@@ -167,6 +210,7 @@ pub(super) fn call<'t>(body: &mut Body<'_, 't>, reader: &mut InstructionReader<'
         }
         Some(Symbol::Intrinsic(intrinsic)) => {
             let wanted = match intrinsic {
+                Intrinsic::Allocate | Intrinsic::Free => 1,
                 Intrinsic::Print | Intrinsic::SetConditional => 2,
                 Intrinsic::AssertFail => 5,
             };
@@ -191,6 +235,11 @@ fn actual<'t>(body: &mut Body<'_, 't>, operand: &Operand<'t>) -> Lowered<Formal>
         return Ok(Formal { place: Place::Frame(*offset), size: *size });
     }
     let ty = body.type_of(operand).unwrap_or(Type::B32);
+    if ty == Type::B128 {
+        return Err("a register of 128 bits as an argument is not supported by the software driver"
+            .to_owned()
+            .into());
+    }
     let place = Place::Register(body.source(operand, ty)?);
     Ok(Formal { place, size: ty.bytes() })
 }
@@ -312,7 +361,7 @@ pub(super) fn shuffle<'t>(body: &mut Body<'_, 't>, reader: &mut InstructionReade
         ("bfly", WarpOp::ShuffleXor),
         ("idx", WarpOp::ShuffleIndex),
     ];
-    let has_mask = reader.flag("sync");
+    let has_mask = may_sync(body, reader)?;
     let op = reader.one_of(MODES).ok_or(LowerError::Unsupported)?;
     let ty = reader.ty()?;
     if ty != Type::B32 {
@@ -325,6 +374,9 @@ pub(super) fn shuffle<'t>(body: &mut Body<'_, 't>, reader: &mut InstructionReade
         let [d, a, b, c] = reader.operands()?;
         (d, a, b, c, NONE)
     };
+    if matches!(d, Operand::Pair(pair) if matches!(pair[0], Operand::Ignore)) {
+        return Err("expected a register for the value".to_owned().into());
+    }
     let sources = [body.source(a, ty)?, body.source(b, ty)?, body.source(c, ty)?];
     let (d, p) = pair(body, d)?;
     warp(body, op, d, p, sources, mask);
@@ -338,7 +390,7 @@ pub(super) fn vote<'t>(body: &mut Body<'_, 't>, reader: &mut InstructionReader<'
         ("uni", WarpOp::VoteUniform),
         ("ballot", WarpOp::VoteBallot),
     ];
-    let has_mask = reader.flag("sync");
+    let has_mask = may_sync(body, reader)?;
     let op = reader.one_of(MODES).ok_or(LowerError::Unsupported)?;
     let ty = reader.ty()?;
     if ty != if op == WarpOp::VoteBallot { Type::B32 } else { Type::Pred } {
@@ -360,7 +412,7 @@ pub(super) fn vote<'t>(body: &mut Body<'_, 't>, reader: &mut InstructionReader<'
 /// `match`.
 pub(super) fn matching<'t>(body: &mut Body<'_, 't>, reader: &mut InstructionReader<'_, 't>) -> Lowered<()> {
     let all = reader.one_of(&[("all", true), ("any", false)]).ok_or(LowerError::Unsupported)?;
-    reader.flag("sync");
+    must_sync(reader)?;
     let ty = reader.ty()?;
     let op = match (all, ty) {
         (false, Type::B32) => WarpOp::MatchAny32,
@@ -370,6 +422,9 @@ pub(super) fn matching<'t>(body: &mut Body<'_, 't>, reader: &mut InstructionRead
         _ => return Err(LowerError::Unsupported),
     };
     let [d, a, mask] = reader.operands()?;
+    if !all && matches!(d, Operand::Pair(_)) {
+        return Err("only `match.all` has a predicate".to_owned().into());
+    }
     let (a, mask) = (body.source(a, ty)?, body.source(mask, Type::B32)?);
     let (d, p) = pair(body, d)?;
     warp(body, op, d, p, [a, NONE, NONE], mask);
@@ -378,11 +433,16 @@ pub(super) fn matching<'t>(body: &mut Body<'_, 't>, reader: &mut InstructionRead
 
 /// `redux`.
 pub(super) fn reduce<'t>(body: &mut Body<'_, 't>, reader: &mut InstructionReader<'_, 't>) -> Lowered<()> {
-    reader.flag("sync");
+    must_sync(reader)?;
     const NAMES: &[(&str, &str)] =
         &[("add", "add"), ("min", "min"), ("max", "max"), ("and", "and"), ("or", "or"), ("xor", "xor")];
     let name = reader.one_of(NAMES).ok_or(LowerError::Unsupported)?;
+    let (abs, nan) = (reader.flag("abs"), reader.flag("NaN"));
     let ty = reader.ty()?;
+    let is_float = ty == Type::F32;
+    if (abs || nan) && !is_float || (is_float && !body.symbols.is_at_least((8, 6), 90)) {
+        return Err(LowerError::Unsupported);
+    }
     let op = match (name, ty) {
         ("add", Type::U32 | Type::S32) => WarpOp::ReduceAdd,
         ("min", Type::U32) => WarpOp::ReduceMinU,
@@ -392,6 +452,7 @@ pub(super) fn reduce<'t>(body: &mut Body<'_, 't>, reader: &mut InstructionReader
         ("and", Type::B32) => WarpOp::ReduceAnd,
         ("or", Type::B32) => WarpOp::ReduceOr,
         ("xor", Type::B32) => WarpOp::ReduceXor,
+        ("min" | "max", Type::F32) => WarpOp::ReduceFloat { is_max: name == "max", abs, nan },
         _ => return Err(LowerError::Unsupported),
     };
     let [d, a, mask] = reader.operands()?;

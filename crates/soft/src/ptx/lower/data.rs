@@ -3,7 +3,7 @@
 use super::body::Body;
 use super::reader::{InstructionReader, LowerError, Lowered};
 use crate::ptx::code::{Inst, Reg};
-use crate::ptx::math::value::{Bf16, F16, Flushed};
+use crate::ptx::math::value::{Bf16, F16, Flushed, FlushedF16};
 use crate::ptx::math::{F2, F3, bits, compare};
 use crate::ptx::special::Special;
 use crate::ptx::syntax::Operand;
@@ -13,6 +13,9 @@ pub(super) fn mov<'t>(body: &mut Body<'_, 't>, reader: &mut InstructionReader<'_
     let lanes = reader.one_of(&[("v2", 2), ("v4", 4)]);
     let ty = reader.ty()?;
     let [d, a] = reader.operands()?;
+    if ty == Type::B128 && lanes.is_none() {
+        return pair(body, d, a);
+    }
     if let Some(lanes) = lanes {
         return each_element(body, ty, lanes, d, a);
     }
@@ -31,6 +34,35 @@ pub(super) fn mov<'t>(body: &mut Body<'_, 't>, reader: &mut InstructionReader<'_
             Ok(())
         }
     }
+}
+
+/// `mov.b128`: between registers of two words and pairs of words.
+fn pair<'t>(body: &mut Body<'_, 't>, d: &Operand<'t>, a: &Operand<'t>) -> Lowered<()> {
+    let sources = match a {
+        Operand::Vector(parts) => match parts.as_slice() {
+            [low, high] => [body.source(low, Type::B64)?, body.source(high, Type::B64)?],
+            _ => return Err("expected two words of 64 bits".to_owned().into()),
+        },
+        Operand::Number(literal) => [body.constant(literal.bits(Type::B64)), body.constant(0)],
+        other => body.both_words(other)?,
+    };
+    // A source may be a destination.
+    let copies = sources.map(|a| {
+        let d = body.fresh();
+        body.emit(Inst::Move { d, a });
+        d
+    });
+    let dests = match d {
+        Operand::Vector(parts) => match parts.as_slice() {
+            [low, high] => [body.dest(low, Type::B64)?, body.dest(high, Type::B64)?],
+            _ => return Err("expected two words of 64 bits".to_owned().into()),
+        },
+        other => body.both_words(other)?,
+    };
+    for (d, a) in dests.into_iter().zip(copies) {
+        body.emit(Inst::Move { d, a });
+    }
+    Ok(())
 }
 
 fn special<'t>(
@@ -150,6 +182,9 @@ fn comparison(name: &str, ty: Type, flush: bool) -> Lowered<F2> {
             }
         };
     }
+    if matches!(ty, Type::B16 | Type::B32 | Type::B64) && !matches!(name, "eq" | "ne") {
+        return Err(LowerError::Unsupported);
+    }
     if matches!(name, "lo" | "ls" | "hi" | "hs") && (ty.is_signed() || ty.is_float()) {
         return Err(LowerError::Unsupported);
     }
@@ -163,7 +198,8 @@ fn comparison(name: &str, ty: Type, flush: bool) -> Lowered<F2> {
         (Type::F32, false) => at!(f32, true),
         (Type::F32, true) => at!(Flushed, true),
         (Type::F64, false) => at!(f64, true),
-        (Type::F16, _) => at!(F16, true),
+        (Type::F16, false) => at!(F16, true),
+        (Type::F16, true) => at!(FlushedF16, true),
         (Type::Bf16, false) => at!(Bf16, true),
         _ => return Err(LowerError::Unsupported),
     })
@@ -229,15 +265,17 @@ pub(super) fn setp<'t>(body: &mut Body<'_, 't>, reader: &mut InstructionReader<'
         Operand::Pair(pair) => (&pair[0], Some(&pair[1])),
         other => (other, None),
     };
+    if q.is_some() && matches!(how.ty, Type::F16 | Type::Bf16) {
+        return Err("expected one destination for halves".to_owned().into());
+    }
     let p = body.dest(p, Type::Pred)?;
     let q = match q {
         Some(q) => Some(body.dest(q, Type::Pred)?),
         None => None,
     };
     let (Some(q), f) = (q, how.f) else {
-        if how.is_packed {
-            return Err("expected two destinations for a packed comparison".to_owned().into());
-        }
+        // Of a packed comparison, one destination takes the lower half.
+        let (a, b) = if how.is_packed { (body.field(a, 0, 16), body.field(b, 0, 16)) } else { (a, b) };
         match how.combine.zip(c) {
             None => body.emit(Inst::Binary { f: how.f, d: p, a, b }),
             Some((combine, c)) => {
@@ -292,6 +330,17 @@ pub(super) fn set<'t>(body: &mut Body<'_, 't>, reader: &mut InstructionReader<'_
         None => None,
     };
     let d = body.dest(d, result)?;
+    let is_half = matches!(how.ty, Type::F16 | Type::Bf16);
+    let fits = match result {
+        Type::U16 | Type::S16 => is_half,
+        Type::F32 => !is_half,
+        Type::F16 => how.ty != Type::Bf16,
+        Type::F16x2 | Type::Bf16x2 => how.ty == result,
+        _ => true,
+    };
+    if !fits {
+        return Err(LowerError::Unsupported);
+    }
     let yes = match (result, how.is_packed) {
         (Type::U16 | Type::S16, false) | (Type::U32 | Type::S32, true) => u64::from(u16::MAX),
         (Type::U32 | Type::S32, false) => u64::from(u32::MAX),
@@ -326,7 +375,8 @@ pub(super) fn set<'t>(body: &mut Body<'_, 't>, reader: &mut InstructionReader<'_
 pub(super) fn select<'t>(body: &mut Body<'_, 't>, reader: &mut InstructionReader<'_, 't>) -> Lowered<()> {
     let flush = reader.flag("ftz");
     let ty = reader.ty()?;
-    if !matches!(ty.bits(), 16 | 32 | 64) {
+    let is_half = matches!(ty, Type::F16 | Type::Bf16 | Type::F16x2 | Type::Bf16x2);
+    if !matches!(ty.bits(), 16 | 32 | 64) || is_half {
         return Err(LowerError::Unsupported);
     }
     if reader.opcode() == "selp" {

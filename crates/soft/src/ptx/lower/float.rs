@@ -4,7 +4,7 @@ use super::body::Body;
 use super::reader::{InstructionReader, LowerError, Lowered};
 use crate::ptx::code::{Inst, Reg};
 use crate::ptx::math::rounding::{DOWN, NEAREST, UP};
-use crate::ptx::math::value::{Bf16, F16, Flushed};
+use crate::ptx::math::value::{Bf16, F16, Flushed, FlushedF16};
 use crate::ptx::math::{F1, F2, F3, approx, compare, float};
 use crate::ptx::syntax::Operand;
 use crate::ptx::types::Type;
@@ -16,10 +16,9 @@ macro_rules! at {
             (Type::F32, false) => float::$f::<f32>,
             (Type::F32, true) => float::$f::<Flushed>,
             (Type::F64, false) => float::$f::<f64>,
-            // Halves keep subnormal numbers within the accuracy of `.ftz`, which only tests could
-            // tell.
-            (Type::F16, _) => float::$f::<F16>,
-            (Type::Bf16, _) => float::$f::<Bf16>,
+            (Type::F16, false) => float::$f::<F16>,
+            (Type::F16, true) => float::$f::<FlushedF16>,
+            (Type::Bf16, false) => float::$f::<Bf16>,
             _ => return Err(LowerError::Unsupported),
         };
         f
@@ -43,8 +42,9 @@ macro_rules! rounded {
             (Type::F32, false) => modes!(f32),
             (Type::F32, true) => modes!(Flushed),
             (Type::F64, false) => modes!(f64),
-            (Type::F16, _) => modes!(F16),
-            (Type::Bf16, _) => modes!(Bf16),
+            (Type::F16, false) => modes!(F16),
+            (Type::F16, true) => modes!(FlushedF16),
+            (Type::Bf16, false) => modes!(Bf16),
             _ => return Err(LowerError::Unsupported),
         };
         f
@@ -73,9 +73,13 @@ pub(super) fn arithmetic<'t>(body: &mut Body<'_, 't>, reader: &mut InstructionRe
     let opcode = reader.opcode();
     let flush = reader.flag("ftz");
     let approximate = opcode == "div" && (reader.flag("approx") || reader.flag("full"));
-    let has_mode = reader.one_of(&[("rn", NEAREST), ("rz", 1), ("rm", DOWN), ("rp", UP)]);
+    let has_mode = reader.rounding();
     let mode = has_mode.unwrap_or(NEAREST);
     let nan = reader.flag("NaN");
+    let signs = reader.flag("xorsign");
+    if signs != reader.flag("abs") {
+        return Err(LowerError::Unsupported);
+    }
     let mut after = After { saturate: reader.flag("sat"), relu: reader.flag("relu"), plain: false };
     let ty = reader.ty()?;
     let single = match ty {
@@ -91,19 +95,56 @@ pub(super) fn arithmetic<'t>(body: &mut Body<'_, 't>, reader: &mut InstructionRe
         "div" if approximate && ty != Type::F32 => return Err(LowerError::Unsupported),
         "div" => Operation::Two(rounded!(div, single, flush, mode, F2)),
         "fma" | "mad" => Operation::Three(rounded!(fma, single, flush, mode, F3)),
-        "min" if nan => Operation::Two(at!(min_nan, single, flush, F2)),
-        "min" => Operation::Two(at!(min, single, flush, F2)),
-        "max" if nan => Operation::Two(at!(max_nan, single, flush, F2)),
-        "max" => Operation::Two(at!(max, single, flush, F2)),
+        "min" | "max" => Operation::Two(extreme(opcode == "max", nan, signs, single, flush)?),
         "abs" => Operation::One(at!(abs, single, flush, F1)),
         "neg" => Operation::One(at!(neg, single, flush, F1)),
         _ => return Err(LowerError::Unsupported),
     };
+    let has_form = approximate || form(opcode, ty, single, has_mode, flush, after);
+    if !has_form {
+        return Err(LowerError::Unsupported);
+    }
     let is_unrounded = matches!(opcode, "min" | "max" | "abs" | "neg");
     if (is_unrounded && (has_mode.is_some() || after.saturate)) || (nan && !is_unrounded) {
         return Err(LowerError::Unsupported);
     }
     apply(body, reader, operation, ty, single, after)
+}
+
+/// Whether an exact operation exists with these modifiers.
+fn form(opcode: &str, ty: Type, single: Type, mode: Option<u8>, flush: bool, after: After) -> bool {
+    let is_half = matches!(single, Type::F16 | Type::Bf16);
+    let is_packed = ty != single;
+    let After { saturate, relu, .. } = after;
+    let rounds = match opcode {
+        "add" | "sub" | "mul" => !is_half || matches!(mode, None | Some(NEAREST)),
+        "fma" if single == Type::F16 => mode == Some(NEAREST),
+        "fma" if single == Type::Bf16 => mode.is_some(),
+        "fma" | "mad" | "div" => mode.is_some() && !is_half && !is_packed,
+        _ => mode.is_none(),
+    };
+    let flushes = !flush || matches!(single, Type::F32 | Type::F16);
+    let may_saturate = matches!(opcode, "add" | "sub" | "mul" | "fma" | "mad");
+    let saturates = !saturate || (may_saturate && matches!(single, Type::F32 | Type::F16));
+    let clamps = !relu || (opcode == "fma" && is_half && !saturate);
+    rounds && flushes && saturates && clamps
+}
+
+/// `min` or `max`. `signs` compares magnitudes and gives the product of the signs.
+fn extreme(is_max: bool, nan: bool, signs: bool, ty: Type, flush: bool) -> Lowered<F2> {
+    if ty == Type::F64 && (nan || signs) {
+        return Err(LowerError::Unsupported);
+    }
+    Ok(match (is_max, nan, signs) {
+        (false, false, false) => at!(min, ty, flush, F2),
+        (false, true, false) => at!(min_nan, ty, flush, F2),
+        (false, false, true) => at!(min_signs, ty, flush, F2),
+        (false, true, true) => at!(min_nan_signs, ty, flush, F2),
+        (true, false, false) => at!(max, ty, flush, F2),
+        (true, true, false) => at!(max_nan, ty, flush, F2),
+        (true, false, true) => at!(max_signs, ty, flush, F2),
+        (true, true, true) => at!(max_nan_signs, ty, flush, F2),
+    })
 }
 
 fn apply<'t>(
@@ -121,6 +162,10 @@ fn apply<'t>(
         Operation::Three(_) => 3,
     };
     let [d, sources @ ..] = operands else { return Err("operands are missing".to_owned().into()) };
+    // Newer versions have three sources here.
+    if sources.len() == 3 && matches!(reader.opcode(), "min" | "max") {
+        return Err(LowerError::Unsupported);
+    }
     if sources.len() != count {
         let words = format!("expected {} operands, found {}", count + 1, operands.len());
         return Err(words.into());
@@ -189,9 +234,19 @@ pub(super) fn function<'t>(body: &mut Body<'_, 't>, reader: &mut InstructionRead
     let flush = reader.flag("ftz");
     let mode = reader.rounding();
     let ty = reader.ty()?;
+    if reader.opcode() == "tanh" && flush {
+        return Err(LowerError::Unsupported);
+    }
+    if mode.is_some() == approximate {
+        return Err("it needs either a rounding mode or `.approx`".to_owned().into());
+    }
+    let mode = mode.unwrap_or(NEAREST);
     let f: F1 = match (reader.opcode(), approximate, ty) {
-        ("rcp", false, Type::F32 | Type::F64) => rounded!(rcp, ty, flush, mode, F1),
+        ("rcp", false, Type::F32 | Type::F64) => rounded!(rcp, ty, flush && ty == Type::F32, mode, F1),
         ("sqrt", false, Type::F32 | Type::F64) => rounded!(sqrt, ty, flush, mode, F1),
+        ("tanh" | "ex2", true, Type::F16 | Type::F16x2 | Type::Bf16 | Type::Bf16x2) => {
+            return half_approximation(body, reader, ty, flush);
+        }
         ("rcp", true, Type::F64) if flush => approx::rcp_f64,
         ("rsqrt", true, Type::F64) if flush => approx::rsqrt_f64,
         ("rsqrt", true, Type::F64) => approx::rsqrt_f64_full,
@@ -199,6 +254,23 @@ pub(super) fn function<'t>(body: &mut Body<'_, 't>, reader: &mut InstructionRead
         _ => return Err(LowerError::Unsupported),
     };
     body.unary(f, ty, reader.operands()?)
+}
+
+fn half_approximation<'t>(
+    body: &mut Body<'_, 't>,
+    reader: &InstructionReader<'_, 't>,
+    ty: Type,
+    flush: bool,
+) -> Lowered<()> {
+    let single = if matches!(ty, Type::F16 | Type::F16x2) { Type::F16 } else { Type::Bf16 };
+    let f: F1 = match (reader.opcode(), single, flush) {
+        ("tanh", Type::F16, false) => approx::tanh_f16,
+        ("tanh", _, false) => approx::tanh_bf16,
+        ("ex2", Type::F16, false) => approx::ex2_f16,
+        ("ex2", Type::Bf16, true) => approx::ex2_bf16_flushed,
+        _ => return Err(LowerError::Unsupported),
+    };
+    apply(body, reader, Operation::One(f), ty, single, After::default())
 }
 
 fn single_approximation(name: &str, flush: bool) -> Lowered<F1> {

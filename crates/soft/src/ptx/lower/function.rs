@@ -5,7 +5,7 @@ use super::control;
 use super::reader::{LowerError, Lowered};
 use super::scope::{Name, Scopes};
 use super::symbols::Symbols;
-use crate::ptx::code::{Function, Inst};
+use crate::ptx::code::{Function, Inst, MemoryOrder};
 use crate::ptx::error::{MOST_ERRORS, PtxError};
 use crate::ptx::syntax::{self, Instruction, Operand, Statement, StatementKind};
 use crate::ptx::types::Type;
@@ -28,12 +28,27 @@ pub(super) fn lower<'t>(
             break;
         }
         body.line = statement.line;
+        body.order = memory_order(statement);
         if let Err(problem) = body.statement(statement) {
             errors.push(PtxError::new(statement.line, words(statement, problem)));
         }
     }
     body.emit(Inst::Return);
     body.finish(errors)
+}
+
+/// The memory order that the modifiers of an instruction give.
+fn memory_order(statement: &Statement<'_>) -> MemoryOrder {
+    let StatementKind::Instruction(instruction) = &statement.kind else { return MemoryOrder::default() };
+    if !matches!(instruction.opcode, "ld" | "st" | "atom" | "red" | "fence" | "membar") {
+        return MemoryOrder::default();
+    }
+    let has = |names: &[&str]| instruction.modifiers.iter().any(|modifier| names.contains(modifier));
+    MemoryOrder {
+        is_strong: has(&["volatile", "relaxed", "acquire", "release", "acq_rel", "mmio"]),
+        releases: has(&["release", "acq_rel"]),
+        is_of_block: has(&["cta"]),
+    }
 }
 
 /// The message for a statement that cannot be lowered.
@@ -66,6 +81,7 @@ impl<'t> Body<'_, 't> {
                 }
             }
             StatementKind::Variable(variable) => self.variable(variable)?,
+            StatementKind::Location { file, line } => self.source_line(*file, *line),
             StatementKind::Label(name) => self.place_label(name),
             StatementKind::Targets { name, labels } => {
                 let labels = labels.iter().map(|label| self.label(label)).collect::<Lowered<Vec<u32>>>()?;
@@ -73,7 +89,11 @@ impl<'t> Body<'_, 't> {
                     return Err(format!("`{name}` is defined twice").into());
                 }
             }
-            StatementKind::Prototype => {}
+            StatementKind::Prototype(name) => {
+                if !self.scopes.define(name, Name::Prototype) {
+                    return Err(format!("`{name}` is defined twice").into());
+                }
+            }
             StatementKind::Instruction(instruction) if self.scopes.has_vectors => {
                 let instruction = self.with_elements(instruction);
                 self.instruction(&instruction)?;

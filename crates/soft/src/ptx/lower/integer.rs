@@ -3,7 +3,7 @@
 use super::body::Body;
 use super::reader::{InstructionReader, LowerError, Lowered};
 use crate::ptx::code::{CarryHow, Inst};
-use crate::ptx::math::{F1, F2, F3, bits, integer};
+use crate::ptx::math::{F1, F2, F3, bits, compare, integer};
 use crate::ptx::syntax::Operand;
 use crate::ptx::types::Type;
 
@@ -48,6 +48,10 @@ pub(super) fn arithmetic<'t>(body: &mut Body<'_, 't>, reader: &mut InstructionRe
     let saturate = reader.flag("sat");
     let relu = reader.flag("relu");
     let ty = reader.ty()?;
+    let is_bits = matches!(ty, Type::B8 | Type::B16 | Type::B32 | Type::B64);
+    if is_bits || (matches!(reader.opcode(), "abs" | "neg") && !ty.is_signed()) {
+        return Err(LowerError::Unsupported);
+    }
     if let Some(dot) = dot {
         return dot_product(body, reader, part, dot, ty);
     }
@@ -107,6 +111,7 @@ fn clamped<'t>(
         ("sub", None) if saturate => same2(body, reader, ty, integer::sub_sat::<i32>),
         ("min", None) if relu => same2(body, reader, ty, integer::relu_min::<i32>),
         ("max", None) if relu => same2(body, reader, ty, integer::relu_max::<i32>),
+        ("mad24", Some(Part::High)) if saturate => same3(body, reader, ty, integer::mad24_hi_sat::<i32>),
         ("mad", Some(Part::High)) if saturate => same3(body, reader, ty, integer::mad_hi_sat::<i32>),
         _ => Err(LowerError::Unsupported),
     }
@@ -230,7 +235,10 @@ fn with_carry<'t>(
 ) -> Lowered<()> {
     let part = reader.one_of(PARTS);
     let ty = reader.ty()?;
-    if !matches!(ty.bits(), 32 | 64) || !ty.is_integer() {
+    let bits: u32 = ty.bits();
+    // Halves take a carry, but give none.
+    let has_form = matches!(bits, 32 | 64) || (bits == 16 && !carry_out);
+    if !has_form || !matches!(ty, Type::U16 | Type::S16 | Type::U32 | Type::S32 | Type::U64 | Type::S64) {
         return Err(LowerError::Unsupported);
     }
     let subtract = reader.opcode().starts_with("sub");
@@ -245,6 +253,9 @@ fn with_carry<'t>(
     }
     let f = match part {
         Some(Part::Low) => at!(integer::mul, ty, F2),
+        // Assemblers take bits 32 to 63 of the product of halves, too.
+        Some(Part::High) if ty == Type::U16 => integer::mul_upper_word::<u16>,
+        Some(Part::High) if ty == Type::S16 => integer::mul_upper_word::<i16>,
         Some(Part::High) => at!(integer::mul_hi, ty, F2),
         _ => return Err(LowerError::Unsupported),
     };
@@ -278,7 +289,13 @@ pub(super) fn bits<'t>(body: &mut Body<'_, 't>, reader: &mut InstructionReader<'
             _ => Err(LowerError::Unsupported),
         };
     }
-    if !matches!(ty.bits(), 16 | 32 | 64) || ty.is_float() {
+    let is_bits = matches!(ty, Type::B16 | Type::B32 | Type::B64);
+    let has_type = match reader.opcode() {
+        "shr" => matches!(ty.bits(), 16 | 32 | 64) && ty.is_integer(),
+        "bfe" => !is_bits,
+        _ => is_bits,
+    };
+    if !has_type {
         return Err(LowerError::Unsupported);
     }
     match reader.opcode() {
@@ -383,9 +400,26 @@ fn masks<'t>(body: &mut Body<'_, 't>, reader: &mut InstructionReader<'_, 't>) ->
 }
 
 fn lop3<'t>(body: &mut Body<'_, 't>, reader: &mut InstructionReader<'_, 't>) -> Lowered<()> {
+    let combine: Option<F2> = reader.one_of(&[("or", bits::or as F2), ("and", bits::and as F2)]);
     let ty = reader.ty()?;
     if ty != Type::B32 {
         return Err(LowerError::Unsupported);
     }
-    body.quaternary(bits::lop3, [ty, ty, ty, ty, Type::U32], reader.operands()?)
+    let Some(combine) = combine else {
+        return body.quaternary(bits::lop3, [ty, ty, ty, ty, Type::U32], reader.operands()?);
+    };
+    let [d, a, b, c, e, q] = reader.operands()?;
+    let Operand::Pair(pair) = d else { return Err("expected a register and a predicate".to_owned().into()) };
+    let [d, p] = &**pair;
+    let q = body.source(q, Type::Pred)?;
+    let result = body.fresh();
+    let (a, b, c) = (body.source(a, ty)?, body.source(b, ty)?, body.source(c, ty)?);
+    let e = body.source(e, Type::U32)?;
+    let (d, p) = (body.dest(d, ty)?, body.dest(p, Type::Pred)?);
+    body.emit(Inst::Quaternary { f: bits::lop3, d: result, a, b, c, e });
+    let (truth, zero) = (body.fresh(), body.constant(0));
+    body.emit(Inst::Binary { f: compare::ne::<u32>, d: truth, a: result, b: zero });
+    body.emit(Inst::Binary { f: combine, d: p, a: truth, b: q });
+    body.emit(Inst::Move { d, a: result });
+    Ok(())
 }

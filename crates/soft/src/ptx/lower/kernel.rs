@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::variable::layout;
 use crate::ptx::code::{Inst, Place, Program, Target};
 use crate::ptx::error::PtxError;
-use crate::ptx::image::{Kernel, Param};
+use crate::ptx::image::{Kernel, Param, UNUSED};
 use crate::ptx::jit::Cache;
 use crate::ptx::syntax::Function;
 
@@ -91,7 +91,7 @@ fn place_shared(functions: &[u32], program: &Program) -> (Vec<u32>, u32) {
             }
         }
     }
-    let mut offsets = vec![0_u32; program.shared.len()];
+    let mut offsets = vec![UNUSED; program.shared.len()];
     let mut end = 0_u32;
     for dynamic in [false, true] {
         for ((variable, offset), &is_used) in program.shared.iter().zip(&mut offsets).zip(&is_used) {

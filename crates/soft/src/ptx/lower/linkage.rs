@@ -80,7 +80,7 @@ impl<'t> Symbols<'t> {
                     global.name.clear();
                 }
             }
-            Symbol::Shared(_) | Symbol::Intrinsic(_) | Symbol::Unresolved => {}
+            Symbol::Shared(_) | Symbol::Intrinsic(_) | Symbol::Reference | Symbol::Unresolved => {}
         }
     }
 

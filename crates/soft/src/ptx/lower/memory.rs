@@ -1,13 +1,13 @@
-//! Loads, stores and atomics.
+//! Loads and stores.
 
 use super::address::Address;
 use super::body::Body;
 use super::reader::{InstructionReader, LowerError, Lowered};
-use crate::ptx::code::{Access, AtomicOp, AtomicType, Cell, Inst, NONE, Reg, Space};
+use crate::ptx::code::{Access, Cell, Inst, NONE, Op128, Reg, Space};
 use crate::ptx::syntax::Operand;
 use crate::ptx::types::Type;
 
-const SPACES: &[(&str, Space)] = &[
+pub(super) const SPACES: &[(&str, Space)] = &[
     ("global", Space::Global),
     // Constants lie among the global variables.
     ("const", Space::Global),
@@ -26,15 +26,36 @@ const ORDER: &[&str] = &[
     "weak", "volatile", "relaxed", "acq_rel", "acquire", "release", "mmio", "cta", "cluster", "gpu", "sys",
     "nc",
 ];
-const CACHE: &[&str] = &["ca", "cg", "cs", "lu", "cv", "wb", "wt", "unified"];
+const CACHE: &[&str] = &["ca", "cg", "cs", "lu", "cv", "wb", "wt"];
 
-fn skip_hints(reader: &mut InstructionReader<'_, '_>) {
+pub(super) fn skip_hints(reader: &mut InstructionReader<'_, '_>) {
     reader.ignore(ORDER);
     reader.ignore(CACHE);
     reader.ignore_prefixes(&["L1::", "L2::64B", "L2::128B", "L2::256B", "L2::evict_"]);
 }
 
-fn cell(ty: Type, is_load: bool) -> Lowered<Cell> {
+/// Whether other threads see the access in an order: not a `.weak` one.
+fn is_strong(reader: &InstructionReader<'_, '_>) -> bool {
+    ["volatile", "relaxed", "acquire", "release", "mmio"].iter().any(|order| reader.has(order))
+}
+
+/// Checks that the order, its scope and the space go together.
+fn check_order(reader: &InstructionReader<'_, '_>, is_load: bool) -> Lowered<()> {
+    let any = |names: &[&str]| names.iter().any(|name| reader.has(name));
+    let is_ordered = any(&["relaxed", "acquire", "release"]);
+    let has_scope = any(&["cta", "cluster", "gpu", "sys"]);
+    let outside = any(&["local", "const", "param", "param::entry", "param::func"]);
+    let is_shared = any(&["shared", "shared::cta", "shared::cluster"]);
+    let is_wrong = is_ordered != has_scope
+        || (is_ordered && any(&["weak", "volatile"]))
+        || ((is_strong(reader) || reader.has("nc")) && outside)
+        || reader.has(if is_load { "release" } else { "acquire" })
+        || (reader.has("mmio") && (is_shared || !any(&["relaxed"]) || !any(&["sys"])))
+        || any(if is_load { &["wb", "wt"] } else { &["ca", "lu", "cv", "nc"] });
+    if is_wrong { Err(LowerError::Unsupported) } else { Ok(()) }
+}
+
+pub(super) fn cell(ty: Type, is_load: bool) -> Lowered<Cell> {
     // Only loads extend; a store takes the low bits.
     Ok(match ty {
         Type::S8 if is_load => Cell::S8,
@@ -51,7 +72,10 @@ fn cell(ty: Type, is_load: bool) -> Lowered<Cell> {
 }
 
 /// A cache policy, which is the last operand. It has no effect here.
-fn skip_policy<'t>(body: &mut Body<'_, 't>, reader: &mut InstructionReader<'_, 't>) -> Lowered<()> {
+pub(super) fn skip_policy<'t>(
+    body: &mut Body<'_, 't>,
+    reader: &mut InstructionReader<'_, 't>,
+) -> Lowered<()> {
     if !reader.flag("L2::cache_hint") {
         return Ok(());
     }
@@ -61,22 +85,6 @@ fn skip_policy<'t>(body: &mut Body<'_, 't>, reader: &mut InstructionReader<'_, '
     }
 }
 
-/// `createpolicy`. Policies have no effect here.
-pub(super) fn create_policy<'t>(
-    body: &mut Body<'_, 't>,
-    reader: &mut InstructionReader<'_, 't>,
-) -> Lowered<()> {
-    reader.ignore(&["fractional", "range", "cvt", "global", "L2"]);
-    reader.ignore_prefixes(&["L2::evict_"]);
-    if reader.ty()? != Type::B64 {
-        return Err(LowerError::Unsupported);
-    }
-    let [d, ..] = reader.all_operands()? else { return Err("expected a register".to_owned().into()) };
-    let (a, d) = (body.constant(0), body.dest(d, Type::B64)?);
-    body.emit(Inst::Move { d, a });
-    Ok(())
-}
-
 /// The space, shape and element type of a load or store.
 fn access<'t>(
     body: &mut Body<'_, 't>,
@@ -84,12 +92,27 @@ fn access<'t>(
     is_load: bool,
 ) -> Lowered<(Access, Type)> {
     skip_policy(body, reader)?;
+    let is_const = reader.has("const");
+    check_order(reader, is_load)?;
+    // Accesses of 32 bytes, and priorities in the second cache, came with both.
+    let has_wide = body.symbols.is_at_least((8, 8), 100);
+    if !has_wide && reader.has_prefix("L2::evict_") {
+        return Err(LowerError::Unsupported);
+    }
     skip_hints(reader);
     let space = reader.one_of(SPACES).unwrap_or(Space::Generic);
+    if is_const && !is_load {
+        return Err("constant memory cannot be written".to_owned().into());
+    }
     let count = reader.one_of(&[("v2", 2), ("v4", 4), ("v8", 8)]).unwrap_or(1);
     let ty = reader.ty()?;
-    let access = Access { space, cell: cell(ty, is_load)?, count };
-    if access.bytes() > 32 {
+    let access = match ty {
+        // A register of two words.
+        Type::B128 if count == 1 => Access { space, cell: Cell::U64, count: 2 },
+        Type::B128 => return Err(LowerError::Unsupported),
+        _ => Access { space, cell: cell(ty, is_load)?, count },
+    };
+    if access.bytes() > if has_wide { 32 } else { 16 } {
         return Err(LowerError::Unsupported);
     }
     Ok((access, ty))
@@ -117,14 +140,34 @@ fn registers<'t>(
     }
 }
 
+/// The position of the words of a 128-bit register in the lists.
+fn word_list<'t>(body: &mut Body<'_, 't>, operand: &Operand<'t>) -> Lowered<Reg> {
+    let words = body.both_words(operand)?;
+    let at = body.function.lists.len() as u32;
+    body.function.lists.extend(words);
+    Ok(at)
+}
+
 pub(super) fn load<'t>(body: &mut Body<'_, 't>, reader: &mut InstructionReader<'_, 't>) -> Lowered<()> {
+    let is_strong = is_strong(reader);
     let acquires = reader.flag("acquire");
     let (mut access, ty) = access(body, reader, true)?;
     let [d, a] = reader.operands()?;
     let Address { base, offset, space } = body.address(a, access.space, access.bytes())?;
     access.space = space;
-    let d = registers(body, d, access.count, |body, each| body.wide_dest(each, ty))?;
-    body.emit(Inst::Load { d, base, offset, access });
+    if ty == Type::B128 && is_strong {
+        let [d, _] = body.both_words(d)?;
+        body.emit(Inst::Atomic128 { op: Op128::Load, space, d, base, offset, b: NONE, c: NONE });
+    } else if ty == Type::B128 {
+        let d = word_list(body, d)?;
+        body.emit(Inst::Load { d, base, offset, access });
+    } else {
+        let d = registers(body, d, access.count, |body, each| body.wide_dest(each, ty))?;
+        body.emit(Inst::Load { d, base, offset, access });
+        if is_strong && access.count == 1 {
+            body.emit(Inst::Poll { a: d });
+        }
+    }
     if acquires {
         body.emit(Inst::Fence);
     }
@@ -132,6 +175,7 @@ pub(super) fn load<'t>(body: &mut Body<'_, 't>, reader: &mut InstructionReader<'
 }
 
 pub(super) fn store<'t>(body: &mut Body<'_, 't>, reader: &mut InstructionReader<'_, 't>) -> Lowered<()> {
+    let is_strong = is_strong(reader);
     let releases = reader.flag("release");
     let (mut access, ty) = access(body, reader, false)?;
     let [d, a] = reader.operands()?;
@@ -140,116 +184,18 @@ pub(super) fn store<'t>(body: &mut Body<'_, 't>, reader: &mut InstructionReader<
         return Err("the parameters of a kernel cannot be written".to_owned().into());
     }
     access.space = space;
-    let a = registers(body, a, access.count, |body, each| body.wide_source(each, ty))?;
     if releases {
         body.emit(Inst::Fence);
     }
+    if ty == Type::B128 && is_strong {
+        let [b, _] = body.both_words(a)?;
+        body.emit(Inst::Atomic128 { op: Op128::Store, space, d: NONE, base, offset, b, c: NONE });
+        return Ok(());
+    }
+    let a = match ty {
+        Type::B128 => word_list(body, a)?,
+        _ => registers(body, a, access.count, |body, each| body.wide_source(each, ty))?,
+    };
     body.emit(Inst::Store { a, base, offset, access });
     Ok(())
-}
-
-const ATOMICS: &[(&str, AtomicOp)] = &[
-    ("add", AtomicOp::Add),
-    ("min", AtomicOp::Min),
-    ("max", AtomicOp::Max),
-    ("and", AtomicOp::And),
-    ("or", AtomicOp::Or),
-    ("xor", AtomicOp::Xor),
-    ("exch", AtomicOp::Exchange),
-    ("cas", AtomicOp::CompareSwap),
-    ("inc", AtomicOp::Increment),
-    ("dec", AtomicOp::Decrement),
-];
-
-fn atomic_type(op: AtomicOp, ty: Type) -> Lowered<AtomicType> {
-    use AtomicOp::{Add, And, CompareSwap, Decrement, Exchange, Increment, Max, Min, Or, Xor};
-    Ok(match (op, ty) {
-        (And | Or | Xor | Exchange | CompareSwap, Type::B32) => AtomicType::U32,
-        (And | Or | Xor | Exchange | CompareSwap, Type::B64) => AtomicType::U64,
-        (Exchange | CompareSwap, Type::U32 | Type::S32 | Type::F32) => AtomicType::U32,
-        (Exchange | CompareSwap, Type::U64 | Type::S64 | Type::F64) => AtomicType::U64,
-        (CompareSwap, Type::B16) => AtomicType::U16,
-        (Increment | Decrement, Type::U32) => AtomicType::U32,
-        (Add | Min | Max, Type::U32) => AtomicType::U32,
-        (Add | Min | Max, Type::S32) => AtomicType::S32,
-        (Add | Min | Max, Type::U64) => AtomicType::U64,
-        (Add | Min | Max, Type::S64) => AtomicType::S64,
-        (Add, Type::F32) => AtomicType::F32,
-        (Add, Type::F64) => AtomicType::F64,
-        (Add | Min | Max, Type::F16) => AtomicType::F16,
-        (Add | Min | Max, Type::Bf16) => AtomicType::Bf16,
-        (Add | Min | Max, Type::F16x2) => AtomicType::F16x2,
-        (Add | Min | Max, Type::Bf16x2) => AtomicType::Bf16x2,
-        _ => return Err(LowerError::Unsupported),
-    })
-}
-
-/// `atom`, and `red`, which has no result.
-pub(super) fn atomic<'t>(body: &mut Body<'_, 't>, reader: &mut InstructionReader<'_, 't>) -> Lowered<()> {
-    skip_policy(body, reader)?;
-    skip_hints(reader);
-    reader.ignore(&["noftz"]);
-    let space = reader.one_of(SPACES).unwrap_or(Space::Generic);
-    let op = reader.one_of(ATOMICS).ok_or(LowerError::Unsupported)?;
-    let ty = reader.ty()?;
-    let atomic = atomic_type(op, ty)?;
-    if !matches!(space, Space::Generic | Space::Global | Space::Shared) {
-        return Err(LowerError::Unsupported);
-    }
-    let swaps = op == AtomicOp::CompareSwap;
-    let (d, a, b, c): (Option<&Operand<'t>>, _, _, Option<&Operand<'t>>) = match (reader.opcode(), swaps) {
-        ("red", true) => return Err(LowerError::Unsupported),
-        ("red", false) => {
-            let [a, b] = reader.operands()?;
-            (None, a, b, None)
-        }
-        (_, false) => {
-            let [d, a, b] = reader.operands()?;
-            (Some(d), a, b, None)
-        }
-        (_, true) => {
-            let [d, a, b, c] = reader.operands()?;
-            (Some(d), a, b, Some(c))
-        }
-    };
-    let Address { base, offset, space } = body.address(a, space, ty.bytes())?;
-    let b = body.source(b, ty)?;
-    let c = match c {
-        Some(c) => body.source(c, ty)?,
-        None => NONE,
-    };
-    let d = match d {
-        Some(d) => body.dest(d, ty)?,
-        None => NONE,
-    };
-    body.emit(Inst::Atomic { op, ty: atomic, space, d, base, offset, b, c });
-    Ok(())
-}
-
-/// Fences.
-pub(super) fn fence<'t>(body: &mut Body<'_, 't>, reader: &mut InstructionReader<'_, 't>) -> Lowered<()> {
-    skip_hints(reader);
-    reader.ignore(&[
-        "sc",
-        "gl",
-        "proxy",
-        "alias",
-        "async",
-        "global",
-        "shared::cta",
-        "shared::cluster",
-        "mbarrier_init",
-    ]);
-    reader.ignore_prefixes(&["sync_restrict::", "op_restrict::"]);
-    reader.finish()?;
-    body.emit(Inst::Fence);
-    Ok(())
-}
-
-/// Cache hints, without effect.
-pub(super) fn hint(reader: &mut InstructionReader<'_, '_>) -> Lowered<()> {
-    skip_hints(reader);
-    reader.ignore(&["global", "local", "const", "param", "tensormap", "L1", "L2"]);
-    reader.ignore_prefixes(&["L2::"]);
-    reader.finish()
 }

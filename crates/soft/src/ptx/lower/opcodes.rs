@@ -1,8 +1,11 @@
 //! The table of opcodes: the function that lowers each of them. Every other opcode is unsupported.
 
 use super::body::Body;
-use super::reader::{InstructionReader, LowerError, Lowered};
-use super::{control, convert, data, float, integer, memory};
+use super::reader::{InstructionReader, Lowered};
+use super::{
+    atomic, cluster, control, convert, data, float, hint, integer, matrix, mbarrier, memory, stack,
+    tensormap, texture, transfer, video, wgmma, wmma,
+};
 use crate::ptx::syntax::Instruction;
 use crate::ptx::types::Type;
 
@@ -10,6 +13,7 @@ impl<'t> Body<'_, 't> {
     /// Lowers an instruction, whatever its guard.
     pub(super) fn opcode(&mut self, instruction: &Instruction<'t>) -> Lowered<()> {
         let mut reader = InstructionReader::new(instruction);
+        self.takes_special = matches!(instruction.opcode, "mov" | "cvt");
         let reader = &mut reader;
         match instruction.opcode {
             "add" | "sub" | "mul" | "div" | "min" | "max" | "abs" | "neg" | "mad" | "fma" => {
@@ -35,12 +39,25 @@ impl<'t> Body<'_, 't> {
             "cvt" => convert::cvt(self, reader),
             "cvta" => convert::cvta(self, reader),
             "isspacep" => convert::isspacep(self, reader),
+            "st" | "red" if instruction.modifiers.first() == Some(&"async") => transfer::send(self, reader),
+            "tensormap" => tensormap::instruction(self, reader),
+            "tex" => texture::sample(self, reader),
+            "tld4" => texture::gather(self, reader),
+            "txq" | "suq" => texture::query(self, reader),
+            "suld" | "sust" => texture::surface(self, reader),
+            "sured" => texture::reduce(self, reader),
             "ld" | "ldu" => memory::load(self, reader),
             "st" => memory::store(self, reader),
-            "atom" | "red" => memory::atomic(self, reader),
-            "createpolicy" => memory::create_policy(self, reader),
-            "membar" | "fence" => memory::fence(self, reader),
-            "prefetch" | "prefetchu" | "discard" | "applypriority" => memory::hint(reader),
+            "atom" | "red" => atomic::atomic(self, reader),
+            "createpolicy" => hint::create_policy(self, reader),
+            "membar" | "fence" => hint::fence(self, reader),
+            "prefetch" | "prefetchu" => hint::prefetch(self, reader),
+            "discard" | "applypriority" => hint::line(self, reader),
+            "alloca" => stack::allocate(self, reader),
+            "stacksave" => stack::save(self, reader),
+            "stackrestore" => stack::restore(self, reader),
+            "mapa" => cluster::map(self, reader),
+            "getctarank" => cluster::rank(self, reader),
             "griddepcontrol" => control::grid_dependencies(self, reader),
             "bra" => control::branch(self, reader),
             "brx" => control::switch(self, reader),
@@ -50,6 +67,7 @@ impl<'t> Body<'_, 't> {
             "trap" | "brkpt" => control::trap(self, reader),
             "nanosleep" => control::nanosleep(self, reader),
             "pmevent" => control::pmevent(reader),
+            "setmaxnreg" => control::set_registers(reader),
             "bar" | "barrier" => control::barrier(self, reader),
             "shfl" => control::shuffle(self, reader),
             "vote" => control::vote(self, reader),
@@ -57,7 +75,13 @@ impl<'t> Body<'_, 't> {
             "redux" => control::reduce(self, reader),
             "activemask" => control::activemask(self, reader),
             "elect" => control::elect(self, reader),
-            _ => Err(LowerError::Unsupported),
+            "ldmatrix" | "stmatrix" | "movmatrix" => matrix::transfer(self, reader),
+            "mma" => matrix::product(self, reader),
+            "cp" => transfer::copy(self, reader),
+            "mbarrier" => mbarrier::instruction(self, reader),
+            "wgmma" => wgmma::instruction(self, reader),
+            "wmma" => wmma::instruction(self, reader),
+            _ => video::instruction(self, reader),
         }
     }
 }

@@ -32,7 +32,11 @@ impl<'t> Body<'_, 't> {
                 *slot = Some(next);
                 let ty = *ty;
                 self.function.registers += ty.bits() / 32 + u32::from(matches!(ty.bits(), 8 | 16));
-                Ok((ty, self.fresh()))
+                let first = self.fresh();
+                if ty == Type::B128 {
+                    self.fresh();
+                }
+                Ok((ty, first))
             }
             Some(Name::Vector { .. }) => {
                 Err(format!("`{name}` is a vector, expected one of its elements: `{name}.x`").into())
@@ -40,6 +44,20 @@ impl<'t> Body<'_, 't> {
             Some(_) => Err(format!("`{name}` is a variable, expected a register").into()),
             None => Err(format!("register `{name}` is not declared").into()),
         }
+    }
+
+    /// The two words of a register of 128 bits.
+    pub(super) fn both_words(&mut self, operand: &Operand<'t>) -> Lowered<[Reg; 2]> {
+        let first = match operand {
+            Operand::Name(name) if self.is_register(name) => self.register(name, Type::B128)?,
+            Operand::Ignore => {
+                let first = self.fresh();
+                self.fresh();
+                first
+            }
+            _ => return Err("expected a register of 128 bits".to_owned().into()),
+        };
+        Ok([first, first + 1])
     }
 
     /// An element of a vector register; `None` if the name is not one.
@@ -197,6 +215,9 @@ impl<'t> Body<'_, 't> {
     }
 
     fn special(&mut self, name: &str, (which, width): (Special, u32), ty: Type) -> Lowered<Reg> {
+        if !self.takes_special && which != Special::Fixed(32) {
+            return Err(format!("`{name}` is read by `mov` and `cvt` only").into());
+        }
         let d = self.fresh();
         self.special_to(d, name, (which, width), ty)?;
         Ok(d)
@@ -216,6 +237,7 @@ impl<'t> Body<'_, 't> {
         if ty.bits() < width && !narrows {
             return Err(format!("`{name}` has {width} bits, the instruction takes {}", ty.bits()).into());
         }
+        self.symbols.uses_reserved |= matches!(which, Special::Reserved { .. });
         self.emit(Inst::Special { d, which });
         if narrows {
             self.field_to(d, d, 0, 16);

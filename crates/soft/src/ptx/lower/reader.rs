@@ -38,7 +38,7 @@ impl<'i, 't> InstructionReader<'i, 't> {
         self.instruction.opcode
     }
 
-    fn take_where<T>(&mut self, mut pick: impl FnMut(&'t str) -> Option<T>) -> Option<T> {
+    pub(super) fn take_where<T>(&mut self, mut pick: impl FnMut(&'t str) -> Option<T>) -> Option<T> {
         for (index, modifier) in self.instruction.modifiers.iter().enumerate().take(64) {
             if self.taken & (1 << index) == 0
                 && let Some(found) = pick(modifier)
@@ -71,6 +71,21 @@ impl<'i, 't> InstructionReader<'i, 't> {
         while self.take_where(|modifier| hit(modifier).then_some(())).is_some() {}
     }
 
+    /// Whether there is such a modifier.
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.instruction.modifiers.contains(&name)
+    }
+
+    /// Whether a modifier begins so.
+    pub(super) fn has_prefix(&self, prefix: &str) -> bool {
+        self.instruction.modifiers.iter().any(|modifier| modifier.starts_with(prefix))
+    }
+
+    /// Whether the last modifier is one of these.
+    pub(super) fn is_last_modifier(&self, names: &[&str]) -> bool {
+        self.instruction.modifiers.last().is_some_and(|last| names.contains(last))
+    }
+
     /// Takes the next type.
     pub(super) fn ty(&mut self) -> Lowered<Type> {
         self.take_where(Type::parse).ok_or(LowerError::Unsupported)
@@ -83,9 +98,9 @@ impl<'i, 't> InstructionReader<'i, 't> {
         Some(last)
     }
 
-    /// Takes `.rn`, `.rz`, `.rm` or `.rp`; the default is nearest.
-    pub(super) fn rounding(&mut self) -> u8 {
-        self.one_of(&[("rn", NEAREST), ("rz", ZERO), ("rm", DOWN), ("rp", UP)]).unwrap_or(NEAREST)
+    /// Takes `.rn`, `.rz`, `.rm` or `.rp`.
+    pub(super) fn rounding(&mut self) -> Option<u8> {
+        self.one_of(&[("rn", NEAREST), ("rz", ZERO), ("rm", DOWN), ("rp", UP)])
     }
 
     /// Checks that every modifier was taken.

@@ -35,6 +35,8 @@ pub(super) enum Name {
     Global(u32),
     /// The labels of an indirect branch.
     Targets(Vec<u32>),
+    /// What an indirect call may call.
+    Prototype,
 }
 
 #[derive(Debug, Default)]

@@ -11,6 +11,8 @@ pub(super) enum Symbol {
     /// A function with a body, by its index in the program.
     Function(u32),
     Intrinsic(Intrinsic),
+    /// A reference to a texture, a sampler or a surface, which instructions cannot use here.
+    Reference,
     /// Declared, but defined nowhere.
     Unresolved,
 }

@@ -26,21 +26,35 @@ pub(super) struct Symbols<'t> {
     pub(super) defined: Vec<Defined>,
     pub(super) signatures: Vec<Signature>,
     shared: Vec<SharedVariable>,
+    /// Whether code asks for reserved shared memory.
+    pub(super) uses_reserved: bool,
+    /// The source files of each text: number there, and index in the program.
+    files: Vec<HashMap<u64, u32>>,
     /// Variables of module scope.
     outer: u32,
     /// Variables declared inside functions, which follow them.
     inner: Vec<Global>,
-    /// For each text, whether its version and target know `griddepcontrol`.
-    grid_dependencies: Vec<bool>,
+    /// The PTX version and the number of the target of each text.
+    levels: Vec<((u32, u32), u32)>,
 }
 
 /// The largest shared variable; no GPU has as much shared memory.
 const MOST_SHARED: u64 = 1 << 20;
 
-/// `griddepcontrol` came with PTX 7.8 and `sm_90`.
-fn knows_grid_dependencies(module: &Module<'_>) -> bool {
+/// The number of a text's target: 90 of `sm_90a`.
+fn target_number(module: &Module<'_>) -> u32 {
     let digits: String = module.target.chars().filter(char::is_ascii_digit).collect();
-    module.version >= (7, 8) && digits.parse().is_ok_and(|target: u32| target >= 90)
+    digits.parse().unwrap_or(0)
+}
+
+/// Adds the source files of a text to the program.
+fn source_files(module: &Module<'_>, program: &mut Program) -> HashMap<u64, u32> {
+    let mut numbers = HashMap::new();
+    for &(number, name) in &module.files {
+        numbers.insert(number, program.files.len() as u32);
+        program.files.push(name.to_owned());
+    }
+    numbers
 }
 
 impl<'t> Symbols<'t> {
@@ -52,7 +66,8 @@ impl<'t> Symbols<'t> {
     ) -> Symbols<'t> {
         let mut symbols = Symbols {
             names: vec![HashMap::new(); modules.len()],
-            grid_dependencies: modules.iter().map(knows_grid_dependencies).collect(),
+            levels: modules.iter().map(|module| (module.version, target_number(module))).collect(),
+            files: modules.iter().map(|module| source_files(module, program)).collect(),
             ..Symbols::default()
         };
         let mut sources = Vec::new();
@@ -85,9 +100,14 @@ impl<'t> Symbols<'t> {
         symbols
     }
 
-    /// Whether the current text may use `griddepcontrol`.
-    pub(super) fn has_grid_dependencies(&self) -> bool {
-        self.grid_dependencies.get(self.scope).is_some_and(|knows| *knows)
+    /// Whether the current text has this PTX version and target, or later ones.
+    pub(super) fn is_at_least(&self, version: (u32, u32), target: u32) -> bool {
+        self.levels.get(self.scope).is_some_and(|(has, on)| *has >= version && *on >= target)
+    }
+
+    /// The index of a source file of the current text.
+    pub(super) fn file(&self, number: u64) -> Option<u32> {
+        self.files.get(self.scope)?.get(&number).copied()
     }
 
     /// Sets the current text.
@@ -99,6 +119,8 @@ impl<'t> Symbols<'t> {
         let intrinsic = match function.name {
             "vprintf" => Some(Intrinsic::Print),
             "__assertfail" => Some(Intrinsic::AssertFail),
+            "malloc" => Some(Intrinsic::Allocate),
+            "free" => Some(Intrinsic::Free),
             "cudaGraphSetConditional" => Some(Intrinsic::SetConditional),
             _ => None,
         };
@@ -155,6 +177,10 @@ impl<'t> Symbols<'t> {
             }
             return false;
         }
+        if variable.is_reference {
+            self.define(variable.line, variable.name, Symbol::Reference, errors);
+            return false;
+        }
         match global(variable) {
             Ok(global) => {
                 let symbol = Symbol::Global(program.globals.len() as u32);
@@ -199,6 +225,7 @@ impl<'t> Symbols<'t> {
             return Err(PtxError::new(variable.line, message));
         }
         self.shared.push(SharedVariable {
+            name: variable.name.to_owned(),
             size: size as u32,
             align: variable.align as u32,
             is_dynamic: variable.size.is_none(),
@@ -213,6 +240,10 @@ impl<'t> Symbols<'t> {
         variable: &Variable<'_>,
         find: impl Fn(&str) -> Option<Symbol>,
     ) -> Result<u32, PtxError> {
+        if variable.is_reference {
+            let message = format!("`{}`: a reference inside a function is not supported", variable.name);
+            return Err(PtxError::new(variable.line, message));
+        }
         let mut global = global(variable)?;
         global.name.clear();
         initialise(variable, &mut global, find)?;

@@ -1,7 +1,7 @@
 //! Floating-point arithmetic, correctly rounded in every mode.
 
 use super::rounding::{self, DOWN, Format, NEAREST, direct, narrow, scaled_back, to_odd, two_sum};
-use super::value::{Bf16, F16, Flushed, Value};
+use super::value::{Bf16, F16, Flushed, FlushedF16, Value};
 
 /// A floating-point type. `M` is the rounding mode.
 pub(in crate::ptx) trait Float: Value + PartialOrd {
@@ -279,6 +279,37 @@ macro_rules! small_float {
 small_float!(F16, Format::F16);
 small_float!(Bf16, Format::BF16);
 
+impl Float for FlushedF16 {
+    const NAN: Self = FlushedF16(<F16 as Float>::NAN);
+    fn add<const M: u8>(self, other: Self) -> Self {
+        FlushedF16(Float::add::<M>(self.0, other.0))
+    }
+    fn mul<const M: u8>(self, other: Self) -> Self {
+        FlushedF16(Float::mul::<M>(self.0, other.0))
+    }
+    fn div<const M: u8>(self, other: Self) -> Self {
+        FlushedF16(Float::div::<M>(self.0, other.0))
+    }
+    fn fma<const M: u8>(self, by: Self, plus: Self) -> Self {
+        FlushedF16(Float::fma::<M>(self.0, by.0, plus.0))
+    }
+    fn sqrt<const M: u8>(self) -> Self {
+        FlushedF16(Float::sqrt::<M>(self.0))
+    }
+    fn neg(self) -> Self {
+        FlushedF16(self.0.neg())
+    }
+    fn abs(self) -> Self {
+        FlushedF16(self.0.abs())
+    }
+    fn is_negative(self) -> bool {
+        self.0.is_negative()
+    }
+    fn one() -> Self {
+        FlushedF16(F16::one())
+    }
+}
+
 pub(in crate::ptx) fn add<T: Float, const M: u8>(a: u64, b: u64) -> u64 {
     T::get(a).add::<M>(T::get(b)).put()
 }
@@ -335,6 +366,24 @@ fn lesser<T: Float>(a: T, b: T) -> T {
     }
     let a_is_less = a < b || (a == b && a.is_negative());
     if !number(&b) || a_is_less { a } else { b }
+}
+
+/// As `$of` of the magnitudes, with the product of the signs.
+macro_rules! with_signs {
+    ($($name:ident, $of:ident;)*) => {$(
+        pub(in crate::ptx) fn $name<T: Float>(a: u64, b: u64) -> u64 {
+            let (a, b) = (T::get(a), T::get(b));
+            let result = T::get($of::<T>(a.abs().put(), b.abs().put()));
+            let is_number = result.partial_cmp(&result).is_some();
+            (if is_number && a.is_negative() != b.is_negative() { result.neg() } else { result }).put()
+        }
+    )*};
+}
+with_signs! {
+    min_signs, min;
+    max_signs, max;
+    min_nan_signs, min_nan;
+    max_nan_signs, max_nan;
 }
 
 /// Clamped to 0..=1; NaN becomes 0.

@@ -68,6 +68,10 @@ pub(in crate::ptx) fn mul<T: Int>(a: u64, b: u64) -> u64 {
 pub(in crate::ptx) fn mul_hi<T: Int>(a: u64, b: u64) -> u64 {
     T::from_wide(product::<T>(a, b) >> T::BITS).put()
 }
+/// Bits 32 to 63 of the product.
+pub(in crate::ptx) fn mul_upper_word<T: Int>(a: u64, b: u64) -> u64 {
+    T::from_wide(product::<T>(a, b) >> 32).put()
+}
 /// The whole product of types of up to 32 bits.
 pub(in crate::ptx) fn mul_wide<T: Int>(a: u64, b: u64) -> u64 {
     (T::get(a).wide() as i64).wrapping_mul(T::get(b).wide() as i64) as u64
@@ -146,6 +150,10 @@ pub(in crate::ptx) fn mad24_hi<T: Int>(a: u64, b: u64, c: u64) -> u64 {
     add::<T>(mul24_hi::<T>(a, b), c)
 }
 
+pub(in crate::ptx) fn mad24_hi_sat<T: Int>(a: u64, b: u64, c: u64) -> u64 {
+    add_sat::<T>(mul24_hi::<T>(a, b), c)
+}
+
 /// Shifts by more than the width give zero.
 pub(in crate::ptx) fn shl<T: Int>(a: u64, by: u64) -> u64 {
     let by = by as u32;
@@ -194,4 +202,12 @@ pub(in crate::ptx) fn dp2a<const A: bool, const B: bool, const HIGH: bool>(a: u6
 fn byte_of<const SIGNED: bool>(x: u64, index: u32) -> i32 {
     let byte = (x >> (8 * index)) as u8;
     if SIGNED { i32::from(byte as i8) } else { i32::from(byte) }
+}
+
+/// Clamps a signed word to an integer type of `BITS` bits.
+pub(in crate::ptx) fn clamp_to<const BITS: u32, const SIGNED: bool>(a: u64) -> u64 {
+    let x = i64::from(a as i32);
+    let (least, greatest) =
+        if SIGNED { (-(1 << (BITS - 1)), (1 << (BITS - 1)) - 1) } else { (0, (1 << BITS) - 1) };
+    x.clamp(least, greatest) as u64
 }

@@ -115,3 +115,21 @@ macro_rules! small_float {
 }
 small_float!(F16, Format::F16);
 small_float!(Bf16, Format::BF16);
+
+/// Half precision under `.ftz`, as [`Flushed`].
+#[derive(Clone, Copy, PartialEq, PartialOrd)]
+pub(in crate::ptx) struct FlushedF16(pub(in crate::ptx) F16);
+
+impl Value for FlushedF16 {
+    fn get(register: u64) -> Self {
+        FlushedF16(flush_f16(F16::get(register)))
+    }
+    fn put(self) -> u64 {
+        flush_f16(self.0).put()
+    }
+}
+
+/// Zero of the same sign for a subnormal half.
+fn flush_f16(x: F16) -> F16 {
+    if x.0 & 0x7c00 == 0 { F16(x.0 & 0x8000) } else { x }
+}

@@ -2,7 +2,7 @@
 //! needs no stack.
 
 use super::cursor::Cursor;
-use super::{constant, variable};
+use super::{constant, location, variable};
 use crate::ptx::error::{MOST_ERRORS, Parsed, PtxError};
 use crate::ptx::lex::Kind;
 use crate::ptx::syntax::{Guard, Instruction, Linkage, Operand, Statement, StatementKind};
@@ -61,7 +61,12 @@ fn statement<'t>(cursor: &mut Cursor<'_, 't>, all: &mut Vec<Statement<'t>>) -> P
                 all.push(Statement { line, kind: StatementKind::Variable(Box::new(variable)) });
             }
         }
-        (Some(Kind::Dotted("loc" | "file")), _) => cursor.skip_line(),
+        (Some(Kind::Dotted("loc")), _) => {
+            if let Some((file, line_there)) = location::location(cursor) {
+                all.push(Statement { line, kind: StatementKind::Location { file, line: line_there } });
+            }
+        }
+        (Some(Kind::Dotted("file")), _) => cursor.skip_line(),
         (Some(Kind::Dotted("pragma")), _) => cursor.skip_past(b';'),
         (Some(Kind::Dotted(name)), _) => {
             let message = format!("directive `.{name}` is not supported by the software driver");
@@ -89,7 +94,7 @@ fn label<'t>(cursor: &mut Cursor<'_, 't>, name: &'t str) -> Parsed<StatementKind
         }
         Some(Kind::Dotted("callprototype" | "calltargets")) => {
             cursor.skip_past(b';');
-            Ok(StatementKind::Prototype)
+            Ok(StatementKind::Prototype(name))
         }
         _ => Ok(StatementKind::Label(name)),
     }
@@ -151,6 +156,10 @@ fn instruction<'t>(cursor: &mut Cursor<'_, 't>) -> Parsed<Instruction<'t>> {
             cursor.expect(b',')?;
         }
         operands.push(operand(cursor, opcode == "call")?);
+        // A hint on the address of a load: all memory is unified here.
+        if opcode == "ld" && cursor.peek() == Some(Kind::Dotted("unified")) {
+            cursor.bump();
+        }
     }
     Ok(Instruction { guard, opcode, modifiers, operands })
 }
@@ -196,23 +205,28 @@ fn address<'t>(cursor: &mut Cursor<'_, 't>) -> Parsed<Operand<'t>> {
         offset = constant::integer(cursor)?;
     }
     if cursor.peek() == Some(Kind::Mark(b',')) {
-        return coordinates(cursor);
+        let (at, has_sampler) = coordinates(cursor)?;
+        return Ok(Operand::Coordinates { base, offset, at, has_sampler });
     }
     cursor.expect(b']')?;
     Ok(Operand::Address { base, offset })
 }
 
-/// Skips the rest of the brackets of a texture, surface or tensor.
-fn coordinates<'t>(cursor: &mut Cursor<'_, 't>) -> Parsed<Operand<'t>> {
+/// The rest of the brackets of a texture, surface or tensor: the elements of its lists, and whether
+/// there are other operands.
+fn coordinates<'t>(cursor: &mut Cursor<'_, 't>) -> Parsed<(Vec<Operand<'t>>, bool)> {
+    let mut at = Vec::new();
+    let mut has_others = false;
     while cursor.take(b',') {
         if cursor.peek() == Some(Kind::Mark(b'{')) {
-            list(cursor, b'}')?;
+            at.append(&mut list(cursor, b'}')?);
         } else {
             simple(cursor)?;
+            has_others = true;
         }
     }
     cursor.expect(b']')?;
-    Ok(Operand::Coordinates)
+    Ok((at, has_others))
 }
 
 fn simple<'t>(cursor: &mut Cursor<'_, 't>) -> Parsed<Operand<'t>> {
@@ -224,21 +238,31 @@ fn simple<'t>(cursor: &mut Cursor<'_, 't>) -> Parsed<Operand<'t>> {
             cursor.bump();
             Ok(Operand::Not(cursor.word()?))
         }
+        Some(Kind::Mark(b'-')) => {
+            cursor.bump();
+            let name = cursor.word()?;
+            Ok(Operand::Negated(Box::new(named(cursor, name)?)))
+        }
         Some(Kind::Word("_")) => {
             cursor.bump();
             Ok(Operand::Ignore)
         }
         Some(Kind::Word(name)) => {
             cursor.bump();
-            match cursor.peek() {
-                Some(Kind::Dotted(member)) => {
-                    cursor.bump();
-                    Ok(Operand::Member(name, member))
-                }
-                Some(Kind::Mark(b'+' | b'-')) => Ok(Operand::Offset(name, constant::integer(cursor)?)),
-                _ => Ok(Operand::Name(name)),
-            }
+            named(cursor, name)
         }
         _ => Err(cursor.unexpected("an operand")),
+    }
+}
+
+/// An operand that begins with a name.
+fn named<'t>(cursor: &mut Cursor<'_, 't>, name: &'t str) -> Parsed<Operand<'t>> {
+    match cursor.peek() {
+        Some(Kind::Dotted(member)) => {
+            cursor.bump();
+            Ok(Operand::Member(name, member))
+        }
+        Some(Kind::Mark(b'+' | b'-')) => Ok(Operand::Offset(name, constant::integer(cursor)?)),
+        _ => Ok(Operand::Name(name)),
     }
 }

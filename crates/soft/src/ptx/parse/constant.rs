@@ -14,7 +14,9 @@ const WARP_SIZE: &str = "WARP_SZ";
 /// Whether a constant expression begins here.
 pub(super) fn begins(cursor: &Cursor<'_, '_>) -> bool {
     match cursor.peek() {
-        Some(Kind::Number(_) | Kind::Word(WARP_SIZE) | Kind::Mark(b'-' | b'+' | b'~' | b'(')) => true,
+        Some(Kind::Number(_) | Kind::Word(WARP_SIZE) | Kind::Mark(b'+' | b'~' | b'(')) => true,
+        // A minus before a name belongs to an operand.
+        Some(Kind::Mark(b'-')) => !matches!(cursor.peek_at(1), Some(Kind::Word(name)) if name != WARP_SIZE),
         Some(Kind::Mark(b'!')) => {
             matches!(cursor.peek_at(1), Some(Kind::Number(_) | Kind::Word(WARP_SIZE) | Kind::Mark(b'(')))
         }

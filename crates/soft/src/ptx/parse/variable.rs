@@ -19,6 +19,7 @@ pub(super) fn declarations<'t>(cursor: &mut Cursor<'_, 't>, linkage: Linkage) ->
     let mut align = None;
     let mut elements = 1_u64;
     let mut is_managed = false;
+    let mut is_reference = false;
     let mut ty = None;
     while let Some(Kind::Dotted(name)) = cursor.peek() {
         cursor.bump();
@@ -30,6 +31,10 @@ pub(super) fn declarations<'t>(cursor: &mut Cursor<'_, 't>, linkage: Linkage) ->
             }
             "v2" => elements = 2,
             "v4" => elements = 4,
+            "texref" | "samplerref" | "surfref" if space == Space::Global => {
+                is_reference = true;
+                ty = Some(Type::B64);
+            }
             _ => ty = Some(fundamental(name, line)?),
         }
     }
@@ -49,6 +54,7 @@ pub(super) fn declarations<'t>(cursor: &mut Cursor<'_, 't>, linkage: Linkage) ->
             initial: Vec::new(),
             linkage,
             is_managed,
+            is_reference,
         };
         let mut end = 0;
         if cursor.take(b'=') {

@@ -1,12 +1,16 @@
 //! Threads that wait for each other: barriers, warps, loops on memory.
 
-use super::{Memory, arg, launch, load};
+use super::{Checks, Memory, arg, launch, load};
 use crate::ptx::FaultKind;
 use crate::ptx::error::Fault;
 
 /// Runs a body, which begins in line 9, over `grid` blocks of `block` threads, with 64-bit `%rd1`
 /// at the 4-byte word of the thread and `%rd2` at the first. Returns the words.
 fn words(body: &str, grid: u32, block: u32) -> Result<Vec<u32>, Fault> {
+    words_in(Memory::default(), body, grid, block)
+}
+
+fn words_in(mut memory: Memory, body: &str, grid: u32, block: u32) -> Result<Vec<u32>, Fault> {
     let text = format!(
         ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry k(.param .u64 out) {{\n\
          .reg .pred %p<8>; .reg .b32 %r<20>; .reg .b64 %rd<8>; .shared .align 8 .b32 s[64];\n\
@@ -14,7 +18,6 @@ fn words(body: &str, grid: u32, block: u32) -> Result<Vec<u32>, Fault> {
          mad.lo.u32 %r4, %r2, %r3, %r1;\nmad.wide.u32 %rd1, %r4, 4, %rd2;\n{body}\nst.global.u32 [%rd1], %r5;\nret;\n}}\n"
     );
     let image = load(&text);
-    let mut memory = Memory::default();
     let out = memory.put(&vec![0_u32; (grid * block) as usize + 8]);
     launch(&image, &mut memory, "k", [grid, 1, 1], [block, 1, 1], 0, &[arg(out)])?;
     let mut words = memory.get::<u32>(out);
@@ -122,13 +125,13 @@ fn special_registers() {
 #[test]
 fn a_thread_that_spins_lets_others_run() {
     // The first thread waits for the last one of its block, across warps.
-    let body = "mov.u32 %r9, s; setp.ne.u32 %p1, %r1, 0; @%p1 bra OTHERS;\n\
+    let body = "mov.u32 %r9, s; st.shared.u32 [%r9], 0; bar.sync 0; setp.ne.u32 %p1, %r1, 0; @%p1 bra OTHERS;\n\
                 SPIN: ld.volatile.shared.u32 %r5, [%r9]; setp.eq.u32 %p2, %r5, 0; @%p2 bra SPIN;\nbra END;\n\
                 OTHERS: setp.eq.u32 %p1, %r1, 99; @%p1 st.volatile.shared.u32 [%r9], 5;\nEND:";
     assert_eq!(words(body, 1, 100).unwrap()[0], 5);
     // A lock that the lanes of one warp take in turn.
-    let body = "mov.u32 %r9, s;\nTAKE: atom.shared.cas.b32 %r6, [%r9], 0, 1; setp.ne.u32 %p1, %r6, 0; @%p1 bra TAKE;\n\
-                ld.shared.u32 %r5, [%r9+4]; add.u32 %r5, %r5, 1; st.shared.u32 [%r9+4], %r5;\n\
+    let body = "mov.u32 %r9, s; mov.u64 %rd3, 0; st.shared.u64 [%r9], %rd3; bar.sync 0;\nTAKE: atom.shared.cas.b32 %r6, [%r9], 0, 1; setp.ne.u32 %p1, %r6, 0; @%p1 bra TAKE;\n\
+                ld.shared.u32 %r5, [%r9+4]; add.u32 %r5, %r5, 1; st.shared.u32 [%r9+4], %r5; membar.cta;\n\
                 atom.shared.exch.b32 %r6, [%r9], 0; bar.sync 0; ld.shared.u32 %r5, [%r9+4];";
     assert_eq!(words(body, 1, 64).unwrap(), vec![64; 64]);
 }
@@ -147,7 +150,8 @@ fn blocks_wait_for_each_other() {
 fn a_large_grid_is_spread_over_host_threads() {
     // Enough work per block for the spreading to begin.
     let body = "mov.u32 %r6, 0;\nL: add.u32 %r6, %r6, 1; setp.lt.u32 %p1, %r6, 400; @%p1 bra L;\nadd.u32 %r5, %r6, %r4;";
-    let found = words(body, 200, 64).unwrap();
+    let unchecked = Memory { checks: Checks::default(), ..Memory::default() };
+    let found = words_in(unchecked, body, 200, 64).unwrap();
     assert_eq!(found, (0..200 * 64).map(|t| 400 + t).collect::<Vec<u32>>());
 }
 
@@ -156,11 +160,31 @@ fn deadlocks_are_found() {
     let body = "setp.lt.u32 %p1, %r1, 32;\n@%p1 bra LOW;\nbar.sync 1;\nbra END;\nLOW:\nbar.sync 2;\nEND:";
     let fault = words(body, 1, 64).unwrap_err();
     assert_eq!(fault.kind, FaultKind::BarrierDivergence);
-    assert!(fault.detail.contains("64 wait at barriers"), "{fault}");
+    let text = "no thread can go on: 32 threads (numbers 0 to 31) wait at barrier 2, which takes all threads \
+                that have not ended, at ptx line 14; 32 threads (numbers 32 to 63) wait at barrier 1, which \
+                takes all threads that have not ended, at ptx line 11; 0 have ended";
+    assert_eq!(fault.detail, text);
     let body = "setp.lt.u32 %p1, %r1, 8;\n@%p1 bra END;\nshfl.sync.idx.b32 %r5, %r1, 0, 31, 0xffffffff;\nEND: bar.sync 0;";
     let fault = words(body, 1, 32).unwrap_err();
     assert_eq!((fault.kind, fault.line), (FaultKind::BarrierDivergence, 11));
-    assert!(fault.detail.contains("8 wait at barriers (first at barrier 0), 24 for lanes"), "{fault}");
-    assert_eq!(kind("bar.sync 0, 96;", 64), FaultKind::BarrierDivergence);
+    let text = "8 threads (numbers 0 to 7) wait at barrier 0, which takes all threads that have not ended, at \
+                ptx line 12; 24 threads (numbers 8 to 31) wait for lanes 0xffffffff of the warp at ptx line 11";
+    assert!(fault.detail.contains(text), "{fault}");
+    let fault = words("bar.sync 0, 96;", 1, 64).unwrap_err();
+    assert_eq!(fault.kind, FaultKind::BarrierDivergence);
+    assert!(fault.detail.contains("which takes 96 threads"), "{fault}");
+    // A warp that ends instead of coming to the barrier of a number of threads.
+    let body = "setp.lt.u32 %p1, %r1, 32;\n@%p1 ret;\nbar.sync 1, 64;";
+    let fault = words(body, 1, 64).unwrap_err();
+    assert_eq!((fault.kind, fault.line, fault.thread), (FaultKind::BarrierDivergence, 11, [32, 0, 0]));
+    assert!(fault.detail.ends_with("at ptx line 11; 32 have ended"), "{fault}");
+    // A consumer that waits for fewer than come, and a producer that comes once too often.
+    let body =
+        "setp.lt.u32 %p1, %r1, 32;\n@%p1 bra LOW;\nbar.arrive 1, 96;\nbra END;\nLOW:\nbar.sync 1, 96;\nEND:";
+    let fault = words(body, 1, 64).unwrap_err();
+    assert!(
+        fault.detail.contains("32 threads (numbers 32 to 63) arrived at barrier 1 without waiting"),
+        "{fault}"
+    );
     assert_eq!(kind("shfl.sync.idx.b32 %r5, %r1, 0, 31, 1;", 32), FaultKind::IllegalInstruction);
 }

@@ -82,6 +82,46 @@ fn addresses() {
 }
 
 #[test]
+fn variables_in_shared_memory_are_named() {
+    for (body, words) in [
+        ("ld.shared.u32 %r2, [s+16];", ", at the end of `s`, which has 16 bytes"),
+        ("ld.shared.u32 %r2, [s+24];", ", 8 bytes behind the end of `s`, which has 16 bytes"),
+        ("ld.shared.v4.u32 {%r2, %r3, %r4, %r5}, [s+16];", ", at the end of `s`, which has 16 bytes"),
+    ] {
+        let found = fault(body);
+        assert!(found.detail.ends_with(words), "{body}: {found}");
+    }
+}
+
+#[test]
+fn places_in_the_source_are_reported() {
+    let text = |line: &str| {
+        format!(
+            ".version 8.0\n.target sm_70\n.address_size 64\n.visible .entry k() {{\n.reg .b32 %r<3>;\n.loc 2 10 0\n\
+             mov.u32 %r1, 1;\n{line}\ntrap;\nret;\n}}\n.file 1 \"other.cu\"\n.file 2 \"k.cu\", 1234, 56\n"
+        )
+    };
+    for (line, source) in [
+        ("", Some("k.cu:10")),
+        (".loc 2 12 7", Some("k.cu:12")),
+        (".loc 1 7 1, function_name $info0, inlined_at 2 12 7", Some("other.cu:7")),
+        // Line 0 belongs to no line, file 3 is not there, and the last is no place at all.
+        (".loc 1 0 0", None),
+        (".loc 3 5 0", Some("k.cu:10")),
+        (".loc what", Some("k.cu:10")),
+    ] {
+        let image = load(&text(line));
+        let fault = launch(&image, &mut Memory::default(), "k", [1; 3], [1; 3], 0, &[]).unwrap_err();
+        assert_eq!((fault.line, fault.source.as_deref()), (9, source), "{line}");
+        let place = source.map_or(String::new(), |source| format!(" ({source})"));
+        assert!(
+            fault.to_string().starts_with(&format!("trap in kernel `k` at ptx line 9{place}, block")),
+            "{fault}"
+        );
+    }
+}
+
+#[test]
 fn alignment() {
     for body in [
         "ld.global.u32 %r2, [%rd1+2];",

@@ -5,6 +5,8 @@ use std::sync::atomic::AtomicU64;
 use proptest::prelude::*;
 
 use super::forms::forms;
+use super::products::PRODUCTS;
+use super::scalar_forms::{bodies, text as scalar_text};
 use super::{BASIC, CONDITIONAL, COOPERATION, FUNCTIONS, Memory};
 use crate::ptx::error::Fault;
 use crate::ptx::{DeviceMemory, Image, Launch, MemoryFault, Span, run};
@@ -64,6 +66,7 @@ fn sources() -> impl Strategy<Value = String> {
         1 => Just(COOPERATION.to_owned()),
         1 => Just(CONDITIONAL.to_owned()),
         1 => Just(FUNCTIONS.to_owned()),
+        1 => Just(PRODUCTS.to_owned()),
     ]
 }
 
@@ -100,6 +103,14 @@ fn numbers_at_the_edges() {
                 run_all(&format!("{}{edge}{}", &text[..start], &text[end..]));
             }
         }
+    }
+}
+
+/// Each form of an instruction runs or faults, on memory that may not hold what it accesses.
+#[test]
+fn every_form_of_an_instruction_runs() {
+    for body in bodies("valid") {
+        run_all(&scalar_text(body));
     }
 }
 

@@ -1,5 +1,6 @@
 //! What is accepted and refused when a text is loaded.
 
+use super::coverage::{Form, Outcome};
 use super::{Memory, arg, launch, load};
 use crate::ptx::error::PtxError;
 use crate::ptx::{Image, head};
@@ -41,7 +42,6 @@ fn unknown_instructions_are_named() {
     assert_eq!(error("add.rn.fast.f32 %r1, %r2, %r3;"), message);
     for body in [
         "wmma.load.a.sync.aligned.row.m16n16k16.f16 {%r1, %r2}, [%rd1];",
-        "tex.2d.v4.f32.f32 {%r1, %r2, %r3, %r4}, [%rd1, {%r5, %r6}];",
         "atom.global.add.f32.foo %r1, [%rd1], %r2;",
         "cvt.u32.pred %r1, %p1;",
         "mul.u32 %r1, %r2, %r3;",
@@ -97,12 +97,11 @@ fn texts_that_are_none() {
     }
     assert!(errors("").first().unwrap().message.contains("is it PTX?"));
     assert!(
-        errors(&format!("{HEAD}.extern .func malloc; .entry k() {{ call malloc; }}"))[0]
+        errors(&format!("{HEAD}.extern .func elsewhere; .entry k() {{ call elsewhere; }}"))[0]
             .message
-            .contains("`malloc` is declared but defined nowhere")
+            .contains("`elsewhere` is declared but defined nowhere")
     );
     assert!(errors(".version 8.0\n.target sm_70\n.address_size 32\n")[0].message.contains("64"));
-    assert!(errors(&format!("{HEAD}.global .texref t;"))[0].message.contains("`.texref` is not supported"));
     assert!(
         errors(&format!("{HEAD}.global .u32 a; .global .u32 a;"))[0].message.contains("`a` is defined twice")
     );
@@ -116,14 +115,23 @@ fn texts_that_are_none() {
 #[test]
 fn textures_are_told_by_name_and_line() {
     for (line, name) in [
-        ("tex.2d.v4.f32.f32 {%f1, %f2, %f3, %f4}, [%rd1, {%f1, %f2}];", "tex.2d.v4.f32.f32"),
+        ("tex.2d.v4.f32.f32 {%f1, %f2, %f3, %f4}, [t, {%f1, %f2}];", "tex.2d.v4.f32.f32"),
+        ("tex.2d.v4.f32.f32 {%r1, %r2, %r3, %r4}, [%rd1, %rd2, {%r1, %r2}];", "tex.2d.v4.f32.f32"),
+        ("tex.2d.v4.f32.f32 {%r1, %r2, %r3, %r4}, [%rd1, {%r1, %r2}], %r3;", "tex.2d.v4.f32.f32"),
+        ("tex.2dms.v4.u32.s32 {%r1, %r2, %r3, %r4}, [%rd1, {%r1, %r2, %r3, %r4}];", "tex.2dms.v4.u32.s32"),
+        ("tex.2d.v2.f32.f32 {%r1, %r2}, [%rd1, {%r1, %r2}];", "tex.2d.v2.f32.f32"),
+        ("tld4.r.3d.v4.f32.f32 {%r1, %r2, %r3, %r4}, [%rd1, {%r1, %r2, %r3, %r4}];", "tld4.r.3d.v4.f32.f32"),
         ("tex.1d.v4.f32.s32 {%f1, %f2, %f3, %f4}|%p1, [t, s, {%r1}], 5;", "tex.1d.v4.f32.s32"),
-        ("sust.b.2d.b32.trap [%rd1, {%r1, %r2}], {%r3};", "sust.b.2d.b32.trap"),
-        ("suld.b.2d.b32.trap {%r3}, [%rd1, {%r1, %r2}];", "suld.b.2d.b32.trap"),
-        ("txq.width.b32 %r1, [%rd1];", "txq.width.b32"),
+        ("sust.p.2d.f32.trap [%rd1, {%r1, %r2}], {%r3};", "sust.p.2d.f32.trap"),
+        ("suld.p.2d.b32.trap {%r3}, [%rd1, {%r1, %r2}];", "suld.p.2d.b32.trap"),
+        ("suld.b.2d.v4.b64.trap {%rd1, %rd1, %rd1, %rd1}, [%rd1, {%r1, %r2}];", "suld.b.2d.v4.b64.trap"),
+        ("sured.b.xor.2d.b32.trap [%rd1, {%r1, %r2}], %r3;", "sured.b.xor.2d.b32.trap"),
+        ("txq.channel_order.b32 %r1, [%rd1];", "txq.channel_order.b32"),
+        ("txq.filter_mode.b32 %r1, [%rd1];", "txq.filter_mode.b32"),
+        ("suq.memory_layout.b32 %r1, [%rd1];", "suq.memory_layout.b32"),
         (
-            "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%r1], [%rd1, {%r1, %r2}], [%r3];",
-            "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes",
+            "cp.async.bulk.tensor.3d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes [%r1], [%rd1, {%r1, %r2}], [%r3];",
+            "cp.async.bulk.tensor.3d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes",
         ),
     ] {
         let text = kernel(&format!("mov.u32 %r1, 1;\n{line}"));
@@ -132,10 +140,44 @@ fn textures_are_told_by_name_and_line() {
         let at = text.lines().position(|each| each == line).map(|before| before as u32 + 1);
         assert_eq!((found.len(), &found[0].message, Some(found[0].line)), (1, &expected, at), "{line}");
     }
+}
+
+#[test]
+fn references_of_module_scope_load_until_they_are_used() {
     for kind in ["texref", "surfref", "samplerref"] {
-        let found = errors(&format!("{HEAD}\n.global .{kind} t;\n.visible .entry k() {{ ret; }}"));
-        assert_eq!((found.len(), found[0].line), (1, 5));
-        assert!(found[0].message.contains(&format!("`.{kind}` is not supported")), "{}", found[0]);
+        let head = format!("{HEAD}\n.global .{kind} t;\n");
+        load(&format!("{head}.visible .entry k() {{ ret; }}"));
+        for (use_, words) in [
+            (".reg .b64 %rd1; mov.u64 %rd1, t;", "texture or surface reference, which is not supported"),
+            (
+                ".reg .b64 %rd1; ld.global.u64 %rd1, [t];",
+                "texture or surface reference, which is not supported",
+            ),
+            (".reg .b32 %r1; txq.width.b32 %r1, [t];", "instruction `txq.width.b32` is not supported"),
+            (".global .texref u;", "a reference inside a function is not supported"),
+        ] {
+            let found = errors(&format!("{head}.visible .entry k() {{\n{use_}\nret; }}"));
+            assert_eq!((found.len(), found[0].line), (1, 7), "{}", found[0]);
+            assert!(found[0].message.contains(words), "{}", found[0]);
+        }
+    }
+    let found = errors(&format!("{HEAD}.global .u64 x = t; .global .texref t;"));
+    assert!(found[0].message.contains("`t` has no address"), "{}", found[0]);
+}
+
+#[test]
+fn operands_of_textures_are_counted() {
+    for (line, words) in [
+        ("tex.2d.v4.f32.f32 {%r1, %r2, %r3}, [%rd1, {%r1, %r2}];", "expected 4 elements, found 3"),
+        ("tex.3d.v4.f32.f32 {%r1, %r2, %r3, %r4}, [%rd1, {%r1, %r2}];", "expected 3 coordinates, found 2"),
+        ("tex.a1d.v4.f32.f32 {%r1, %r2, %r3, %r4}, [%rd1, {%r1}];", "expected 2 coordinates, found 1"),
+        ("tex.level.1d.v4.f32.f32 {%r1, %r2, %r3, %r4}, [%rd1, {%r1}];", "expected a level"),
+        ("tex.1d.v4.f32.f32 {%r1, %r2, %r3, %r4}, [%rd1];", "expected an object and coordinates"),
+        ("sust.b.1d.v2.b32.trap [%rd1, {%r1}], %r2;", "expected 2 elements, found 1"),
+        ("suq.width.b32 %r1, %rd1;", "expected an object in brackets"),
+    ] {
+        let found = error(line);
+        assert!(found.contains(words), "{line}: {found}");
     }
 }
 
@@ -351,5 +393,27 @@ fn waits_for_grids_need_their_version_and_target() {
     }
     for body in ["griddepcontrol;", "griddepcontrol.go;", "griddepcontrol.wait %r1;"] {
         assert!(with("8.0", "sm_90", body).is_err(), "{body}");
+    }
+}
+
+const UNSUPPORTED: &str = include_str!("data/unsupported.txt");
+
+/// Instructions that the interpreter lacks, by design.
+pub(super) fn unsupported_forms() -> Vec<Form> {
+    let outcome = |line| match Image::parse(&kernel(&format!("mov.u32 %r1, 1;\n{line}"))) {
+        Ok(_) => Outcome::Loads,
+        Err(errors) => Outcome::Refused(errors[0].to_string()),
+    };
+    UNSUPPORTED.lines().map(|line| Form { text: line, outcome: outcome(line) }).collect()
+}
+
+/// Instructions that the interpreter lacks are told as such, and nothing else is told.
+#[test]
+fn what_is_missing_is_told_once() {
+    for line in UNSUPPORTED.lines() {
+        let found = errors(&kernel(&format!("mov.u32 %r1, 1;\n{line}")));
+        let name = line.split([' ', ';']).next().unwrap();
+        let expected = format!("ptx line 7: instruction `{name}` is not supported by the software driver");
+        assert_eq!((found.len(), found[0].to_string()), (1, expected), "{line}");
     }
 }

@@ -1,23 +1,39 @@
 //! Tests of the interpreter, on PTX that NVRTC made (`data/`, with its CUDA C++ source) and on PTX
 //! written here.
 
+mod checks;
 mod cooperation;
+mod coverage;
+mod evaluate;
 mod faults;
+mod formats;
 mod forms;
 mod fuzz;
+mod grid;
+mod heap;
 mod instructions;
 mod kernels;
 mod load;
+mod matrices;
 #[cfg(all(feature = "jit", target_arch = "x86_64", target_os = "linux", not(interpreted)))]
 mod native;
+mod products;
+mod races;
+mod scalar_forms;
 mod speed;
+mod tensors;
+mod transfers;
+mod video;
+mod warps;
+mod wgmma;
+mod wide;
 
 use std::cell::UnsafeCell;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::error::Fault;
-use super::{DeviceMemory, FaultKind, Image, Launch, MemoryFault, Span, run};
+use super::{Checks, DeviceMemory, FaultKind, Image, Launch, MemoryFault, Span, run};
 
 pub(super) const BASIC: &str = include_str!("data/basic.ptx");
 pub(super) const COOPERATION: &str = include_str!("data/cooperation.ptx");
@@ -28,12 +44,25 @@ pub(super) const CONDITIONAL: &str = include_str!("data/conditional.ptx");
 type Buffer = (u64, usize, Box<[UnsafeCell<u64>]>);
 
 /// Global memory of a test: buffers far apart.
-#[derive(Default)]
 pub(super) struct Memory {
     buffers: Vec<Buffer>,
     pub(super) epoch: AtomicU64,
     pub(super) conditions: Mutex<Vec<(u64, u32)>>,
     pub(super) translations: AtomicU64,
+    pub(super) checks: Checks,
+}
+
+impl Default for Memory {
+    /// An empty memory, with all checks.
+    fn default() -> Self {
+        Memory {
+            buffers: Vec::new(),
+            epoch: AtomicU64::new(0),
+            conditions: Mutex::default(),
+            translations: AtomicU64::new(0),
+            checks: Checks { unwritten_shared: true, shared_races: true, global_races: true },
+        }
+    }
 }
 
 // SAFETY: kernels reach the cells through raw pointers and atomically; the tests read them when no
@@ -102,6 +131,10 @@ impl DeviceMemory for Memory {
 
     fn epoch_counter(&self) -> Option<&AtomicU64> {
         Some(&self.epoch)
+    }
+
+    fn checks(&self) -> Checks {
+        self.checks
     }
 
     fn set_conditional(&self, handle: u64, value: u32) -> Result<(), MemoryFault> {

@@ -1,6 +1,6 @@
 //! Native code does what the interpreter does: random programs run both ways.
 
-use super::{Memory, arg, launch, load};
+use super::{Checks, Memory, arg, launch, load};
 use crate::ptx::error::Fault;
 
 const THREADS: u32 = 40;
@@ -344,7 +344,7 @@ fn text(body: &str) -> String {
 fn outcome(text: &str, native: bool) -> (Result<(), Fault>, Vec<u64>) {
     let image = load(text);
     image.compile_after(native.then_some(0));
-    let mut memory = Memory::default();
+    let mut memory = Memory { checks: Checks::default(), ..Memory::default() };
     let mut random = Random(7);
     // Some words look like usual floats, others like anything.
     let words: Vec<u64> = (0..2 * THREADS * BYTES / 8)

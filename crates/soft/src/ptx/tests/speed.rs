@@ -2,7 +2,7 @@
 
 use std::hint::black_box;
 
-use super::{BASIC, COOPERATION, Memory, arg, launch, load};
+use super::{BASIC, COOPERATION, Checks, Memory, arg, launch, load};
 use crate::ptx::Image;
 
 /// The processor time of this process, in seconds: other processes do not change it much.
@@ -44,7 +44,7 @@ fn report(what: &str, text: &str, instructions: f64, mut kernel: impl FnMut(&Ima
 #[test]
 fn rates() {
     let (threads, rounds) = (32_u32, 50_000_u32);
-    let mut memory = Memory::default();
+    let mut memory = Memory { checks: Checks::default(), ..Memory::default() };
     let out = memory.put(&[0_u32; 256]);
     let busy = |thread: u32| {
         (0..rounds).fold(thread, |v, k| v.wrapping_mul(1_664_525).wrapping_add(v >> 7).wrapping_add(k))
@@ -63,7 +63,7 @@ fn rates() {
     assert_eq!(memory.get::<u32>(out)[5], busy(5));
 
     let n = 1 << 17;
-    let mut memory = Memory::default();
+    let mut memory = Memory { checks: Checks::default(), ..Memory::default() };
     let (x, y) = (memory.put(&vec![1_f32; n]), memory.put(&vec![2_f32; n]));
     let args = [arg(n as u32), arg(0_f32), arg(x), arg(y)];
     let (host_x, mut host_y) = (vec![1_f32; n], vec![2_f32; n]);

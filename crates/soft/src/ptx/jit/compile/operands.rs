@@ -1,6 +1,6 @@
 //! The registers that an instruction reads and writes.
 
-use crate::ptx::code::{Function, Inst, NONE, Place, Reg, Target};
+use crate::ptx::code::{Function, Inst, NONE, Place, Reg, Target, WarpOp};
 
 /// Calls `read` and `write` with the registers of an instruction, without [`NONE`]. False if the
 /// instruction is unknown here: then it may read and write every register.
@@ -47,7 +47,7 @@ pub(super) fn operands(
         | Inst::FrameAddress { d, .. } => write(d),
         Inst::JumpIf { p, .. } | Inst::JumpUnless { p, .. } => read(p),
         Inst::Switch { index, .. } => read(index),
-        Inst::Jump { .. } | Inst::Exit | Inst::Trap | Inst::Pause | Inst::GridWait | Inst::Fence => {}
+        Inst::Jump { .. } | Inst::Exit | Inst::Trap | Inst::GridWait | Inst::Fence => {}
         Inst::Call { site } => {
             let Some(call) = function.calls.get(site as usize) else { return false };
             if let Target::Indirect(register) = call.target {
@@ -81,6 +81,10 @@ pub(super) fn operands(
         Inst::Barrier { id, count, a, .. } => {
             [id, count, a].into_iter().for_each(|register| present(register, read));
         }
+        Inst::Sleep { nanoseconds } => read(nanoseconds),
+        Inst::Poll { a } => read(a),
+        // Its registers are in the list of matrix instructions.
+        Inst::Warp { op: WarpOp::Matrix(_), .. } => return false,
         Inst::Warp { a, b, c, mask, .. } => {
             [a, b, c, mask].into_iter().for_each(|register| present(register, read));
         }

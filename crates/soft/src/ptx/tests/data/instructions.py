@@ -4,8 +4,10 @@
     python3 instructions.py record    runs them through libcuda and writes instructions.out
 
 Each line of instructions.txt has the first byte of a table of inputs and the text of a kernel made from
-instruction.template; those of approximate instructions begin with `~`. The kernel reads three 64-bit words per thread and
+instruction.template; those of approximate instructions begin with `~`, of half precision with `~~`. The kernel reads three 64-bit words per thread and
 writes one. Registers of the instruction are the low bits of those words.
+
+New instructions go to the end: those that nobody has recorded yet are only run by the tests, not compared.
 """
 import ctypes, os, random, struct, sys
 
@@ -219,11 +221,183 @@ def instructions():
         op(f"redux.sync.{name}", "r", "r", INT, True)
         text, *rest = out.pop()
         out.append((text.replace("$a;", "$a, 0xffffffff;"), *rest))
+    return out + video() + later()
+
+
+def video():
+    """Video instructions."""
+    out = []
+    types = [f"{a}32.{b}32.{c}32" for a in "us" for b in "us" for c in "us"]
+    for name in ("vadd", "vsub", "vabsdiff", "vmin", "vmax"):
+        for ty in types:
+            out.append((f"{name}.{ty} $d, $a, $b;", "r", "rr", INT))
+            out.append((f"{name}.{ty}.sat $d, $a, $b;", "r", "rr", INT))
+        for ty in ("u32.u32.u32", "s32.s32.s32", "s32.u32.s32", "u32.s32.u32"):
+            out.append((f"{name}.{ty} $d, $a.b1, $b.h1;", "r", "rr", INT))
+            out.append((f"{name}.{ty}.sat $d.h1, $a.b0, $b.b3, $c;", "r", "rrr", INT))
+            out.append((f"{name}.{ty}.sat $d.b2, $a.h0, $b.h1, $c;", "r", "rrr", INT))
+            out.append((f"{name}.{ty} $d.h0, $a, $b, $c;", "r", "rrr", INT))
+            for second in ("add", "min", "max"):
+                out.append((f"{name}.{ty}.{second} $d, $a, $b, $c;", "r", "rrr", INT))
+                out.append((f"{name}.{ty}.sat.{second} $d, $a.b2, $b.h0, $c;", "r", "rrr", INT))
+    for name in ("vshl", "vshr"):
+        for mode in ("clamp", "wrap"):
+            for ty in ("u32.u32.u32", "s32.s32.u32", "s32.u32.u32", "u32.s32.u32"):
+                out.append((f"{name}.{ty}.{mode} $d, $a, $b;", "r", "rr", SHIFT))
+                out.append((f"{name}.{ty}.sat.{mode} $d, $a.h1, $b.b0;", "r", "rr", SHIFT))
+                out.append((f"{name}.{ty}.sat.{mode} $d.b1, $a.b3, $b, $c;", "r", "rrr", SHIFT))
+                out.append((f"{name}.{ty}.{mode}.add $d, $a, $b, $c;", "r", "rrr", SHIFT))
+    for cmp in ("eq", "ne", "lt", "le", "gt", "ge"):
+        for ty in ("u32.u32", "s32.s32", "u32.s32"):
+            out.append((f"vset.{ty}.{cmp} $d, $a, $b;", "r", "rr", INT))
+            out.append((f"vset.{ty}.{cmp} $d.b3, $a.b0, $b.h1, $c;", "r", "rrr", INT))
+            out.append((f"vset.{ty}.{cmp}.add $d, $a, $b, $c;", "r", "rrr", INT))
+    out.append(("vset.s32.s32.lt.max $d, $a, $b, $c;", "r", "rrr", INT))
+    out.append(("vset.u32.u32.lt.min $d, $a, $b, $c;", "r", "rrr", INT))
+    for ty in types:
+        for scale in ("", ".shr7", ".shr15"):
+            out.append((f"vmad.{ty}{scale} $d, $a.b1, $b.h0, $c;", "r", "rrr", INT))
+            out.append((f"vmad.{ty}.sat{scale} $d, $a.h1, $b.h1, $c;", "r", "rrr", INT))
+        out.append((f"vmad.{ty}.po.sat $d, $a.b3, $b.b2, $c;", "r", "rrr", INT))
+    out.append(("vmad.s32.s32.s32.sat $d, -$a.h0, $b.h0, $c;", "r", "rrr", INT))
+    out.append(("vmad.s32.u32.u32.shr7 $d, $a.h0, -$b.h1, $c;", "r", "rrr", INT))
+    out.append(("vmad.s32.s32.s32 $d, $a.b0, $b.b1, -$c;", "r", "rrr", INT))
+    for name in ("vadd", "vsub", "vavrg", "vabsdiff", "vmin", "vmax"):
+        for count, mask, a, b in ((2, "h1", "h13", "h02"), (4, "b310", "b7610", "b0415")):
+            for ty in types:
+                out.append((f"{name}{count}.{ty} $d, $a, $b, $c;", "r", "rrr", INT))
+                out.append((f"{name}{count}.{ty}.sat $d, $a, $b, $c;", "r", "rrr", INT))
+                out.append((f"{name}{count}.{ty}.add $d, $a, $b, $c;", "r", "rrr", INT))
+            out.append((f"{name}{count}.s32.s32.s32.sat $d.{mask}, $a.{a}, $b.{b}, $c;", "r", "rrr", INT))
+            out.append((f"{name}{count}.u32.u32.u32.add $d.{mask}, $a.{a}, $b.{b}, $c;", "r", "rrr", INT))
+    for count, mask in ((2, "h0"), (4, "b20")):
+        for cmp in ("eq", "ne", "lt", "le", "gt", "ge"):
+            for ty in ("u32.u32", "s32.s32", "s32.u32"):
+                out.append((f"vset{count}.{ty}.{cmp} $d, $a, $b, $c;", "r", "rrr", INT))
+                out.append((f"vset{count}.{ty}.{cmp}.add $d.{mask}, $a, $b, $c;", "r", "rrr", INT))
+    return out
+
+
+def later():
+    """Instructions of later versions, and rare forms."""
+    out = []
+    out.append(("mad24.hi.sat.s32 $d, $a, $b, $c;", "r", "rrr", INT))
+    out.append(("add.cc.u32 %r5, $a, $b; addc.u16 $d, %h1, %h2;", "h", "rr", INT))
+    out.append(("sub.cc.u32 %r5, $a, $b; subc.s16 $d, %h1, %h2;", "h", "rr", INT))
+    out.append(("add.cc.u32 %r5, $a, $b; madc.hi.u16 $d, %h1, %h2, %h3;", "h", "rr", INT))
+    for combine in ("or", "and"):
+        for table in (0x80, 0x96):
+            out.append((f"lop3.{combine}.b32 %r8|%p1, $a, $b, $c, {table}, %p3; selp.b32 $d, %r8, 5, %p1;", "r", "rrr", INT))
+    for t in ("f32", "f16", "f16x2", "bf16", "bf16x2"):
+        r, table = ("h" if t in ("f16", "bf16") else "r"), (F32 if t == "f32" else F16)
+        for name in ("min", "max"):
+            for mods in (".xorsign.abs", ".NaN.xorsign.abs"):
+                out.append((f"{name}{mods}.{t} $d, $a, $b;", r, r * 2, table))
+    for t, r in (("f16", "h"), ("f16x2", "r")):
+        for name in ("add", "sub", "mul"):
+            for mods in (".ftz", ".sat", ".rn.ftz.sat"):
+                out.append((f"{name}{mods}.{t} $d, $a, $b;", r, r * 2, F16))
+        for mods in (".ftz", ".sat", ".ftz.sat", ".ftz.relu"):
+            out.append((f"fma.rn{mods}.{t} $d, $a, $b, $c;", r, r * 3, F16))
+        for name in ("min", "max", "min.ftz.NaN", "max.ftz", "abs.ftz", "neg.ftz"):
+            name = name if "." in name else name + ".ftz"
+            count = 1 if name[:3] in ("abs", "neg") else 2
+            out.append((f"{name}.{t} " + ", ".join(["$d", "$a", "$b"][: count + 1]) + ";", r, r * count, F16))
+    out.append(("setp.lt.ftz.f16 %p1, $a, $b; selp.b16 $d, $b, $c, %p1;", "h", "hhh", F16))
+    out.append(("setp.ge.f16x2 %p1, $a, $b; selp.b32 $d, $b, $c, %p1;", "r", "rrr", F16))
+    for cmp in ("eq", "neu", "num"):
+        out.append((f"setp.{cmp}.and.bf16x2 %p1|%p2, $a, $b, %p3; selp.b32 $x, $b, $c, %p1; selp.b32 $d, $x, $a, %p2;", "r", "rrr", F16))
+    for text, convert in (("tanh.approx.f16", "cvt.f32.f16"), ("ex2.approx.f16", "cvt.f32.f16"), ("tanh.approx.bf16", "cvt.f32.bf16"), ("ex2.approx.ftz.bf16", "cvt.f32.bf16")):
+        out.append((f"~~{text} %h6, $a; {convert} $d, %h6;", "r", "h", F16))
+        out.append((f"~~{text}x2 %r5, $a; mov.b32 {{_, %h6}}, %r5; {convert} $d, %h6;", "r", "r", F16))
+    for t in ("e4m3x2", "e5m2x2"):
+        for relu in ("", ".relu"):
+            out.append((f"cvt.rn.satfinite{relu}.{t}.f32 $d, $a, $b;", "h", "rr", F32))
+            out.append((f"cvt.rn.satfinite{relu}.{t}.f16x2 $d, $a;", "h", "r", F16))
+            for table in (INT, F32, F64, F16, SHIFT):
+                out.append((f"cvt.rn{relu}.f16x2.{t} $d, $a;", "r", "h", table))
+    for mods in (".rna", ".rn", ".rz", ".rn.relu", ".rz.relu", ".rna.satfinite"):
+        out.append((f"cvt{mods}.tf32.f32 $d, $a; and.b32 $d, $d, 0xffffe000;", "r", "r", F32))
+    for mods in (".rn.satfinite", ".rn.relu.satfinite", ".rz.satfinite"):
+        for t in ("f16", "bf16"):
+            out.append((f"cvt{mods}.{t}.f32 $d, $a;", "h", "r", F32))
+            out.append((f"cvt{mods}.{t}x2.f32 $d, $a, $b;", "r", "rr", F32))
+    for to in ("u16", "s16"):
+        out.append((f"cvt.pack.sat.{to}.s32 $d, $a, $b;", "r", "rr", INT))
+    for to in ("u2", "s2", "u4", "s4", "u8", "s8"):
+        out.append((f"cvt.pack.sat.{to}.s32.b32 $d, $a, $b, $c;", "r", "rrr", INT))
+    for mode in ("rn", "rz", "rm", "rp"):
+        for t in ("u16", "s16", "u32", "s32", "u64", "s64"):
+            out.append((f"cvt.{mode}.bf16.{t} $d, $a;", "h", {"16": "h", "32": "r", "64": "d"}[t[1:]], INT))
+        out.append((f"cvt.{mode}.bf16.f64 $d, $a;", "h", "d", F64))
+        out.append((f"cvt.{mode}.f16.f32 $d, $a;", "h", "r", F32))
+        out.append((f"cvt.{mode}.bf16.f32 $d, $a;", "h", "r", F32))
+        out.append((f"cvt.{mode}.f16.bf16 $d, $a;", "h", "h", F16))
+        out.append((f"cvt.{mode}.bf16.f16 $d, $a;", "h", "h", F16))
+        out.append((f"cvt.{mode}i.s32.bf16 $d, $a;", "r", "h", F16))
+        out.append((f"cvt.{mode}i.u64.bf16 $d, $a;", "d", "h", F16))
+        out.append((f"cvt.{mode}i.bf16.bf16 $d, $a;", "h", "h", F16))
+    out.append(("cvt.f64.bf16 $d, $a;", "d", "h", F16))
+    out.append(("cvt.ftz.f32.bf16 $d, $a;", "r", "h", F16))
+    out.append(("cvt.ftz.f32.f16 $d, $a;", "r", "h", F16))
+    out.append(("cvt.rn.ftz.f16.f32 $d, $a;", "h", "r", F32))
+    out.append(("cvt.sat.f16.f16 $d, $a;", "h", "h", F16))
+    out.append(("cvt.rni.sat.f32.f32 $d, $a;", "r", "r", F32))
+    out.append(("~rcp.approx.ftz.f64 $d, $a;", "d", "d", F64))
+    out.append(("mov.b128 %q1, {$a, $b}; mov.b128 %q2, %q1; mov.b128 {%d6, $d}, %q2; xor.b64 $d, $d, %d6;", "d", "dd", INT))
+    place = "[%d9+@PLACE@]"
+    for text in ("add.f32", "add.noftz.f16x2", "add.noftz.bf16x2", "min.s32", "max.u32", "inc.u32", "dec.u32", "xor.b32"):
+        table = F32 if text == "add.f32" else F16 if "f16" in text else INT
+        out.append((f"st.global.u32 {place}, $a; red.global.{text} {place}, $b; ld.global.u32 $d, {place};", "r", "rr", table))
+    for text in ("add.noftz.f16", "add.noftz.bf16"):
+        out.append((f"st.global.u16 {place}, $a; atom.global.{text} %h6, {place}, $b; ld.global.u16 $d, {place};", "h", "hh", F16))
+    out.append((f"st.global.u16 {place}, $a; atom.global.cas.b16 %h6, {place}, $a, $b; ld.global.u16 $d, {place};", "h", "hh", F16))
+    out.append((f"st.global.u64 {place}, $a; red.global.add.v2.f32 {place}, {{%r2, %r3}}; ld.global.u64 $d, {place};", "d", "d", F32))
+    for text in ("add", "min", "max"):
+        for t in ("f16x2", "bf16x2"):
+            out.append((f"st.global.u64 {place}, $a; red.global.{text}.noftz.v2.{t} {place}, {{%r2, %r3}}; ld.global.u64 $d, {place};", "d", "d", F16))
+    out.append(("alloca.u64 %d6, 32, 16; st.local.u64 [%d6+8], $a; stacksave.u64 %d7; alloca.u64 %d10, 8, 8; st.local.u64 [%d10], $b; stackrestore.u64 %d7; ld.local.u64 $d, [%d6+8];", "d", "dd", INT))
+    return out + unusual()
+
+
+def unusual():
+    """Forms of which assemblers make something else than the PTX manual says."""
+    out = []
+    types = [f"{a}32.{b}32.{c}32" for a in "us" for b in "us" for c in "us"]
+    for ty in types:
+        for name in ("vadd", "vsub", "vabsdiff", "vmin", "vmax"):
+            for second in ("min", "max"):
+                out.append((f"{name}.{ty}.{second} $d, $a, $b, $c;", "r", "rrr", INT))
+                out.append((f"{name}.{ty}.sat.{second} $d, $a, $b, $c;", "r", "rrr", INT))
+            for part in ("h0", "h1", "b0", "b3"):
+                out.append((f"{name}.{ty}.sat $d.{part}, $a, $b, $c;", "r", "rrr", INT))
+            out.append((f"{name}.{ty} $d.h1, $a, $b, $c;", "r", "rrr", INT))
+        for mods in (".shr7", ".sat", ".sat.shr15", ".po.sat.shr7"):
+            out.append((f"vmad.{ty}{mods} $d, $a, $b, $c;", "r", "rrr", INT))
+        for operands in ("-$a, $b, $c", "$a, $b, -$c"):
+            out.append((f"vmad.{ty}.sat.shr7 $d, {operands};", "r", "rrr", INT))
+    for name in ("vshl", "vshr"):
+        for ty in ("u32.u32.u32", "s32.s32.u32", "s32.u32.u32", "u32.s32.u32"):
+            for second in ("min", "max"):
+                out.append((f"{name}.{ty}.clamp.{second} $d, $a, $b, $c;", "r", "rrr", SHIFT))
+                out.append((f"{name}.{ty}.sat.clamp.{second} $d, $a, $b, $c;", "r", "rrr", SHIFT))
+            for part in ("h0", "h1", "b0"):
+                out.append((f"{name}.{ty}.sat.wrap $d.{part}, $a, $b, $c;", "r", "rrr", SHIFT))
+    for ty in ("u32.u32", "s32.s32", "u32.s32", "s32.u32"):
+        for second in ("min", "max"):
+            out.append((f"vset.{ty}.lt.{second} $d, $a, $b, $c;", "r", "rrr", INT))
+        out.append((f"vset.{ty}.lt $d.h1, $a, $b, $c;", "r", "rrr", INT))
+    for ty in ("u16", "s16"):
+        for part in ("lo", "hi"):
+            out.append((f"add.cc.u32 %r5, $a, $b; madc.{part}.{ty} $d, %h1, %h2, %h3;", "h", "rr", INT))
+    for name in ("rcp", "rsqrt"):
+        out.append((f"~{name}.approx.ftz.f64 $d, $a;", "d", "d", F64))
+    out.append(("~rsqrt.approx.f64 $d, $a;", "d", "d", F64))
     return out
 
 
 def line(text, d, sources, table):
-    mark = "~" if text.startswith("~") else ""
+    mark = "~" * (len(text) - len(text.lstrip("~")))
     text = text.lstrip("~").replace("$d", f"%{d}4").replace("$x", "%r5").replace("$y", "%r6")
     for i, r in enumerate(sources):
         text = text.replace("$" + "abc"[i], f"%{r}{i + 1}")
@@ -246,7 +420,7 @@ def main():
         open(path("instructions.in"), "wb").write(struct.pack(f"<{len(words)}Q", *words))
         open(path("instructions.txt"), "w").write("".join(name + "\n" for name in names))
         return
-    head = ".version 8.0\n.target sm_90\n.address_size 64\n"
+    head = ".version 8.5\n.target sm_90\n.address_size 64\n"
     template = open(path("instruction.template")).read()
     cuda = ctypes.CDLL("libcuda.so.1")
 
