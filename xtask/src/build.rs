@@ -55,7 +55,8 @@ impl Build<'_> {
     fn configure(&self, command: &mut Command, cargo: &Cargo) {
         if self.asan {
             command.args(["--target", ASAN_TARGET, "--target-dir"]).arg(cargo.target().join("asan"));
-            command.env("RUSTFLAGS", "-Zsanitizer=address");
+            // Machine code of the software driver would not be checked.
+            command.env("RUSTFLAGS", "-Zsanitizer=address --cfg interpreted");
         }
         if let Some(folder) = self.bundle {
             command.args(["--release", "--config", "profile.release.strip='symbols'"]);
@@ -83,7 +84,7 @@ pub(crate) fn bench(cargo: &Cargo) -> Result<PathBuf> {
 
 fn optimised(cargo: &Cargo, name: &str) -> Result<PathBuf> {
     let mut command = cargo.command();
-    command.args(["build", "--release", "--package", "cuda-tests", "--bin", name]);
+    command.args(["build", "--release", "--package", "cuda-tests", "--features", "jit", "--bin", name]);
     program(command, name)
 }
 

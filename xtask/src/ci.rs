@@ -32,6 +32,7 @@ const STEPS: &[Step] = &[
     ("sweep, optimised", |cargo| {
         passed(cargo.run(&["test", "--quiet", "--release", "--package", "cuda-soft", "--test", "sweep"]))
     }),
+    ("tests, compiled kernels", compiled_kernels),
     ("examples", examples),
     ("programs", programs),
     ("beside cudarc", |cargo| passed(cudarc::run(cargo))),
@@ -147,6 +148,24 @@ fn programs(cargo: &Cargo) -> Result<Ended> {
         cargo::succeed(command)?;
     }
     Ok(Ended::Passed(format!("{} programs", examples.len())))
+}
+
+/// Runs the tests of PTX with every kernel compiled before its first thread.
+fn compiled_kernels(cargo: &Cargo) -> Result<Ended> {
+    let mut command = cargo.command();
+    command.args([
+        "test",
+        "--quiet",
+        "--release",
+        "--package",
+        "cuda-soft",
+        "--features",
+        "jit",
+        "--lib",
+        "ptx",
+    ]);
+    command.env("CUDA_SOFT_JIT", "always");
+    passed(cargo::succeed(command))
 }
 
 fn sanitised(cargo: &Cargo) -> Result<Ended> {

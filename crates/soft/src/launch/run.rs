@@ -1,5 +1,6 @@
 //! Running a kernel on the interpreter.
 
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex};
 
 use cuda_sys::CUresult;
@@ -60,6 +61,10 @@ impl DeviceMemory for View<'_> {
 
     fn epoch(&self) -> u64 {
         memory::epoch()
+    }
+
+    fn epoch_counter(&self) -> Option<&AtomicU64> {
+        Some(memory::epoch_counter())
     }
 
     fn is_watched(&self) -> bool {

@@ -17,6 +17,11 @@ pub(crate) fn epoch() -> u64 {
     EPOCH.load(Ordering::Acquire)
 }
 
+/// The counter behind [`epoch`].
+pub(crate) fn epoch_counter() -> &'static AtomicU64 {
+    &EPOCH
+}
+
 /// A texture or surface object has been destroyed.
 pub(super) fn forget_views() {
     EPOCH.fetch_add(1, Ordering::AcqRel);

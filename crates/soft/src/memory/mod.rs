@@ -48,5 +48,5 @@ pub(crate) use address_map::{
 };
 pub(crate) use addresses::ALIGNMENT;
 pub(crate) use allocate::{allocate, allocate_in, allocate_plain, import, make_at, register};
-pub(crate) use allocation::{Allocation, Origin, Request, UNWRITTEN, epoch};
+pub(crate) use allocation::{Allocation, Origin, Request, UNWRITTEN, epoch, epoch_counter};
 pub(crate) use range::{AddressRange, STEP};

@@ -66,6 +66,8 @@ pub(super) struct Function {
     pub(super) sources: Vec<SourceLine>,
     /// The initial registers of a frame.
     pub(super) template: Vec<u64>,
+    /// The registers that hold immediate values, and are never written.
+    pub(super) constants: Vec<Reg>,
     /// The local memory of a frame in bytes: variables, parameters, arguments of calls.
     pub(super) frame_bytes: u32,
     pub(super) params: Vec<Formal>,

@@ -17,6 +17,7 @@ mod grid_state;
 mod interpret;
 mod matrix;
 mod mbarrier;
+mod native;
 mod polls;
 mod position;
 mod print;
@@ -129,6 +130,7 @@ fn work(
             None
         };
         let Some(mut block) = fresh.or_else(|| active.pop_front()) else { return };
+        worker.count_native();
         let result = block.run(worker, BLOCK_SLICE);
         let result = result.and_then(|progress| {
             if worker.grid.memory.cancelled() { Err(block.cancelled(worker)) } else { Ok(progress) }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::code::{Inst, Program};
 use super::global::Global;
+use super::jit::Cache;
 
 /// A loaded PTX module. Cheap to clone, immutable.
 #[derive(Debug, Clone)]
@@ -22,6 +23,26 @@ impl Image {
     /// The kernels (`.entry`) in the order of the text.
     pub(crate) fn kernels(&self) -> impl Iterator<Item = &Kernel> {
         self.kernels.iter()
+    }
+
+    /// Compiles functions after so many instructions from now on, or none at all.
+    #[cfg(test)]
+    pub(crate) fn compile_after(&self, instructions: Option<u64>) {
+        self.kernels.iter().for_each(|kernel| kernel.native.compile_after(instructions));
+    }
+
+    /// Whether a kernel is compiled.
+    #[cfg(all(test, feature = "jit", target_arch = "x86_64", target_os = "linux", not(interpreted)))]
+    pub(crate) fn is_native(&self, kernel: &str) -> bool {
+        self.kernel(kernel).is_some_and(|kernel| kernel.native.get(kernel.function).is_some())
+    }
+
+    /// Whether native code of a kernel calls no function of `math`.
+    #[cfg(all(test, feature = "jit", target_arch = "x86_64", target_os = "linux", not(interpreted)))]
+    pub(crate) fn is_translated(&self, kernel: &str) -> bool {
+        let function = self.kernel(kernel).map(|kernel| kernel.function);
+        let function = function.and_then(|function| self.program.functions.get(function as usize));
+        function.is_some_and(super::jit::is_translated)
     }
 
     /// The kernel of that name.
@@ -71,6 +92,8 @@ pub(crate) struct Kernel {
     pub(super) name: String,
     pub(super) params: Vec<Param>,
     pub(super) program: Arc<Program>,
+    /// The native code of the program.
+    pub(super) native: Arc<Cache>,
     /// Its index in [`Program::functions`].
     pub(super) function: u32,
     /// Offset of each shared variable of the program in this kernel's shared memory, or [`UNUSED`].

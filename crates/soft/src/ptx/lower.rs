@@ -38,6 +38,7 @@ use std::sync::Arc;
 use super::code::{Function, Program};
 use super::error::{MOST_ERRORS, PtxError};
 use super::image::Image;
+use super::jit::Cache;
 use super::parse;
 use super::syntax::Module;
 use symbol::Defined;
@@ -102,10 +103,11 @@ fn image(modules: &[Module<'_>], missing: Missing) -> Result<Image, Vec<PtxError
     program.shared = symbols.take_shared();
     program.globals.append(&mut symbols.take_inner());
     let program = Arc::new(program);
+    let native = Arc::new(Cache::new(program.functions.len()));
     let mut kernels = Vec::new();
     for (function, at) in defined.iter().enumerate() {
         if let Some(source) = source(at).filter(|source| source.is_kernel && !at.is_replaced) {
-            match kernel::kernel(source, function as u32, &program) {
+            match kernel::kernel(source, function as u32, &program, &native) {
                 Ok(kernel) => kernels.push(kernel),
                 Err(error) => errors.push(error),
             }

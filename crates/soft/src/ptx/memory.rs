@@ -2,6 +2,8 @@
 
 mod heap;
 
+use std::sync::atomic::AtomicU64;
+
 use super::error::FaultKind;
 use super::texture::{Texels, Texture};
 pub(crate) use heap::Heap;
@@ -80,6 +82,12 @@ pub(crate) trait DeviceMemory: Sync {
     /// Grows when any allocation is freed or unmapped, or a texture or surface object destroyed.
     /// Spans and objects are cached only while it stays the same.
     fn epoch(&self) -> u64;
+
+    /// The counter behind [`epoch`](Self::epoch), for native code. Without one, kernels are only
+    /// interpreted.
+    fn epoch_counter(&self) -> Option<&AtomicU64> {
+        None
+    }
 
     /// Whether `note` has to be called for each access.
     fn is_watched(&self) -> bool {

@@ -26,6 +26,7 @@ mod error;
 mod exec;
 mod global;
 mod image;
+mod jit;
 mod lex;
 mod lower;
 mod math;

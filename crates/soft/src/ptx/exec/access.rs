@@ -17,7 +17,7 @@ const SLOTS: usize = 16;
 
 /// A cache of the allocations accessed last.
 pub(super) struct Spans {
-    epoch: u64,
+    pub(super) epoch: u64,
     slots: [Span; SLOTS],
     /// Whether the access that is being looked up is atomic.
     pub(super) is_atomic: bool,
@@ -44,6 +44,11 @@ impl Spans {
             return None;
         }
         inside(&self.slots[pc % SLOTS], address, bytes, write)
+    }
+
+    /// The allocation that the last access by that instruction found, if it is still known.
+    pub(super) fn last(&self, pc: usize) -> Span {
+        self.slots[pc % SLOTS]
     }
 
     /// The host pointer of an access to global memory, which must lie in one live allocation. It is

@@ -32,16 +32,20 @@ pub(super) enum Progress {
     Stalled(Option<Instant>),
 }
 
-#[derive(Debug, Clone, Copy)]
+/// The state of a thread.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
     /// Not begun, without storage yet.
     NotBegun,
     Ready,
-    Barrier(BarrierWait),
-    Warp(WarpWait),
+    /// Waits at [`Thread::barrier`].
+    Barrier,
+    /// Waits for [`Thread::lanes`].
+    Warp,
     /// Waits for the grids in front.
     Grid,
-    Sleeping(Instant),
+    /// Sleeps until [`Thread::wakes_at`].
+    Sleeping,
     Ended,
 }
 
@@ -51,9 +55,10 @@ pub(super) struct Block {
     index: [u32; 3],
     shared: Vec<u8>,
     states: Vec<State>,
-    threads: Vec<Option<Thread>>,
+    threads: Vec<Option<Box<Thread>>>,
     /// Storage of threads that have ended.
-    spare: Vec<Thread>,
+    #[allow(clippy::vec_box, reason = "threads move between the lists")]
+    spare: Vec<Box<Thread>>,
     /// Threads that arrived at a barrier without waiting: barrier, count, thread.
     arrived: Vec<(u32, Option<u32>, usize)>,
     live: u32,
@@ -140,11 +145,13 @@ impl Block {
         }
         let now = Instant::now();
         let mut next = None;
-        for state in &mut self.states {
-            match state {
-                State::Sleeping(until) if *until <= now => *state = State::Ready,
-                State::Sleeping(until) => next = Some(next.map_or(*until, |next| (*until).min(next))),
-                _ => {}
+        for (state, thread) in self.states.iter_mut().zip(&self.threads) {
+            if *state != State::Sleeping {
+                continue;
+            }
+            match thread.as_ref().and_then(|thread| thread.wakes_at).filter(|until| *until > now) {
+                Some(until) => next = Some(next.map_or(until, |next| until.min(next))),
+                None => *state = State::Ready,
             }
         }
         self.has_sleepers = next.is_some();
@@ -219,19 +226,21 @@ impl Block {
                 can_run = true;
                 State::Ready
             }
-            Stop::Sleeping(until) => {
+            Stop::Sleeping => {
                 self.has_sleepers = true;
-                State::Sleeping(until)
+                State::Sleeping
             }
-            Stop::Barrier(wait) if wait.op == BarrierOp::Arrive => {
-                self.arrived.push((wait.id, wait.count, number));
-                if let Some(checks) = &mut self.checks {
-                    checks.arrive(wait.id, number);
+            Stop::Barrier => match thread.barrier {
+                Some(wait) if wait.op == BarrierOp::Arrive => {
+                    self.arrived.push((wait.id, wait.count, number));
+                    if let Some(checks) = &mut self.checks {
+                        checks.arrive(wait.id, number);
+                    }
+                    State::Ready
                 }
-                State::Ready
-            }
-            Stop::Barrier(wait) => State::Barrier(wait),
-            Stop::Warp(wait) => State::Warp(wait),
+                _ => State::Barrier,
+            },
+            Stop::Warp => State::Warp,
             Stop::Grid => State::Grid,
         };
         if let Some(slot) = self.states.get_mut(number) {
@@ -248,20 +257,21 @@ impl Block {
         last: usize,
         is_idle: bool,
     ) -> Result<bool> {
+        let states = self.states.get(first..last).unwrap_or(&[]);
+        if !states.contains(&State::Warp) {
+            return Ok(false);
+        }
         let mut lanes: Lanes = [None; 32];
         let mut live = 0_u32;
-        let mut waits = false;
-        for (lane, state) in self.states.get(first..last).unwrap_or(&[]).iter().enumerate() {
-            if !matches!(state, State::Ended) {
+        for (lane, state) in states.iter().enumerate() {
+            if *state != State::Ended {
                 live |= 1 << lane;
             }
-            if let State::Warp(wait) = state {
-                lanes[lane] = Some(*wait);
-                waits = true;
+            if *state == State::Warp
+                && let Some(Some(thread)) = self.threads.get(first + lane)
+            {
+                lanes[lane] = thread.lanes;
             }
-        }
-        if !waits {
-            return Ok(false);
         }
         let Some(group) = warp::complete_group(&lanes, live, is_idle) else { return Ok(false) };
         let leader = lanes.get(group.trailing_zeros() as usize).copied().flatten();
@@ -302,21 +312,21 @@ impl Block {
         result.map_err(|(lane, thread_fault)| self.fault(worker, first + lane, *thread_fault))
     }
 
+    /// The barrier where a thread waits.
+    fn barrier(&self, number: usize) -> Option<BarrierWait> {
+        let thread = self.threads.get(number)?.as_ref()?;
+        thread.barrier.filter(|_| self.states.get(number) == Some(&State::Barrier))
+    }
+
     /// Releases every barrier that enough threads have reached. False if there is none.
     fn release_barriers(&mut self) -> bool {
+        let waits = (0..self.states.len()).filter_map(|number| Some((number, self.barrier(number)?)));
+        let all: Vec<(usize, BarrierWait)> = waits.collect();
+        let ids = all.iter().fold(0_u32, |ids, (_, wait)| ids | (1 << wait.id));
         let mut any = false;
-        if !self.states.iter().any(|state| matches!(state, State::Barrier(_))) {
-            return false;
-        }
-        for id in 0..=CLUSTER_BARRIER {
-            let mut waiting = Vec::new();
-            for (number, state) in self.states.iter().enumerate() {
-                if let State::Barrier(wait) = state
-                    && wait.id == id
-                {
-                    waiting.push((number, *wait));
-                }
-            }
+        for id in (0..=CLUSTER_BARRIER).filter(|id| (ids >> id) & 1 == 1) {
+            let waiting: Vec<(usize, BarrierWait)> =
+                all.iter().filter(|(_, wait)| wait.id == id).copied().collect();
             let Some(&(_, first)) = waiting.first() else { continue };
             if !self.is_full(&waiting, first) {
                 continue;
@@ -326,8 +336,10 @@ impl Block {
                 checks.meet(id, waiting.iter().map(|(number, _)| *number));
             }
             let truths = waiting.iter().map(|(_, wait)| wait.is_true);
+            let values = [BarrierOp::RedPopc, BarrierOp::RedAnd, BarrierOp::RedOr]
+                .map(|op| (op, barrier::result(op, truths.clone())));
             for &(number, wait) in &waiting {
-                let value = barrier::result(wait.op, truths.clone());
+                let value = values.iter().find(|(op, _)| *op == wait.op).map_or(0, |(_, value)| *value);
                 if let Some(Some(thread)) = self.threads.get_mut(number) {
                     thread.set(wait.d, value);
                 }
@@ -372,16 +384,15 @@ impl Block {
     fn deadlock(&self, worker: &Worker<'_>) -> Box<Fault> {
         let mut waits = Waits::default();
         for (number, state) in self.states.iter().enumerate() {
+            let Some(thread) = self.threads.get(number).and_then(Option::as_ref) else { continue };
             let what = match state {
-                State::Barrier(wait) => wait.describe(),
-                State::Warp(wait) => wait.describe(),
-                _ => continue,
+                State::Barrier => thread.barrier.as_ref().map(BarrierWait::describe),
+                State::Warp => thread.lanes.as_ref().map(WarpWait::describe),
+                _ => None,
             };
-            let thread = self.threads.get(number).and_then(Option::as_ref);
-            let position =
-                thread.map(|thread| Position::before(worker.grid.program, thread.function, thread.pc));
-            let is_warp = matches!(state, State::Warp(_));
-            waits.add(number, is_warp, what, position.map_or_else(String::new, |at| at.to_string()));
+            let Some(what) = what else { continue };
+            let position = Position::before(worker.grid.program, thread.function, thread.pc);
+            waits.add(number, *state == State::Warp, what, position.to_string());
         }
         let ended = self.states.len() - self.live as usize;
         let detail = waits.words(&self.arrived, ended);
@@ -437,7 +448,7 @@ fn run_checked(
     let stop = result?;
     if let Some(checks) = checks {
         checks.settle(&ThreadMemory::of_block(context.shared))?;
-        if let (Stop::Ended | Stop::Barrier(_), Some(grid)) = (&stop, &mut worker.checks) {
+        if let (Stop::Ended | Stop::Barrier, Some(grid)) = (&stop, &mut worker.checks) {
             grid.end_guesses(checks, thread.linear as usize)?;
         }
     }

@@ -61,6 +61,7 @@ pub(crate) fn begin(
         let mut block = spare.take().unwrap_or_default();
         block.reset(&grid, grid::block_index(launch, begun.next));
         begun.next += 1;
+        worker.count_native();
         let progress = block.run(&mut worker, EARLY_STEPS).map_err(|fault| *fault)?;
         if memory.cancelled() {
             return Err(*block.cancelled(&worker));

@@ -31,7 +31,7 @@ impl Worker<'_> {
     ) -> Checked<Stop> {
         let end = self.steps.saturating_add(share);
         loop {
-            if let Some(stop) = self.frame(thread, context, end)? {
+            if let Some(stop) = self.resume(thread, context, end)? {
                 return Ok(stop);
             }
             if self.steps >= end {
@@ -40,9 +40,10 @@ impl Worker<'_> {
         }
     }
 
-    /// Runs the thread in its current frame; `None` if the frame has changed. One function, since
-    /// registers, program counter and step count must stay in local variables.
-    fn frame(
+    /// Runs the thread in its current frame; `None` if the frame has changed, or with `ONE` behind
+    /// an instruction. One function, since registers, program counter and step count must stay in
+    /// local variables.
+    pub(super) fn frame<const ONE: bool>(
         &mut self,
         thread: &mut Thread,
         context: &mut BlockContext<'_>,
@@ -56,6 +57,8 @@ impl Worker<'_> {
         let mut pc = thread.pc;
         // Instructions are counted at the end of the straight line that begins here.
         let mut line_start = pc;
+        let mut is_first = true;
+        thread.is_pristine = false;
         let Some(registers) = thread.registers.get_mut(thread.register_base..) else {
             return Err(ThreadFault::new(FaultKind::InvalidProgramCounter, "the frame is gone"));
         };
@@ -112,6 +115,9 @@ impl Worker<'_> {
         }
 
         loop {
+            if ONE && !std::mem::replace(&mut is_first, false) {
+                stop!(None);
+            }
             let Some(inst) = code.get(pc) else {
                 thread.pc = pc;
                 return Err(ThreadFault::new(
@@ -205,7 +211,8 @@ impl Worker<'_> {
                 Inst::Sleep { nanoseconds } => {
                     let time =
                         Duration::from_nanos((reg!(nanoseconds) & u64::from(u32::MAX)).min(LONGEST_SLEEP));
-                    stop!(Some(Stop::Sleeping(Instant::now() + time)));
+                    thread.wakes_at = Some(Instant::now() + time);
+                    stop!(Some(Stop::Sleeping));
                 }
                 Inst::Poll { a } => {
                     if thread.polls.is_waiting(pc, reg!(a)) {
@@ -261,12 +268,8 @@ impl Worker<'_> {
                 }
                 Inst::Atomic { op, ty, space, d, base, offset, b, c } => {
                     let address = maybe!(base).wrapping_add_signed(i64::from(offset));
-                    self.spans.is_atomic = true;
-                    let found = self.find(&thread_memory, pc, space, address, ty.bytes(), ty.bytes(), true);
-                    self.spans.is_atomic = false;
-                    let location = check!(found);
-                    let old =
-                        AtomicChange::new(op, ty, reg!(b), maybe!(c)).perform(&mut thread_memory, location);
+                    let change = AtomicChange::new(op, ty, reg!(b), maybe!(c));
+                    let old = check!(self.change(&mut thread_memory, pc, space, address, change));
                     if d != NONE {
                         reg!(d) = old;
                     }
@@ -336,7 +339,8 @@ impl Worker<'_> {
                     if grid.threads == 1 && op == BarrierOp::Sync && count.is_none() {
                         continue;
                     }
-                    stop!(Some(Stop::Barrier(wait)));
+                    thread.barrier = Some(wait);
+                    stop!(Some(Stop::Barrier));
                 }
                 Inst::Warp { op, d, p, a, b, c, mask } => {
                     let members = if mask == NONE { None } else { Some(reg!(mask) as u32) };
@@ -349,14 +353,32 @@ impl Worker<'_> {
                         [d, p],
                         (thread.function, pc)
                     ));
-                    stop!(Some(Stop::Warp(wait)));
+                    thread.lanes = Some(wait);
+                    stop!(Some(Stop::Warp));
                 }
             }
         }
     }
 
+    /// Performs an atomic operation; returns the old value.
     #[inline(always)]
-    fn resolve(
+    pub(super) fn change(
+        &mut self,
+        thread_memory: &mut ThreadMemory<'_>,
+        pc: usize,
+        space: Space,
+        address: u64,
+        change: AtomicChange,
+    ) -> Checked<u64> {
+        let bytes = change.ty.bytes();
+        self.spans.is_atomic = true;
+        let found = self.find(thread_memory, pc, space, address, bytes, bytes, true);
+        self.spans.is_atomic = false;
+        Ok(change.perform(thread_memory, found?))
+    }
+
+    #[inline(always)]
+    pub(super) fn resolve(
         &mut self,
         thread_memory: &ThreadMemory<'_>,
         pc: usize,

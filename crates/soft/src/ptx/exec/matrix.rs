@@ -12,7 +12,7 @@ use crate::ptx::math::matrix::{decode, product};
 
 /// The lanes of a warp, which all execute the instruction, and their shared memory.
 pub(super) struct WarpLanes<'a> {
-    pub(super) threads: &'a mut [Option<Thread>],
+    pub(super) threads: &'a mut [Option<Box<Thread>>],
     pub(super) shared: &'a mut [u8],
     pub(super) pc: usize,
     /// The number of the warp in its block.

@@ -1,8 +1,12 @@
 //! The state of one thread, from which it resumes.
 
+use std::time::Instant;
+
+use super::barrier::BarrierWait;
 use super::grid::Grid;
 use super::polls::Polls;
 use super::thread_fault::{Checked, ThreadFault};
+use super::warp::WarpWait;
 use crate::ptx::code::{Formal, Function, Place};
 use crate::ptx::error::FaultKind;
 
@@ -40,6 +44,14 @@ pub(super) struct Thread {
     pub(super) carry: bool,
     pub(super) polls: Polls,
     frames: Vec<Frame>,
+    /// The barrier where it waits.
+    pub(super) barrier: Option<BarrierWait>,
+    /// Its wait for lanes of its warp.
+    pub(super) lanes: Option<WarpWait>,
+    /// When its sleep ends.
+    pub(super) wakes_at: Option<Instant>,
+    /// Whether the registers are those at the start of the kernel.
+    pub(super) is_pristine: bool,
 }
 
 impl Thread {
@@ -47,7 +59,15 @@ impl Thread {
     pub(super) fn reset(&mut self, grid: &Grid<'_>, linear: u32) {
         let [x, y, _] = grid.launch.block;
         self.linear = linear;
-        self.index = [linear % x, linear / x % y, linear / (x * y)];
+        self.index = if linear < x { [linear, 0, 0] } else { [linear % x, linear / x % y, linear / (x * y)] };
+        // Native code often ends a thread without a change of its registers.
+        if self.is_pristine {
+            self.pc = 0;
+            if !self.local.is_empty() {
+                self.local.fill(0);
+            }
+            return;
+        }
         self.carry = false;
         self.polls = Polls::default();
         self.frames.clear();
@@ -56,6 +76,7 @@ impl Thread {
         self.function = grid.launch.kernel.function;
         if let Some(function) = grid.program.functions.get(self.function as usize) {
             self.enter(function);
+            self.is_pristine = true;
         }
     }
 

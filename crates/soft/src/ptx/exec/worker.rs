@@ -1,15 +1,12 @@
 //! A host thread that runs blocks.
 
-use std::time::Instant;
-
 use super::access::{Location, Spans, ThreadMemory};
-use super::barrier::BarrierWait;
 use super::check::{BlockChecks, GridChecks};
 use super::grid::Grid;
+use super::native::NativeState;
 use super::texture::Objects;
 use super::thread_fault::{Checked, ThreadFault};
 use super::transfer::Transfers;
-use super::warp::WarpWait;
 use crate::ptx::code::Space;
 
 /// A host thread that runs blocks of a grid.
@@ -21,21 +18,26 @@ pub(super) struct Worker<'a> {
     pub(super) steps: u64,
     /// Whether grids in front have not ended.
     pub(super) is_early: bool,
+    pub(super) native: NativeState<'a>,
     /// What the checks know of the grid, if there are any.
     pub(super) checks: Option<Box<GridChecks>>,
     /// What the checks know of the block that runs.
     pub(super) block_checks: Option<Box<BlockChecks>>,
 }
 
-/// Why a thread stopped.
+/// Why a thread stopped. Small, since each thread returns one; the waits are in the thread.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Stop {
     Ended,
     Yielded,
     /// Only waits for other threads, in a loop.
     Spinning,
-    Sleeping(Instant),
-    Barrier(BarrierWait),
-    Warp(WarpWait),
+    /// Sleeps until `Thread::wakes_at`.
+    Sleeping,
+    /// Waits at `Thread::barrier`.
+    Barrier,
+    /// Waits for `Thread::lanes`.
+    Warp,
     /// Waits for the grids in front.
     Grid,
 }
@@ -50,8 +52,8 @@ pub(super) struct BlockContext<'a> {
 impl<'a> Worker<'a> {
     pub(super) fn new(grid: &'a Grid<'a>) -> Self {
         let checks = grid.checks.any().then(Box::default);
-        let (spans, objects) = (Spans::new(), Objects::default());
-        Worker { grid, spans, objects, steps: 0, is_early: false, checks, block_checks: None }
+        let (spans, objects, native) = (Spans::new(), Objects::default(), NativeState::new(grid));
+        Worker { grid, spans, objects, steps: 0, is_early: false, native, checks, block_checks: None }
     }
 
     /// A worker that runs before the grids in front have ended.

@@ -230,6 +230,7 @@ impl<'a, 't> Body<'a, 't> {
             let message = format!("`{}` is too large", self.function.name);
             errors.push(PtxError::new(self.line, message));
         }
+        self.function.constants = self.constants.into_values().collect();
         self.function
     }
 }

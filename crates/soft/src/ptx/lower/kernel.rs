@@ -6,6 +6,7 @@ use super::variable::layout;
 use crate::ptx::code::{Inst, Place, Program, Target};
 use crate::ptx::error::PtxError;
 use crate::ptx::image::{Kernel, Param, UNUSED};
+use crate::ptx::jit::Cache;
 use crate::ptx::syntax::Function;
 
 /// The most parameter bytes of a kernel on the newest devices.
@@ -15,6 +16,7 @@ pub(super) fn kernel(
     source: &Function<'_>,
     function: u32,
     program: &Arc<Program>,
+    native: &Arc<Cache>,
 ) -> Result<Kernel, PtxError> {
     let (places, end) = layout(source.params.iter().map(|param| (param.size, param.align)), 0);
     if end > MOST_PARAMETERS {
@@ -38,6 +40,7 @@ pub(super) fn kernel(
         name: source.name.to_owned(),
         params,
         program: Arc::clone(program),
+        native: Arc::clone(native),
         function,
         shared_offsets,
         static_shared,

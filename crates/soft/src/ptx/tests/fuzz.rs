@@ -1,5 +1,7 @@
 //! Broken texts and wild kernels: errors and faults, never a panic.
 
+use std::sync::atomic::AtomicU64;
+
 use proptest::prelude::*;
 
 use super::forms::forms;
@@ -18,6 +20,9 @@ impl DeviceMemory for Bounded {
     }
     fn epoch(&self) -> u64 {
         self.0.epoch()
+    }
+    fn epoch_counter(&self) -> Option<&AtomicU64> {
+        self.0.epoch_counter()
     }
     fn set_conditional(&self, handle: u64, value: u32) -> Result<(), MemoryFault> {
         self.0.set_conditional(handle, value)

@@ -3,7 +3,7 @@
 //! only run, and the tests of their families check them against arithmetic in Rust.
 
 use super::coverage::{Form, Outcome, assert_agreement};
-use super::{Memory, arg, launch};
+use super::{Checks, Memory, arg, launch};
 use crate::ptx::Image;
 
 const TEMPLATE: &str = include_str!("data/instruction.template");
@@ -58,14 +58,22 @@ fn difference(line: &str, thread: usize, input: &[u64], got: u64, recorded: u64)
     })
 }
 
-/// Runs an instruction on the inputs at `from`. Without a record, nothing is compared.
-fn outcome(line: &str, memory: &mut Memory, [from, to]: [u64; 2], recorded: Option<&[u64]>) -> Outcome {
+/// Runs an instruction on the inputs at `from`, compiled after so many instructions or not at all.
+/// Without a record, nothing is compared.
+fn outcome(
+    line: &str,
+    memory: &mut Memory,
+    [from, to]: [u64; 2],
+    recorded: Option<&[u64]>,
+    compile_after: Option<u64>,
+) -> Outcome {
     let (table, instruction) = line.trim_start_matches('~').split_once(' ').unwrap();
     let text = kernel(0, table, instruction, 0);
     let image = match Image::parse(&format!(".version 8.5\n.target sm_90\n.address_size 64\n{text}")) {
         Ok(image) => image,
         Err(errors) => return Outcome::Refused(errors[0].to_string()),
     };
+    image.compile_after(compile_after);
     let block = [THREADS as u32, 1, 1];
     if let Err(fault) = launch(&image, memory, "k0", [1, 1, 1], block, 0, &[arg(from), arg(to)]) {
         return Outcome::Differs(format!("{line}: {fault}"));
@@ -90,7 +98,7 @@ pub(super) fn forms() -> Vec<Form> {
     NAMES
         .lines()
         .map(|line| {
-            let outcome = outcome(line, &mut memory, places, records.next());
+            let outcome = outcome(line, &mut memory, places, records.next(), None);
             let (_, text) = line.split_once(' ').unwrap();
             let end = text.trim_end_matches(';').rfind(';').unwrap();
             Form { text: &text[..end], outcome }
@@ -101,4 +109,23 @@ pub(super) fn forms() -> Vec<Form> {
 #[test]
 fn agree_with_a_gpu() {
     assert_agreement(&forms());
+}
+
+#[test]
+fn agree_with_a_gpu_as_native_code() {
+    let mut memory = Memory { checks: Checks::default(), ..Memory::default() };
+    let places = [memory.put(&words(INPUT)), memory.put(&[0_u64; THREADS])];
+    let recorded = words(RECORDED);
+    // Cranelift is slow in a build that is not optimised.
+    let step = if cfg!(debug_assertions) { 8 } else { 1 };
+    let differences: Vec<String> = NAMES
+        .lines()
+        .zip(recorded.chunks(THREADS))
+        .step_by(step)
+        .filter_map(|(line, recorded)| match outcome(line, &mut memory, places, Some(recorded), Some(0)) {
+            Outcome::Differs(how) => Some(how),
+            _ => None,
+        })
+        .collect();
+    assert!(differences.is_empty(), "{}", differences.join("\n"));
 }

@@ -15,6 +15,8 @@ mod instructions;
 mod kernels;
 mod load;
 mod matrices;
+#[cfg(all(feature = "jit", target_arch = "x86_64", target_os = "linux", not(interpreted)))]
+mod native;
 mod products;
 mod races;
 mod scalar_forms;
@@ -125,6 +127,10 @@ impl DeviceMemory for Memory {
 
     fn epoch(&self) -> u64 {
         self.epoch.load(Ordering::Relaxed)
+    }
+
+    fn epoch_counter(&self) -> Option<&AtomicU64> {
+        Some(&self.epoch)
     }
 
     fn checks(&self) -> Checks {
