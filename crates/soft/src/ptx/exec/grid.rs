@@ -33,9 +33,9 @@ pub(super) fn reserved_offset(shared_bytes: usize) -> usize {
     shared_bytes.next_multiple_of(16)
 }
 
-/// Whether accesses of a program can be checked for races. Those of asynchronous copies and of whole
-/// warps are made for other threads, and groups of several warps wait for each other in ways of
-/// their own.
+/// Whether accesses of a program can be checked for races. Those of asynchronous copies and of
+/// whole warps are made for other threads, and groups of several warps wait for each other in ways
+/// of their own.
 fn is_checkable(program: &Program) -> bool {
     !program.uses_reserved
         && program.functions.iter().all(|function| function.asyncs.is_empty() && function.matrices.is_empty())
