@@ -17,6 +17,9 @@ const LIMIT: &str = "faulthandler_timeout=120";
 /// A file that runs longer is stopped.
 const LIMIT_OF_FILE: Duration = Duration::from_secs(1800);
 
+/// The exit code of a process whose device is lost.
+const LOST: i32 = 86;
+
 /// Everything that is the same for all files of a suite.
 pub(super) struct Runner {
     pub(super) python: PathBuf,
@@ -39,8 +42,8 @@ struct Line {
 }
 
 impl Runner {
-    /// Runs a file in a process of its own. If a test ends the process, the others go on in
-    /// another.
+    /// Runs a file in a process of its own. If a test ends the process or loses the device, the
+    /// others go on in another.
     pub(super) fn run(&self, suite: &Suite, file: &str) -> Result<Vec<Row>> {
         if self.outcomes.exists() {
             std::fs::remove_file(&self.outcomes)?;
@@ -48,10 +51,14 @@ impl Runner {
         let mut deaths = BTreeMap::new();
         loop {
             let ended = run_bounded(self.command(suite, file), LIMIT_OF_FILE)?;
+            let code = ended.status.and_then(|status| status.code());
+            if code == Some(LOST) {
+                continue;
+            }
             let begun = read(&self.outcomes)?;
             let unfinished = begun.iter().find(|(test, line)| line.is_none() && !deaths.contains_key(*test));
             let Some((test, _)) = unfinished else {
-                let ran = !begun.is_empty() || ended.status.and_then(|status| status.code()) == Some(5);
+                let ran = !begun.is_empty() || code == Some(5);
                 ensure!(ran, "{file} does not run:\n{}", ended.output);
                 return Ok(rows(suite, begun, &deaths));
             };

@@ -1,7 +1,8 @@
 """A pytest plugin: writes each test's outcome as a line of JSON, at once.
 
 A line without an outcome says that the test began, so the test that ended the process is known.
-Tests that the file names already do not run again.
+Tests that the file names already do not run again.  A test that loses the device ends the process
+with the exit code 86, since every other test would fail after it.
 """
 
 import json
@@ -11,6 +12,7 @@ _file = open(os.environ["CUDA_SUITES_OUTCOMES"], "a+", encoding="utf-8")
 _file.seek(0)
 _begun = {json.loads(line)["test"] for line in _file}
 _worst = {}
+_LOSSES = ("ILLEGAL_ADDRESS", "ILLEGAL_INSTRUCTION", "MISALIGNED_ADDRESS", "LAUNCH_FAILED", "ERROR_ASSERT")
 
 
 def _write(line):
@@ -52,3 +54,5 @@ def pytest_runtest_logreport(report):
 def pytest_runtest_logfinish(nodeid):
     outcome, reason = _worst.pop(nodeid)
     _write({"test": nodeid, "outcome": outcome, "reason": reason})
+    if outcome == "failed" and any(loss in reason for loss in _LOSSES):
+        os._exit(86)
