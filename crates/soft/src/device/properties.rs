@@ -9,6 +9,9 @@ use crate::device::limits::{
 use crate::driver;
 use crate::driver::result_code::{Answer, INVALID_VALUE};
 
+/// The greatest pitch of a copy, in bytes.
+pub(crate) const MAX_PITCH: i32 = i32::MAX;
+
 /// The largest attribute number of CUDA 13.
 const LAST: u32 = 148;
 
@@ -41,7 +44,7 @@ pub(crate) fn attribute(attribute: Attribute, device: i32) -> Answer<i32> {
         A::CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK => signed(RESERVED_SHARED),
         A::CU_DEVICE_ATTRIBUTE_TOTAL_CONSTANT_MEMORY => 64 << 10,
         A::CU_DEVICE_ATTRIBUTE_WARP_SIZE => 32,
-        A::CU_DEVICE_ATTRIBUTE_MAX_PITCH => i32::MAX,
+        A::CU_DEVICE_ATTRIBUTE_MAX_PITCH => MAX_PITCH,
         A::CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_BLOCK
         | A::CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR => signed(REGISTERS_PER_SM),
         A::CU_DEVICE_ATTRIBUTE_CLOCK_RATE => 1_000_000,

@@ -5,6 +5,7 @@ use cuda_sys::{CUDA_MEMCPY2D_v2, CUDA_MEMCPY3D_v2, CUmemorytype};
 use super::array;
 use super::copy::{Copy3, InArray, Side};
 use super::memory_kind::{Accept, MemoryKind, has_context};
+use crate::device::properties::MAX_PITCH;
 use crate::driver::handle::number;
 use crate::driver::result_code::{Answer, INVALID_VALUE};
 
@@ -38,7 +39,7 @@ impl RawSide {
             _ => return Err(INVALID_VALUE),
         };
         let [width, height, depth] = extent;
-        if base == 0 {
+        if base == 0 || self.pitch > MAX_PITCH as usize {
             return Err(INVALID_VALUE);
         }
         let [x, y, z] = self.at;

@@ -4,6 +4,7 @@ use super::address_map::{find, find_range};
 use super::addresses::is_device_address;
 use super::allocation::Origin;
 use super::graph_va::is_reserved;
+use crate::ptx::FIRST_WINDOW;
 
 /// The kind of memory behind an address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,7 +24,8 @@ impl MemoryKind {
             Some(found) if found.origin.is_on_device() => Some(Self::Device),
             Some(_) => Some(Self::Pinned),
             None if is_reserved(address, 1) => Some(Self::Device),
-            None if is_device_address(address) => None,
+            // The windows of kernels are no host memory either.
+            None if is_device_address(address) || address >= FIRST_WINDOW => None,
             None => Some(Self::Pageable),
         }
     }

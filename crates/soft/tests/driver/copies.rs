@@ -259,3 +259,41 @@ fn pools_count_what_they_give() {
         assert_eq!(driver.cuStreamDestroy(stream), OK);
     }
 }
+
+#[test]
+fn pitches_beyond_the_greatest_are_refused() {
+    let driver = session();
+    let (row, mut device) = ([1_u8; 8], 0);
+    unsafe { assert_eq!(driver.cuMemAlloc(&mut device, 64), OK) };
+    // Two rows of one byte, of which the second would be far behind the memory.
+    let copy = |pitch| CUDA_MEMCPY2D_v2 {
+        srcMemoryType: CUmemorytype::CU_MEMORYTYPE_HOST,
+        srcHost: row.as_ptr().cast(),
+        srcPitch: pitch,
+        dstMemoryType: CUmemorytype::CU_MEMORYTYPE_DEVICE,
+        dstDevice: device,
+        dstPitch: 4,
+        WidthInBytes: 1,
+        Height: 2,
+        ..Default::default()
+    };
+    for (pitch, expected) in [(4, OK), (1 << 31, IV), (1 << 33, IV), (1 << 62, IV)] {
+        assert_eq!(unsafe { driver.cuMemcpy2D(&copy(pitch)) }, expected, "{pitch}");
+    }
+    unsafe { assert_eq!(driver.cuMemFree(device), OK) };
+}
+
+#[test]
+fn addresses_of_kernels_alone_are_no_host_memory() {
+    let driver = session();
+    let mut device = 0;
+    unsafe {
+        assert_eq!(driver.cuMemAlloc(&mut device, 64), OK);
+        // The windows of shared memory, of local memory and of the heap.
+        for window in [1_u64 << 60, (1 << 60) + (1 << 32), 5 << 60] {
+            assert_eq!(driver.cuMemcpy(device, window, 4), IV, "{window:#x}");
+            assert_eq!(driver.cuMemcpy(window, device, 4), IV, "{window:#x}");
+        }
+        assert_eq!(driver.cuMemFree(device), OK);
+    }
+}
