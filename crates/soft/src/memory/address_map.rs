@@ -109,7 +109,7 @@ pub(super) fn neighbours(address: u64) -> [Option<(u64, Arc<Allocation>)>; 2] {
     let below = map.range(..=address).next_back();
     let above = map.range(address..).next();
     [
-        below.map(|(_, found)| (address - found.end(), Arc::clone(found))),
-        above.map(|(start, found)| (start - address, Arc::clone(found))),
+        below.map(|(_, found)| (address.saturating_sub(found.end()), Arc::clone(found))),
+        above.map(|(start, found)| (start.saturating_sub(address), Arc::clone(found))),
     ]
 }

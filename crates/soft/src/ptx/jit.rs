@@ -26,6 +26,7 @@ mod context;
 #[allow(dead_code, reason = "unused where nothing is compiled")]
 mod machine;
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
@@ -119,7 +120,10 @@ impl Cache {
             if cached.native.get().is_some() {
                 continue;
             }
-            cached.native.get_or_init(|| compile::compile(program, index, helpers, &self.slots));
+            let compiled = || compile::compile(program, index, helpers, &self.slots);
+            // A function that the generator cannot take stays interpreted: a panic would end the
+            // thread of a stream.
+            cached.native.get_or_init(|| catch_unwind(AssertUnwindSafe(compiled)).ok().flatten());
             todo.extend(function.calls.iter().filter_map(|call| match call.target {
                 Target::Function(callee) => Some(callee),
                 Target::Indirect(_) | Target::Intrinsic(_) => None,

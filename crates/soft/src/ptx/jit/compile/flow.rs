@@ -7,6 +7,9 @@ use crate::ptx::code::{Function, Inst, Reg};
 /// Larger functions stay interpreted: the analysis takes a bit for each register and line.
 const MOST_INSTRUCTIONS: usize = 1 << 14;
 const MOST_BITS: usize = 1 << 25;
+/// Registers are loaded at each entry and stored at each stop. A function with more of both spends
+/// its time there, and compiling it takes long.
+const MOST_MOVES: usize = 1 << 19;
 
 /// How a straight line ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -85,7 +88,7 @@ impl Flow {
     /// `None` if the function is too large, or not sound.
     pub(super) fn new(function: &Function, stops: &dyn Fn(&Inst) -> bool) -> Option<Flow> {
         let len = function.code.len();
-        if len > MOST_INSTRUCTIONS {
+        if len == 0 || len > MOST_INSTRUCTIONS {
             return None;
         }
         let (is_start, is_entry) = starts(function, stops)?;
@@ -107,7 +110,9 @@ impl Flow {
             let is_entry = is_entry[start];
             flow.lines.push(Line { start, end, how, is_entry, alive, is_reachable: is_entry });
         }
-        if flow.lines.len() * function.template.len() > MOST_BITS {
+        let moving = flow.lines.iter().filter(|line| line.is_entry || line.how == End::Stops).count();
+        let registers = function.template.len();
+        if flow.lines.len() * registers > MOST_BITS || moving * registers > MOST_MOVES {
             return None;
         }
         flow.find_alive(function);
