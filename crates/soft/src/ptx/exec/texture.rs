@@ -5,7 +5,7 @@ use super::atomic::AtomicChange;
 use super::thread_fault::{Checked, ThreadFault};
 use super::worker::Worker;
 use crate::ptx::code::texture::{Geometry, Outside, Query, TextureInst, TextureOp, Values};
-use crate::ptx::code::{AtomicOp, AtomicType, Cell, NONE};
+use crate::ptx::code::{AtomicOp, AtomicType, Cell, NONE, Space};
 use crate::ptx::error::FaultKind;
 use crate::ptx::math::texture::{Taps, cube_face, half, narrow, widen};
 use crate::ptx::memory::MemoryFault;
@@ -244,11 +244,8 @@ impl TextureThread<'_, '_, '_> {
     }
 
     fn find(&mut self, address: u64, bytes: u32, write: bool) -> Checked<Location> {
-        let memory = self.worker.grid.memory;
-        match self.worker.spans.cached(memory, self.pc, address, bytes, write) {
-            Some(host) => Ok(Location::Host(host)),
-            None => self.worker.find_global(self.memory, self.pc, address, bytes, write),
-        }
+        // Texels need no alignment.
+        self.worker.find(self.memory, self.pc, Space::Global, address, bytes, 1, write)
     }
 
     /// The address of a surface access of `bytes`; `None` if nothing is accessed. The first

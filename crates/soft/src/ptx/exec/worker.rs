@@ -92,7 +92,7 @@ impl<'a> Worker<'a> {
 
     /// Finds and checks an access to global memory that is not in the cache.
     #[cold]
-    pub(super) fn find_global(
+    fn find_global(
         &mut self,
         thread_memory: &ThreadMemory<'_>,
         pc: usize,
