@@ -138,14 +138,22 @@ impl GraphGuard<'_> {
         let asked = Asked::from(options);
         let substitutes = SubstituteKernels::wanted(options, own, self.context())?;
         let mut levels = self.levels(&substitutes, asked.assume_progress)?;
-        let before = levels.first().and_then(|level| figures(&level.drawn));
-        let Some(before) = before else { return Ok(Shaping::as_drawn(asked, "it has a cycle")) };
+        // Ordering changes what is drawn.
+        let mut before = None;
         let ordered = match asked.order {
-            Order::ByData => self.order_levels_by_data(&mut levels)?,
+            Order::ByData => {
+                before = levels.first().and_then(|level| figures(&level.drawn));
+                self.order_levels_by_data(&mut levels)?
+            }
             Order::AsDrawn => Ordered::default(),
         };
         let mut plans = plan_levels(&levels, self.wishes(own, options));
-        plans.iter_mut().take(1).for_each(|plan| plan.report.before = before);
+        if plans.first().is_some_and(|plan| plan.report.actions.contains(&Action::CycleLeft)) {
+            return Ok(Shaping::as_drawn(asked, "it has a cycle"));
+        }
+        if let (Some(plan), Some(before)) = (plans.first_mut(), before) {
+            plan.report.before = before;
+        }
         let is_changed = ordered.report.has_dropped()
             || plans.iter().any(|plan| plan.report.actions.iter().any(Action::is_change));
         let names = levels.iter().map(|level| self.body_name(level));
