@@ -10,8 +10,8 @@ use cuda_launch::{params, per};
 use cuda_sys::{CUresult, Call};
 use cuda_tests::{alone, fail, kernel, needs, no_leaks, setup};
 
-use super::conditionals::{Bench, ONE_LESS, first};
-use super::{shaped, shapes};
+use super::conditionals::{Bench, ONE_LESS};
+use super::{first, shaped, shapes};
 use crate::capture::set_to;
 use crate::conditions::branches_and_loops::increment_by;
 

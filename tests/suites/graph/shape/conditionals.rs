@@ -12,7 +12,7 @@ use cuda_sys::{CUresult, Call};
 use cuda_tests::{count, fail, is_soft, kernel, needs, no_leaks, setup};
 use proptest::prelude::*;
 
-use super::{shaped, shapes};
+use super::{first, shaped, shapes};
 use crate::capture::{N, add_to, count_down};
 use crate::conditions::branches_and_loops::set_from;
 
@@ -21,10 +21,6 @@ pub(super) const ONE_LESS: u32 = u32::MAX;
 /// The notes about bodies.
 fn notes_of_bodies(report: &ShapeReport) -> Vec<&str> {
     report.notes().iter().map(String::as_str).filter(|note| note.starts_with("in ")).collect()
-}
-
-pub(super) fn first(numbers: &Buffer<u32>, stream: &Stream) -> u32 {
-    numbers.read_blocking(stream).unwrap()[0]
 }
 
 pub(super) struct Bench {

@@ -15,6 +15,7 @@ mod updates;
 use core::num::NonZeroU16;
 
 use cuda_graph::{Graph, GraphExec, InstantiateOptions, Shape};
+use cuda_handles::{Buffer, Stream};
 
 /// All shapes but the drawn one.
 pub(crate) fn shapes() -> [Shape; 4] {
@@ -24,4 +25,9 @@ pub(crate) fn shapes() -> [Shape; 4] {
 
 pub(crate) fn shaped(graph: &Graph, shape: Shape) -> GraphExec {
     graph.instantiate_with(InstantiateOptions::new().shape(shape)).unwrap()
+}
+
+/// The first number of a buffer.
+pub(crate) fn first(numbers: &Buffer<u32>, stream: &Stream) -> u32 {
+    numbers.read_blocking(stream).unwrap()[0]
 }

@@ -8,7 +8,8 @@ use cuda_handles::{Buffer, Context, SharedHostBuffer, Stream};
 use cuda_launch::{kernel, per, per_2d};
 use cuda_tests::{is_soft, needs, no_leaks, setup};
 
-use super::{shaped, shapes};
+use super::conditionals::ONE_LESS;
+use super::{first, shaped, shapes};
 use crate::capture::add_to;
 
 kernel! {
@@ -19,8 +20,6 @@ kernel! {
     fn heat_step(width: u32, height: u32, coefficient: f32, from: In<f32>, to: Out<f32>)
     where from.len() >= width * height, to.len() >= width * height;
 }
-
-const ONE_LESS: u32 = u32::MAX;
 
 /// The notes about the body of the only loop or branch.
 fn of_body(report: &ShapeReport) -> Vec<&str> {
@@ -169,8 +168,7 @@ fn lanes_are_made_in_bodies_only_where_asked_for() {
             assert_eq!(is_threaded, matches!(shape, Shape::Lanes(_)), "{report}");
             numbers.iter().for_each(|number| stream.clear(number).unwrap());
             exec.launch(&stream).unwrap();
-            let values: Vec<u32> =
-                numbers.iter().map(|number| number.read_blocking(&stream).unwrap()[0]).collect();
+            let values: Vec<u32> = numbers.iter().map(|number| first(number, &stream)).collect();
             assert_eq!((values[0], &values[1..]), (2, &[1; 47][..]));
         }
     });
@@ -243,7 +241,7 @@ fn order_by_data_holds_in_bodies_and_keeps_nodes_apart_there() {
         let dropped: Vec<_> = report.dropped_edges().iter().map(|edge| (edge.from(), edge.to())).collect();
         assert_eq!(dropped[0], ("one", "two"), "{report}");
         assert!(of_body(report).iter().any(|note| note.contains("dropped 2 edges")), "{report}");
-        let read = || [&x, &y].map(|number| number.read_blocking(&stream).unwrap()[0]);
+        let read = || [&x, &y].map(|number| first(number, &stream));
         exec.launch(&stream).unwrap();
         assert_eq!(read(), [3, 30]);
         match exec.node(&one).set(&add, per(1, 1), (1, &y)) {

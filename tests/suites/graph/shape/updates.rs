@@ -4,17 +4,13 @@ use cuda_graph::{
     CacheOptions, ContextExt, Error, Graph, GraphCache, InstantiateOptions, KernelNode, NodeError,
     RefusalReason, Shape, UpdateError,
 };
-use cuda_handles::{Buffer, Stream};
+use cuda_handles::Buffer;
 use cuda_launch::{params, per};
 use cuda_sys::{CUresult, Call};
 use cuda_tests::{fail, kernel, no_leaks, setup};
 
-use super::{shaped, shapes};
+use super::{first, shaped, shapes};
 use crate::capture::{N, add_to};
-
-fn first(numbers: &Buffer<u32>, stream: &Stream) -> u32 {
-    numbers.read_blocking(stream).unwrap()[0]
-}
 
 #[test]
 fn nodes_are_set_enabled_and_refused_by_the_drawn_nodes() {

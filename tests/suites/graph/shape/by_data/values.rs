@@ -3,17 +3,14 @@
 use cuda_graph::{
     ContextExt, Error, Graph, InstantiateOptions, KernelNode, Meeting, Order, RefusalReason, UpdateError,
 };
-use cuda_handles::{Buffer, Image, Library, Stream};
+use cuda_handles::{Buffer, Image, Library};
 use cuda_launch::{params, per};
 use cuda_sys::{CUresult, Call};
 use cuda_tests::{fail, kernel, no_leaks, setup};
 
 use super::{CONSTANT, by_data, figures};
 use crate::capture::{N, add_to};
-
-fn first(numbers: &Buffer<u32>, stream: &Stream) -> u32 {
-    numbers.read_blocking(stream).unwrap()[0]
-}
+use crate::shape::first;
 
 /// The names of the two nodes that would meet.
 #[track_caller]
