@@ -99,31 +99,6 @@ fn such_memory_is_freed_by_the_plain_call_too() {
 }
 
 #[test]
-fn memory_of_a_pool_outlives_a_reset() {
-    alone!();
-    let s = session();
-    let (pool, device, mut address) = (pool(&s, 0), device(&s), 0);
-    unsafe {
-        assert_eq!(s.cuMemAllocFromPoolAsync(&mut address, LEN, pool, s.stream), OK);
-        assert_eq!(s.cuMemsetD32Async(address, 5, 1, s.stream), OK);
-        s.wait();
-        assert_eq!(s.cuDevicePrimaryCtxReset(device), OK);
-        let mut context = null_mut();
-        assert_eq!(s.cuDevicePrimaryCtxRetain(&mut context, device), OK);
-        assert_eq!(s.cuCtxSetCurrent(context), OK);
-        assert_eq!(used(&s, pool), LEN as u64);
-        assert_eq!(s.read(address), 5);
-        let stream = calls::stream(&s);
-        assert_eq!(s.cuMemFreeAsync(address, stream), OK);
-        assert_eq!(s.cuStreamSynchronize(stream), OK);
-        assert_eq!(used(&s, pool), 0);
-        assert_eq!(s.cuStreamDestroy(stream), OK);
-        assert_eq!(s.cuMemPoolDestroy(pool), OK);
-        assert_eq!(s.cuDevicePrimaryCtxRelease(device), OK);
-    }
-}
-
-#[test]
 fn a_refused_allocation_leaves_the_figures_as_they_are() {
     let s = session();
     let short = CUresult::CUDA_ERROR_OUT_OF_MEMORY;
