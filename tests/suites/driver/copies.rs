@@ -46,7 +46,7 @@ impl Rows {
     }
 
     /// A copy of the rows to `device`, one behind the other.
-    fn to_device(&self, device: CUdeviceptr) -> CUDA_MEMCPY2D {
+    fn upload(&self, device: CUdeviceptr) -> CUDA_MEMCPY2D {
         CUDA_MEMCPY2D {
             srcMemoryType: CUmemorytype::CU_MEMORYTYPE_HOST,
             srcHost: self.start.cast(),
@@ -60,7 +60,7 @@ impl Rows {
         }
     }
 
-    fn from_device(&self, device: CUdeviceptr) -> CUDA_MEMCPY2D {
+    fn download(&self, device: CUdeviceptr) -> CUDA_MEMCPY2D {
         CUDA_MEMCPY2D {
             srcMemoryType: CUmemorytype::CU_MEMORYTYPE_DEVICE,
             srcDevice: device,
@@ -105,7 +105,7 @@ fn each_way(s: &Session, copy: &CUDA_MEMCPY2D, then: impl Fn(&str)) {
 fn rows_of_the_host_are_read_without_the_gaps() {
     let s = session();
     let (rows, device) = (Rows::new(3), s.words(100));
-    each_way(&s, &rows.to_device(device), |how| {
+    each_way(&s, &rows.upload(device), |how| {
         let mut bytes = [0u8; ROWS * WIDTH + 1];
         let out: *mut c_void = bytes.as_mut_ptr().cast();
         unsafe {
@@ -125,7 +125,7 @@ fn rows_of_the_host_are_written_without_the_gaps() {
     let byte = std::cell::Cell::new(4);
     let fill = || assert_eq!(unsafe { s.cuMemsetD8(device, byte.get(), ROWS * WIDTH) }, OK);
     fill();
-    each_way(&s, &rows.from_device(device), |how| {
+    each_way(&s, &rows.download(device), |how| {
         for row in 0..ROWS {
             let (row, behind) = rows.row(row).split_at(WIDTH);
             assert!(row.iter().all(|found| *found == byte.get()), "{how}: {row:?}");

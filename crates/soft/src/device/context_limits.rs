@@ -44,9 +44,7 @@ pub(crate) fn granted(limit: CUlimit, value: usize) -> Answer<usize> {
             let most = (driver::config().memory / HEAP_SHARE).min(Heap::MOST_BYTES);
             Ok(buffer(value, LEAST_HEAP, usize::try_from(most).unwrap_or(usize::MAX)))
         }
-        CUlimit::CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT => {
-            Ok(value.max(LEAST_LAUNCHES).min(MOST_LAUNCHES))
-        }
+        CUlimit::CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT => Ok(value.clamp(LEAST_LAUNCHES, MOST_LAUNCHES)),
         _ => Ok(value),
     }
 }
