@@ -274,7 +274,7 @@ fn an_abort_is_a_note_where_the_environment_asks_for_it() {
             let mut graph = null_mut();
             assert!(driver.cuGraphCreate(&mut graph, 0).is_success());
             assert_eq!(driver.cuUserObjectRelease(stray, 1), CUresult::CUDA_ERROR_UNKNOWN);
-            free_behind_a_destroyed_pool(&driver);
+            free_behind_a_destroyed_pool(driver);
         }
         return println!("ended well");
     }
