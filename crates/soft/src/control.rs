@@ -37,7 +37,7 @@ pub fn live_objects() -> Vec<(&'static str, usize)> {
         (found.len(), found.iter().map(|allocation| allocation.len).sum())
     };
     let (device, device_bytes) =
-        sum(&|origin| origin.is_on_device() && !matches!(origin, Origin::Variable | Origin::Array));
+        sum(&|origin| origin.is_on_device() && !(origin.is_variable() || origin == Origin::Array));
     let (pinned, pinned_bytes) = sum(&|origin| origin == Origin::Pinned);
     let (registered, _): (usize, usize) = sum(&|origin| origin == Origin::Registered);
     let (libraries, modules) = module::counts();

@@ -83,6 +83,17 @@ fn a_prefetch_is_told_at_once() {
 }
 
 #[test]
+fn managed_memory_is_freed_by_the_plain_call_alone() {
+    let s = session();
+    let address = managed(&s);
+    unsafe {
+        assert_eq!(s.cuMemFreeAsync(address, s.stream), NS);
+        assert_eq!((s.cuMemFree(address + 512), s.cuMemFreeAsync(address + 512, s.stream)), (IV, IV));
+        assert_eq!((s.cuMemFree(address), s.cuMemFree(address)), (OK, IV));
+    }
+}
+
+#[test]
 fn attributes_are_asked_for_together() {
     let s = session();
     let address = managed(&s);

@@ -174,6 +174,36 @@ fn work_does_not_write_memory_registered_for_reading() {
     }
 }
 
+#[test]
+fn a_batch_does_the_copies_before_one_to_memory_registered_for_reading() {
+    let (s, pages) = (session(), Pages::new());
+    if !s.has(13, 0) {
+        cuda_tests::skip!("its layout came with 13.0");
+    }
+    let words = s.words(2);
+    s.write(words, 7);
+    let mut attributes = cuda_sys::CUmemcpyAttributes {
+        srcAccessOrder: cuda_sys::CUmemcpySrcAccessOrder::CU_MEMCPY_SRC_ACCESS_ORDER_STREAM,
+        ..Default::default()
+    };
+    let mut dsts = [words + 4, pages.at(0).expose_provenance() as u64];
+    let (mut srcs, mut sizes, mut first) = ([words; 2], [4; 2], 0);
+    unsafe {
+        if s.cuMemHostRegister(pages.at(0), PAGE, PLAIN | cuda_sys::CU_MEMHOSTREGISTER_READ_ONLY) != OK {
+            s.free(words);
+            cuda_tests::skip!("the device has no such memory");
+        }
+        let (dsts, srcs, sizes) = (dsts.as_mut_ptr(), srcs.as_mut_ptr(), sizes.as_mut_ptr());
+        let batch =
+            s.cuMemcpyBatchAsync_v13000(dsts, srcs, sizes, 2, &mut attributes, &mut first, 1, s.stream);
+        assert_eq!(batch.unwrap(), IV);
+        assert_eq!(s.cuStreamSynchronize(s.stream), OK);
+        assert_eq!(s.read(words + 4), 7);
+        assert_eq!(s.unregister(pages.at(0)), OK);
+    }
+    s.free(words);
+}
+
 unsafe extern "C" fn hold(open: *mut c_void) {
     let open = unsafe { &*open.cast::<AtomicBool>() };
     let _ = until(SOON, || open.load(Ordering::SeqCst));

@@ -1,4 +1,5 @@
-//! Batches of copies. Their arguments are checked as a whole before anything is enqueued.
+//! Batches of copies. Their ranges are checked as a whole before anything is enqueued. As on a GPU,
+//! a copy to memory that is registered for reading is refused alone: those before it are done.
 
 use cuda_sys::{CUdeviceptr, CUmemcpyAttributes, CUmemcpySrcAccessOrder as Order, CUresult, CUstream};
 
@@ -16,19 +17,32 @@ pub(crate) const fn add(entries: Entries) -> Entries {
     Entries { cuMemcpyBatchAsync, cuMemcpyBatchAsync_v13000, ..entries }
 }
 
-/// The value for each of `count` entries of a batch. A value counts from the entry that `firsts`
-/// names, up to the next one.
-pub(super) fn of_entry<T: Copy>(values: &[T], firsts: &[usize], count: usize) -> Answer<Vec<T>> {
+/// Values for the entries of a batch. A value counts from the entry that `firsts` names, up to the
+/// next one.
+pub(super) struct PerEntry<'a, T> {
+    values: Vec<T>,
+    firsts: &'a [usize],
+}
+
+impl<'a, T: Copy> PerEntry<'a, T> {
+    /// The values of a batch with `count` entries.
+    pub(super) fn new(values: Vec<T>, firsts: &'a [usize], count: usize) -> Answer<Self> {
+        check_firsts(firsts, count)?;
+        Ok(Self { values, firsts })
+    }
+
+    /// The value of an entry.
+    pub(super) fn at(&self, index: usize) -> Option<T> {
+        let at = self.firsts.partition_point(|first| *first <= index).checked_sub(1)?;
+        self.values.get(at).copied()
+    }
+}
+
+/// Fails unless the numbers of entries begin with 0, rise and are below `count`.
+fn check_firsts(firsts: &[usize], count: usize) -> Answer {
     let rises = firsts.windows(2).all(|pair| matches!(pair, [one, next] if one < next));
     let ends = firsts.last().is_some_and(|last| *last < count);
-    if firsts.first() != Some(&0) || !rises || !ends {
-        return Err(INVALID_VALUE);
-    }
-    let value = |index: usize| {
-        let at = firsts.partition_point(|first| *first <= index).checked_sub(1)?;
-        values.get(at).copied()
-    };
-    (0..count).map(value).collect::<Option<_>>().ok_or(INVALID_VALUE)
+    if firsts.first() == Some(&0) && rises && ends { Ok(()) } else { Err(INVALID_VALUE) }
 }
 
 /// The arrays of a batch of copies.
@@ -68,17 +82,19 @@ impl Copies {
         if !attributes.iter().all(is_good) {
             return Err(INVALID_VALUE);
         }
-        of_entry(attributes, firsts, self.count)?;
+        check_firsts(firsts, self.count)?;
         capture::refuse_on(&stream)?;
-        let copies = || dsts.iter().zip(srcs).zip(sizes);
-        for (index, ((dst, src), len)) in copies().enumerate() {
-            let good = if *len == 0 { Err(INVALID_VALUE) } else { Ok(()) };
+        let copies = || dsts.iter().zip(srcs).zip(sizes).enumerate();
+        for (index, ((dst, src), len)) in copies() {
+            let has_nothing = *dst == 0 || *src == 0 || *len == 0;
+            let good = if has_nothing { Err(INVALID_VALUE) } else { Ok(()) };
             good.and_then(|()| Copy3::linear(*dst, *src, *len, Accept::Allocated))
                 .inspect_err(|_| *failed = index)?;
         }
-        for ((dst, src), len) in copies() {
+        for (index, ((dst, src), len)) in copies() {
             // SAFETY: as above.
-            unsafe { copy::linear(*dst, *src, *len, [copy::ANY; 2], Some(h_stream))? };
+            unsafe { copy::linear(*dst, *src, *len, [copy::ANY; 2], Some(h_stream)) }
+                .inspect_err(|_| *failed = index)?;
         }
         Ok(())
     }

@@ -11,14 +11,13 @@ use cuda_sys::{
 use super::device::{check_flags, end};
 use super::table::Entries;
 use crate::device::context::{self, check_device, current};
-use crate::device::loss;
 use crate::device::properties::GREATEST_PRIORITY;
+use crate::device::{context_limits, loss};
 use crate::driver::abort::crash;
 use crate::driver::handle::{number, to_raw};
 use crate::driver::pointer::{put, put_if, required};
-use crate::driver::result_code::{Answer, INVALID_CONTEXT, INVALID_HANDLE, INVALID_VALUE, UNSUPPORTED_LIMIT};
+use crate::driver::result_code::{Answer, INVALID_CONTEXT, INVALID_HANDLE, INVALID_VALUE};
 use crate::graph::capture::{self, open_captures};
-use crate::ptx::Heap;
 use crate::stream;
 use crate::stream::{context_event, event};
 use crate::sync::lock;
@@ -174,28 +173,19 @@ entries! {
 
     live fn cuCtxGetLimit(pvalue: *mut usize, limit: CUlimit) {
         let context = current()?;
-        let default = match limit {
-            CUlimit::CU_LIMIT_STACK_SIZE => 1024,
-            CUlimit::CU_LIMIT_PRINTF_FIFO_SIZE => 1 << 20,
-            CUlimit::CU_LIMIT_MALLOC_HEAP_SIZE => Heap::DEFAULT_BYTES as usize,
-            CUlimit::CU_LIMIT_MAX_L2_FETCH_GRANULARITY => 64,
-            CUlimit::CU_LIMIT_PERSISTING_L2_CACHE_SIZE => 0,
-            _ => return Err(UNSUPPORTED_LIMIT),
-        };
+        let default = context_limits::default(limit)?;
         let limits = lock(&context.limits);
         put(pvalue, limits.get(&limit.0).copied().unwrap_or(default))
     }
 
     guarded fn cuCtxSetLimit(limit: CUlimit, value: usize) {
         let context = current()?;
-        if limit.0 > CUlimit::CU_LIMIT_PERSISTING_L2_CACHE_SIZE.0 {
-            return Err(UNSUPPORTED_LIMIT);
-        }
+        let granted = context_limits::granted(limit, value)?;
         // The heap keeps its size once kernels use it.
-        if limit == CUlimit::CU_LIMIT_MALLOC_HEAP_SIZE && !context.heap.resize(value as u64) {
+        if limit == CUlimit::CU_LIMIT_MALLOC_HEAP_SIZE && !context.heap.resize(granted as u64) {
             return Err(INVALID_VALUE);
         }
-        lock(&context.limits).insert(limit.0, value);
+        lock(&context.limits).insert(limit.0, granted);
         Ok(())
     }
 

@@ -79,7 +79,7 @@ unsafe fn enqueue(
         return Err(INVALID_VALUE);
     }
     // SAFETY: the caller's promise.
-    let staged = unsafe { copy.stage() };
+    let staged = unsafe { copy.stage()? };
     let ticket = stream.push(move || {
         // SAFETY: pageable memory is valid until the call that waits returns; the rest is checked.
         unsafe { copy.run(staged.as_deref()) }

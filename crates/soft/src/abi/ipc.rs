@@ -93,19 +93,27 @@ struct OpenCount {
     count: usize,
 }
 
+impl OpenCount {
+    fn is_there(&self) -> bool {
+        memory::find_start(self.allocation.start).is_some_and(|found| found.id == self.allocation.id)
+    }
+}
+
 type OpenedMemory = HashMap<IpcHandle, OpenCount>;
 
 static OPEN: Mutex<Option<OpenedMemory>> = Mutex::new(None);
 
 fn with_open<R>(act: impl FnOnce(&mut OpenedMemory) -> R) -> R {
-    act(lock(&OPEN).get_or_insert_default())
+    let mut open = lock(&OPEN);
+    let open = open.get_or_insert_default();
+    // Memory that ended with its context is no longer open.
+    open.retain(|_, known| known.is_there());
+    act(open)
 }
 
 /// Opens memory, or opens it once more.
 fn open_memory(ticket: IpcHandle, context: u64) -> Answer<u64> {
     with_open(|open| {
-        // Memory that ended with its context is opened anew.
-        open.retain(|_, known| memory::find_start(known.allocation.start).is_some());
         if let Some(known) = open.get_mut(&ticket) {
             known.count = known.count.saturating_add(1);
             return Ok(known.allocation.start);

@@ -8,7 +8,7 @@ use cuda_sys::{
     CUdeviceptr, CUmem_advise, CUmem_range_attribute, CUmemLocation, CUmemLocationType, CUresult, CUstream,
 };
 
-use super::batch::of_entry;
+use super::batch::PerEntry;
 use super::table::Entries;
 use crate::device::context::check_device;
 use crate::driver;
@@ -18,7 +18,7 @@ use crate::driver::result_code::{Answer, INVALID_VALUE};
 use crate::graph::capture;
 use crate::memory::fill::Fill;
 use crate::memory::hint::{Hint, Place};
-use crate::memory::{self, Allocation, Origin, UNWRITTEN};
+use crate::memory::{self, Allocation, UNWRITTEN};
 use crate::stream::{self, Stream, StreamKind};
 use crate::sync::lock;
 
@@ -48,7 +48,7 @@ struct Managed {
 
 impl Managed {
     fn find(address: u64, len: usize) -> Answer<Self> {
-        let found = memory::find_range(address, len).filter(|found| found.origin == Origin::Managed);
+        let found = memory::find_range(address, len).filter(|found| found.origin.is_managed());
         let allocation = found.filter(|_| len > 0).ok_or(INVALID_VALUE)?;
         Ok(Self { allocation, address, len })
     }
@@ -95,20 +95,20 @@ unsafe fn batch(
     Ok((ranges.collect::<Answer<Vec<_>>>()?, stream))
 }
 
-/// The place for each range of a batch.
+/// The places of a batch of `count` ranges.
 ///
 /// # Safety
 /// The arrays are null or valid for `len` elements.
-unsafe fn places(
+unsafe fn places<'a>(
     locations: *const CUmemLocation,
     firsts: *const usize,
     len: usize,
     count: usize,
-) -> Answer<Vec<Place>> {
+) -> Answer<PerEntry<'a, Place>> {
     // SAFETY: the caller's promise.
     let (locations, firsts) = unsafe { (slice(locations, len)?, slice(firsts, len)?) };
     let places = locations.iter().map(place).collect::<Answer<Vec<_>>>()?;
-    of_entry(&places, firsts, count)
+    PerEntry::new(places, firsts, count)
 }
 
 /// Enqueues a discard: the content is lost.
@@ -125,20 +125,40 @@ fn discard(range: &Managed, stream: &Arc<Stream>) {
 }
 
 /// Enqueues prefetches.
-fn prefetch(ranges: &[Managed], places: &[Place], stream: &Arc<Stream>) {
-    for (range, place) in ranges.iter().zip(places) {
-        range.give(Hint::Prefetched(*place));
+fn prefetch(ranges: &[Managed], place: impl Fn(usize) -> Option<Place>, stream: &Arc<Stream>) {
+    for (index, range) in ranges.iter().enumerate() {
+        if let Some(place) = place(index) {
+            range.give(Hint::Prefetched(place));
+        }
     }
     stream.push(|| Ok(()));
 }
 
-/// Writes an attribute of a range.
+type A = CUmem_range_attribute;
+
+/// Fails unless the attribute exists and has `len` bytes, for which there is a place.
+fn check_attribute(data: *mut c_void, len: usize, attribute: CUmem_range_attribute) -> Answer {
+    required(data)?;
+    let fits = match attribute {
+        // As many devices as the caller has room for.
+        A::CU_MEM_RANGE_ATTRIBUTE_ACCESSED_BY => len > 0 && len.is_multiple_of(4),
+        A::CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY
+        | A::CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION
+        | A::CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION_TYPE
+        | A::CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION_ID
+        | A::CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION
+        | A::CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION_TYPE
+        | A::CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION_ID => len == 4,
+        _ => false,
+    };
+    if fits { Ok(()) } else { Err(INVALID_VALUE) }
+}
+
+/// Writes an attribute of a range, which was checked.
 ///
 /// # Safety
-/// `data` is null or valid for a write of `len` bytes.
+/// `data` is valid for a write of `len` bytes.
 unsafe fn write(data: *mut c_void, len: usize, attribute: CUmem_range_attribute, range: &Managed) -> Answer {
-    type A = CUmem_range_attribute;
-    required(data)?;
     let (hints, bytes) = (lock(&range.allocation.hints), range.range());
     let number = |place: Option<Place>| place.map_or(NO_DEVICE, Place::number);
     let kind =
@@ -146,9 +166,6 @@ unsafe fn write(data: *mut c_void, len: usize, attribute: CUmem_range_attribute,
     let id = |place: Option<Place>| place.map_or(NO_DEVICE, |place| place.id);
     let value = match attribute {
         A::CU_MEM_RANGE_ATTRIBUTE_ACCESSED_BY => {
-            if len == 0 || !len.is_multiple_of(4) {
-                return Err(INVALID_VALUE);
-            }
             let devices = c_int::try_from(driver::config().devices).unwrap_or(c_int::MAX);
             let mut known = (-1..devices).filter(|device| hints.is_accessed_by(&bytes, *device));
             for index in 0..len / 4 {
@@ -167,9 +184,6 @@ unsafe fn write(data: *mut c_void, len: usize, attribute: CUmem_range_attribute,
         A::CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION_ID => id(hints.prefetched(&bytes)),
         _ => return Err(INVALID_VALUE),
     };
-    if len != 4 {
-        return Err(INVALID_VALUE);
-    }
     // SAFETY: four bytes, as the caller promised.
     unsafe { put(data.cast::<c_int>(), value) }
 }
@@ -189,7 +203,7 @@ entries! {
             return Err(INVALID_VALUE);
         }
         capture::refuse_on(&stream)?;
-        prefetch(&[range], &[place], &stream);
+        prefetch(&[range], |_| Some(place), &stream);
         Ok(())
     }
 
@@ -206,7 +220,7 @@ entries! {
         let (ranges, stream) = batch(addresses, sizes, count, flags, h_stream)?;
         let places = places(locations, firsts, len, ranges.len())?;
         capture::refuse_on(&stream)?;
-        prefetch(&ranges, &places, &stream);
+        prefetch(&ranges, |index| places.at(index), &stream);
         Ok(())
     }
 
@@ -237,7 +251,7 @@ entries! {
         let places = places(locations, firsts, len, ranges.len())?;
         capture::refuse_on(&stream)?;
         ranges.iter().for_each(|range| discard(range, &stream));
-        prefetch(&ranges, &places, &stream);
+        prefetch(&ranges, |index| places.at(index), &stream);
         Ok(())
     }
 
@@ -264,7 +278,9 @@ entries! {
         dev_ptr: CUdeviceptr,
         count: usize,
     ) {
-        write(data, data_size, attribute, &Managed::find(dev_ptr, count)?)
+        let range = Managed::find(dev_ptr, count)?;
+        check_attribute(data, data_size, attribute)?;
+        write(data, data_size, attribute, &range)
     }
 
     live fn cuMemRangeGetAttributes(
@@ -280,7 +296,9 @@ entries! {
             return Err(INVALID_VALUE);
         }
         let (data, sizes, attributes) = (slice(data, len)?, slice(data_sizes, len)?, slice(attributes, len)?);
-        for ((data, size), attribute) in data.iter().zip(sizes).zip(attributes) {
+        let wanted = || data.iter().zip(sizes).zip(attributes);
+        wanted().try_for_each(|((data, size), attribute)| check_attribute(*data, *size, *attribute))?;
+        for ((data, size), attribute) in wanted() {
             write(*data, *size, *attribute, &range)?;
         }
         Ok(())
@@ -289,7 +307,7 @@ entries! {
     owned fn cuStreamAttachMemAsync(h_stream: CUstream, dptr: CUdeviceptr, length: usize, flags: c_uint) {
         let stream = stream::get(number(h_stream))?;
         capture::refuse_on(&stream)?;
-        let found = memory::find_start(dptr).filter(|found| found.origin == Origin::Managed).ok_or(INVALID_VALUE)?;
+        let found = memory::find_start(dptr).filter(|found| found.origin.is_managed()).ok_or(INVALID_VALUE)?;
         if !matches!(flags, 1 | 2 | 4) || (length != 0 && length != found.len) {
             return Err(INVALID_VALUE);
         }

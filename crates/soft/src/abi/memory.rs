@@ -85,14 +85,12 @@ unsafe fn allocate_from(dptr: *mut CUdeviceptr, len: usize, pool: &Pool, stream:
         }
     }
     open_captures::check_call()?;
-    pool.take(len as u64)?;
-    let wanted =
-        Request { pool: pool.handle, device: pool.device, ..request(pool.origin(), len, &stream.context, 0) };
-    let allocation = match pool.file() {
+    let (origin, device, pool_handle) = (pool.origin(), pool.device, pool.handle);
+    let wanted = Request { origin, len, device, context: 0, pool: pool_handle, flags: 0 };
+    let allocation = pool.take(len as u64, || match pool.file() {
         Some(file) => memory::allocate_in(file, wanted),
         None => memory::allocate(wanted),
-    };
-    let allocation = allocation.inspect_err(|_| pool.give_back(len as u64))?;
+    })?;
     // SAFETY: as above.
     unsafe { put(dptr, allocation.start)? };
     stream.push(move || {
@@ -103,12 +101,32 @@ unsafe fn allocate_from(dptr: *mut CUdeviceptr, len: usize, pool: &Pool, stream:
 }
 
 /// Whether free calls apply to the allocation. Imported memory without a pool is closed instead,
-/// and arrays are destroyed.
+/// arrays are destroyed, and variables end with their module.
 fn is_freed_by_calls(allocation: &Allocation) -> bool {
     match allocation.origin {
-        Origin::Imported | Origin::Array => allocation.pool != 0,
+        Origin::Imported | Origin::Array | Origin::Variable | Origin::ManagedVariable => allocation.pool != 0,
         origin => allocation.pool != 0 || origin.is_on_device(),
     }
+}
+
+/// Marks the allocation as freed in the order of a stream, whose work calls the result. Nothing
+/// changes if that is refused.
+fn queue_free(found: Arc<Allocation>) -> Answer<impl FnOnce()> {
+    let pool = pool::of_memory(found.pool);
+    // First, since it may end the call.
+    if let Some(pool) = &pool {
+        pool.begin_free();
+    }
+    let end_free = move || pool.iter().for_each(|pool| pool.end_free());
+    if !found.queue_free() {
+        end_free();
+        return Err(INVALID_VALUE);
+    }
+    Ok(move || {
+        memory::remove(&found, "cuMemFreeAsync");
+        give_back(&found);
+        end_free();
+    })
 }
 
 /// Updates the pool of an allocation that ends.
@@ -160,7 +178,7 @@ unsafe fn write_attribute(data: *mut c_void, attribute: CUpointer_attribute, poi
         Attribute::CU_POINTER_ATTRIBUTE_DEVICE_POINTER => word(pointer),
         Attribute::CU_POINTER_ATTRIBUTE_HOST_POINTER if found.origin.is_host() => word(pointer),
         Attribute::CU_POINTER_ATTRIBUTE_BUFFER_ID => word(found.id),
-        Attribute::CU_POINTER_ATTRIBUTE_IS_MANAGED => int(i32::from(found.origin == Origin::Managed)),
+        Attribute::CU_POINTER_ATTRIBUTE_IS_MANAGED => int(found.origin.is_managed().into()),
         Attribute::CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL => int(found.device),
         Attribute::CU_POINTER_ATTRIBUTE_RANGE_START_ADDR => word(found.start),
         Attribute::CU_POINTER_ATTRIBUTE_RANGE_SIZE => word(found.len as u64),
@@ -220,12 +238,12 @@ entries! {
             stream::while_idle(|| freeing.carry_out(0, "cuMemFree"));
             return Ok(());
         }
-        if found.origin == Origin::Variable || !found.queue_free() {
+        if !found.queue_free() {
             return Err(INVALID_VALUE);
         }
         stream::while_idle(|| {
-            give_back(&found);
             memory::remove(&found, "cuMemFree");
+            give_back(&found);
         });
         Ok(())
     }
@@ -263,20 +281,12 @@ entries! {
             });
             return Ok(());
         }
-        let is_plain = found.origin == Origin::Managed && found.pool == 0;
-        if found.origin == Origin::Variable || is_plain || !found.queue_free() {
-            return Err(INVALID_VALUE);
+        if found.origin == Origin::Managed && found.pool == 0 {
+            return Err(NOT_SUPPORTED);
         }
-        let pool = pool::of_memory(found.pool);
-        if let Some(pool) = &pool {
-            pool.begin_free();
-        }
+        let free = queue_free(found)?;
         stream.push(move || {
-            give_back(&found);
-            memory::remove(&found, "cuMemFreeAsync");
-            if let Some(pool) = pool {
-                pool.end_free();
-            }
+            free();
             Ok(())
         });
         Ok(())
@@ -381,9 +391,10 @@ entries! {
         required(data)?;
         // Unknown memory is not an error: the attributes report it.
         let known = MemoryKind::of(pointer).is_some_and(|place| place != MemoryKind::Pageable);
+        // All are checked before any is written.
+        (0..count as usize).try_for_each(|index| required(data.add(index).read_unaligned()))?;
         for index in 0..count as usize {
             let (attribute, out) = (attributes.add(index).read_unaligned(), data.add(index).read_unaligned());
-            required(out)?;
             let written = if known { write_attribute(out, attribute, pointer) } else { Err(INVALID_VALUE) };
             if written.is_err() {
                 match attribute {

@@ -342,7 +342,7 @@ entries! {
             return Err(INVALID_VALUE);
         }
         let variable = module::library(number(library))?.module(&current()?)?.variable(name)?;
-        if variable.origin != crate::memory::Origin::Managed {
+        if !variable.origin.is_managed() {
             return Err(crate::driver::result_code::NOT_FOUND);
         }
         put_if(dptr, variable.start);

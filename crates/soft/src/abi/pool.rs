@@ -9,7 +9,7 @@ use cuda_sys::{
 };
 
 use super::table::Entries;
-use crate::device::context::{check_device, current_handle};
+use crate::device::context::check_device;
 use crate::driver;
 use crate::driver::handle::{number, to_raw};
 use crate::driver::pointer::{given, put, required, slice};
@@ -264,12 +264,12 @@ entries! {
             origin: Origin::Imported,
             len: usize::try_from(exported.len).map_err(|_| INVALID_VALUE)?,
             device: pool.device,
-            context: current_handle(),
+            context: 0,
             pool: pool.handle,
             flags: 0,
         };
-        let imported = memory::import(file.ok_or(INVALID_VALUE)?, exported.offset, request)?;
-        pool.take(0)?;
+        let file = file.ok_or(INVALID_VALUE)?;
+        let imported = pool.take(0, || memory::import(file, exported.offset, request))?;
         put(out, imported.start)
     }
 

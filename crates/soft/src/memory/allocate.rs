@@ -38,15 +38,18 @@ fn host_memory() -> usize {
     })
 }
 
+/// Fails if the host has not as many bytes at all.
+fn check_host_memory(len: usize) -> Answer {
+    if len > host_memory() { Err(OUT_OF_MEMORY) } else { Ok(()) }
+}
+
 /// Allocates memory at a reserved address or at a new one.
 fn make(reserved: Option<u64>, request: Request) -> Answer<Arc<Allocation>> {
     let Request { origin, len, device, .. } = request;
     if len == 0 {
         return Err(INVALID_VALUE);
     }
-    if len > host_memory() {
-        return Err(OUT_OF_MEMORY);
-    }
+    check_host_memory(len)?;
     let layout = Layout::from_size_align(len, GRAIN as usize).map_err(|_| OUT_OF_MEMORY)?;
     let counted = origin.is_counted();
     if counted && !take(device, len as u64) {
@@ -76,6 +79,7 @@ fn make(reserved: Option<u64>, request: Request) -> Answer<Arc<Allocation>> {
 
 /// Allocates memory in a shared file.
 pub(crate) fn allocate_in(file: &Arc<SharedFile>, request: Request) -> Answer<Arc<Allocation>> {
+    check_host_memory(request.len)?;
     if !take(request.device, request.len as u64) {
         return Err(OUT_OF_MEMORY);
     }

@@ -44,6 +44,8 @@ pub(crate) enum Origin {
     Managed,
     /// A variable of a module.
     Variable,
+    /// A managed variable of a module.
+    ManagedVariable,
     /// Memory of another process or of an imported pool.
     Imported,
     /// `cuArrayCreate`. Calls name it by its handle, never by its address.
@@ -60,6 +62,7 @@ impl Origin {
             Self::Registered => "registered host range",
             Self::Managed => "managed allocation",
             Self::Variable => "module variable",
+            Self::ManagedVariable => "managed module variable",
             Self::Imported => "imported allocation",
             Self::Array => "array",
         }
@@ -67,7 +70,16 @@ impl Origin {
 
     /// Whether the address is a host pointer.
     pub(crate) fn is_host(self) -> bool {
-        matches!(self, Self::Pinned | Self::Registered | Self::Managed)
+        matches!(self, Self::Pinned | Self::Registered) || self.is_managed()
+    }
+
+    pub(crate) fn is_managed(self) -> bool {
+        matches!(self, Self::Managed | Self::ManagedVariable)
+    }
+
+    /// Whether it belongs to a module, which alone frees it.
+    pub(crate) fn is_variable(self) -> bool {
+        matches!(self, Self::Variable | Self::ManagedVariable)
     }
 
     /// Whether it counts as device memory.
@@ -121,7 +133,7 @@ pub(crate) struct Allocation {
     pub(crate) len: usize,
     pub(crate) origin: Origin,
     pub(crate) device: i32,
-    /// The context it belongs to.
+    /// The context that it belongs to and ends with; 0 for pool memory.
     pub(crate) context: u64,
     /// The pool, for pool memory.
     pub(crate) pool: u64,

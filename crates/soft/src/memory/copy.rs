@@ -8,7 +8,7 @@ use super::access::{Accessed, access_bytes};
 use super::memory_kind::{Accept, MemoryKind, has_context};
 use crate::device::loss::Loss;
 use crate::driver::handle::to_raw;
-use crate::driver::result_code::{Answer, INVALID_VALUE};
+use crate::driver::result_code::{Answer, INVALID_VALUE, OUT_OF_MEMORY};
 
 /// One side of a copy: the address of the first byte, and the distances between rows and between
 /// slices.
@@ -164,49 +164,66 @@ impl Copy3 {
         Ok(())
     }
 
-    /// Reads a pageable source immediately, so that the caller may change it afterwards.
-    ///
-    /// # Safety
-    /// A pageable source is readable over the copy's whole reach.
-    pub(crate) unsafe fn stage(&self) -> Option<Vec<u8>> {
-        if self.src.place != MemoryKind::Pageable || self.is_empty() {
-            return None;
-        }
-        let len = self.reach(&self.src);
-        let from: *const u8 = core::ptr::with_exposed_provenance(self.src.address as usize);
-        let mut bytes = vec![0; len];
-        // SAFETY: readable by the caller's promise; the vector has `len` bytes.
-        unsafe { bytes.as_mut_ptr().copy_from_nonoverlapping(from, len) };
-        Some(bytes)
+    /// Slice and row of each row, in the order of addresses.
+    fn rows(&self) -> impl Iterator<Item = (usize, usize)> {
+        let [_, height, depth] = self.extent;
+        (0..depth).flat_map(move |z| (0..height).map(move |y| (z, y)))
     }
 
-    /// Executes the copy; `staged` replaces a pageable source.
+    /// Reads a pageable source immediately, so that the caller may change it afterwards: its rows
+    /// without the gaps between them, which may be anybody's memory.
+    ///
+    /// # Errors
+    /// Returns `OUT_OF_MEMORY` if the host has no memory for the rows.
     ///
     /// # Safety
-    /// Pageable memory is valid over the copy's reach, the destination for writes.
+    /// The rows of a pageable source are readable.
+    pub(crate) unsafe fn stage(&self) -> Answer<Option<Vec<u8>>> {
+        if self.src.place != MemoryKind::Pageable || self.is_empty() {
+            return Ok(None);
+        }
+        let [width, height, depth] = self.extent;
+        let len = width.checked_mul(height).and_then(|slice| slice.checked_mul(depth));
+        let mut bytes: Vec<u8> = Vec::new();
+        bytes.try_reserve_exact(len.ok_or(OUT_OF_MEMORY)?).map_err(|_| OUT_OF_MEMORY)?;
+        let first: *const u8 = core::ptr::with_exposed_provenance(self.src.address as usize);
+        for (z, y) in self.rows() {
+            // SAFETY: the row is readable by the caller's promise, and there is room for all rows.
+            unsafe {
+                let row = first.add(z * self.src.slice + y * self.src.pitch);
+                bytes.as_mut_ptr().add(bytes.len()).copy_from_nonoverlapping(row, width);
+                bytes.set_len(bytes.len() + width);
+            }
+        }
+        Ok(Some(bytes))
+    }
+
+    /// Executes the copy; `staged` replaces a pageable source by its rows without gaps.
+    ///
+    /// # Safety
+    /// The rows of pageable memory are valid, those of the destination for writes. `staged` has all
+    /// rows of the source.
     pub(crate) unsafe fn run(&self, staged: Option<&[u8]>) -> Result<(), Loss> {
         if self.is_empty() {
             return Ok(());
         }
+        let [width, height, _] = self.extent;
         let held;
-        let src = match staged {
-            Some(bytes) => bytes.as_ptr().cast_mut(),
+        let (src, src_pitch, src_slice) = match staged {
+            Some(bytes) => (bytes.as_ptr().cast_mut(), width, width * height),
             None => {
                 held = self.accessed(&self.src, false)?;
-                held.0
+                (held.0, self.src.pitch, self.src.slice)
             }
         };
         let dst = self.accessed(&self.dst, true)?;
-        let [width, height, depth] = self.extent;
-        for z in 0..depth {
-            for y in 0..height {
-                // SAFETY: both sides reach over all rows: checked against the allocations, or
-                // promised for pageable memory.
-                unsafe {
-                    let from = src.add(z * self.src.slice + y * self.src.pitch);
-                    let to = dst.0.add(z * self.dst.slice + y * self.dst.pitch);
-                    copy_row(to, from, width);
-                }
+        for (z, y) in self.rows() {
+            // SAFETY: the rows of both sides are inside the allocations, or valid by the caller's
+            // promise.
+            unsafe {
+                let from = src.add(z * src_slice + y * src_pitch);
+                let to = dst.0.add(z * self.dst.slice + y * self.dst.pitch);
+                copy_row(to, from, width);
             }
         }
         Ok(())

@@ -1,7 +1,6 @@
 //! Memory pools: the source of stream-ordered allocations, and their attributes.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use cuda_sys::Version;
@@ -80,6 +79,34 @@ struct Figures {
     held: u64,
     /// The number of frees queued in some stream.
     freeing: u64,
+    /// It was destroyed and stays until its memory is freed, so that its handle is not reused
+    /// before.
+    is_destroyed: bool,
+}
+
+impl Figures {
+    /// Whether the handle of the pool can be released.
+    fn is_over(&self) -> bool {
+        self.is_destroyed && self.held == 0
+    }
+
+    /// Notes that the pool is destroyed. Returns whether it is over, too.
+    fn destroy(&mut self) -> Answer<bool> {
+        if self.is_destroyed {
+            return Err(INVALID_VALUE);
+        }
+        if self.freeing != 0 {
+            crash("a pool is destroyed while frees of its memory are pending");
+        }
+        self.is_destroyed = true;
+        Ok(self.is_over())
+    }
+
+    fn note_highs(&mut self) {
+        self.used_high = self.used_high.max(self.used);
+        self.reserved = self.reserved.max(up_to_steps(self.used));
+        self.reserved_high = self.reserved_high.max(self.reserved);
+    }
 }
 
 /// A pool.
@@ -94,9 +121,6 @@ pub(crate) struct Pool {
     file: Option<Arc<SharedFile>>,
     /// It was imported from another process. Nothing can be allocated from it.
     is_imported: bool,
-    /// It was destroyed and stays until its memory is freed, so that its handle is not reused
-    /// before.
-    is_destroyed: AtomicBool,
     figures: Mutex<Figures>,
     /// The access that other devices have to its memory.
     access: Mutex<HashMap<i32, u32>>,
@@ -124,11 +148,17 @@ static POOLS: Mutex<Pools> = Mutex::new(Pools { all: Slots::new(Kind::Pool), pla
 fn make(handle: u64, place: Place, max: u64, file: Option<Arc<SharedFile>>, is_imported: bool) -> Arc<Pool> {
     let device = place.counted_device();
     let settings = Settings { follow_events: true, opportunistic: true, internal: true, threshold: 0 };
-    let figures =
-        Figures { settings, used: 0, used_high: 0, reserved: 0, reserved_high: 0, held: 0, freeing: 0 };
-    let (figures, is_destroyed) = (Mutex::new(figures), AtomicBool::new(false));
-    let access = Mutex::default();
-    Arc::new(Pool { handle, place, device, max, file, is_imported, is_destroyed, figures, access })
+    let figures = Mutex::new(Figures {
+        settings,
+        used: 0,
+        used_high: 0,
+        reserved: 0,
+        reserved_high: 0,
+        held: 0,
+        freeing: 0,
+        is_destroyed: false,
+    });
+    Arc::new(Pool { handle, place, device, max, file, is_imported, figures, access: Mutex::default() })
 }
 
 fn pools() -> MutexGuard<'static, Pools> {
@@ -208,24 +238,16 @@ pub(crate) fn destroy(handle: u64) -> Answer {
     if pools.places.iter().any(|(_, chosen)| chosen.default == handle) {
         return Err(INVALID_VALUE);
     }
-    if pool.lock().freeing != 0 {
-        crash("a pool is destroyed while frees of its memory are pending");
-    }
-    pool.is_destroyed.store(true, Ordering::Release);
+    let is_over = pool.lock().destroy()?;
     for (_, chosen) in &mut pools.places {
         if chosen.current == handle {
             chosen.current = chosen.default;
         }
     }
-    forget(&mut pools, &pool);
-    Ok(())
-}
-
-/// Releases the handle of a destroyed pool once it has no memory any more.
-fn forget(pools: &mut Pools, pool: &Pool) {
-    if pool.is_destroyed() && pool.lock().held == 0 {
-        pools.all.remove(pool.handle);
+    if is_over {
+        pools.all.remove(handle);
     }
+    Ok(())
 }
 
 /// The number of live pools, without the default ones.
@@ -245,7 +267,7 @@ impl Pool {
     }
 
     fn is_destroyed(&self) -> bool {
-        self.is_destroyed.load(Ordering::Acquire)
+        self.lock().is_destroyed
     }
 
     /// The origin of its memory. That of the host and managed memory is there at once.
@@ -300,38 +322,51 @@ impl Pool {
         self.max
     }
 
-    /// Counts an allocation. An imported one has no bytes here.
-    pub(crate) fn take(&self, bytes: u64) -> Answer {
+    /// Allocates by `allocate`, and counts the allocation if that succeeds. An imported one has no
+    /// bytes here.
+    pub(crate) fn take<T>(&self, bytes: u64, allocate: impl FnOnce() -> Answer<T>) -> Answer<T> {
+        self.begin_take(bytes)?;
+        let made = allocate().inspect_err(|_| self.give_back(bytes))?;
+        self.lock().note_highs();
+        Ok(made)
+    }
+
+    /// Counts the bytes, so that nobody else takes what a limited pool has left.
+    fn begin_take(&self, bytes: u64) -> Answer {
         let mut figures = self.lock();
+        if figures.is_destroyed {
+            return Err(INVALID_VALUE);
+        }
         let used = figures.used.checked_add(bytes).ok_or(OUT_OF_MEMORY)?;
         if self.max != 0 && used > self.max {
             return Err(OUT_OF_MEMORY);
         }
         figures.used = used;
         figures.held += 1;
-        figures.used_high = figures.used_high.max(used);
-        figures.reserved = figures.reserved.max(up_to_steps(used));
-        figures.reserved_high = figures.reserved_high.max(figures.reserved);
         Ok(())
     }
 
-    /// Uncounts an allocation that [`take`](Self::take) counted.
+    /// Uncounts an allocation that [`take`](Self::take) counted. The handle of a destroyed pool is
+    /// released with its last memory.
     pub(crate) fn give_back(&self, bytes: u64) {
-        let mut figures = self.lock();
-        figures.used = figures.used.saturating_sub(bytes);
-        figures.held = figures.held.saturating_sub(1);
-        drop(figures);
-        if self.is_destroyed() {
-            forget(&mut pools(), self);
+        let is_over = {
+            let mut figures = self.lock();
+            figures.used = figures.used.saturating_sub(bytes);
+            figures.held = figures.held.saturating_sub(1);
+            figures.is_over()
+        };
+        if is_over {
+            pools().all.remove(self.handle);
         }
     }
 
-    /// Counts a free of its memory that is queued in a stream, until [`end_free`](Self::end_free).
+    /// Counts a free of its memory that a stream will execute, until [`end_free`](Self::end_free).
     pub(crate) fn begin_free(&self) {
-        if self.is_destroyed() {
+        let mut figures = self.lock();
+        if figures.is_destroyed {
             crash("memory is freed in a stream's order whose pool is destroyed");
         }
-        self.lock().freeing += 1;
+        figures.freeing += 1;
     }
 
     pub(crate) fn end_free(&self) {

@@ -50,7 +50,7 @@ fn allocate_variable(size: u64, align: u64, managed: bool, context: &Context) ->
         return Err(INVALID_PTX);
     }
     let variable = memory::allocate(Request {
-        origin: if managed { Origin::Managed } else { Origin::Variable },
+        origin: if managed { Origin::ManagedVariable } else { Origin::Variable },
         len: usize::try_from(size.max(1)).unwrap_or(usize::MAX),
         device: context.device,
         context: context.handle,

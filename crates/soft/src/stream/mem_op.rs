@@ -184,8 +184,9 @@ pub(crate) fn ensure_reachable(ops: &[MemOp]) -> Answer {
         else {
             return false;
         };
-        memory::find(address)
-            .is_some_and(|found| matches!(found.origin, Origin::Pool | Origin::Managed | Origin::Imported))
+        memory::find(address).is_some_and(|found| {
+            matches!(found.origin, Origin::Pool | Origin::Imported) || found.origin.is_managed()
+        })
     };
     if ops.iter().any(refused) { Err(INVALID_VALUE) } else { Ok(()) }
 }

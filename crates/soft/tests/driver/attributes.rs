@@ -31,6 +31,36 @@ fn streams_keep_their_attributes() {
     }
 }
 
+#[test]
+fn attributes_are_written_all_or_none() {
+    let driver = &session();
+    let mut address = 0;
+    assert_eq!(unsafe { driver.cuMemAllocManaged(&mut address, 64, 1) }, OK);
+    let (mut one, mut two) = (7, 7);
+    let mut places: [*mut c_void; 2] = [(&raw mut one).cast(), (&raw mut two).cast()];
+    type A = CUmem_range_attribute;
+    let mut known = [A::CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY; 2];
+    let mut unknown = [A::CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY, CUmem_range_attribute(99)];
+    let mut nowhere = [places[0], null_mut()];
+    let ask = |places: &mut [*mut c_void; 2], sizes: [usize; 2], attributes: &mut [A; 2]| unsafe {
+        let (places, attributes) = (places.as_mut_ptr(), attributes.as_mut_ptr());
+        driver.cuMemRangeGetAttributes(places, { sizes }.as_mut_ptr(), attributes, 2, address, 64)
+    };
+    assert_eq!(ask(&mut places, [4, 8], &mut known), IV);
+    assert_eq!(ask(&mut places, [4, 4], &mut unknown), IV);
+    assert_eq!(ask(&mut nowhere, [4, 4], &mut known), IV);
+    let mut kinds = [CUpointer_attribute::CU_POINTER_ATTRIBUTE_IS_MANAGED; 2];
+    let mut ask_pointer = |places: &mut [*mut c_void; 2]| unsafe {
+        driver.cuPointerGetAttributes(2, kinds.as_mut_ptr(), places.as_mut_ptr(), address)
+    };
+    assert_eq!(ask_pointer(&mut nowhere), IV);
+    assert_eq!(unsafe { (places[0].cast::<i32>().read(), places[1].cast::<i32>().read()) }, (7, 7));
+    assert_eq!(ask_pointer(&mut places), OK);
+    assert_eq!(ask(&mut places, [4, 4], &mut known), OK);
+    assert_eq!(unsafe { (places[0].cast::<i32>().read(), places[1].cast::<i32>().read()) }, (0, 0));
+    assert_eq!(unsafe { driver.cuMemFree(address) }, OK);
+}
+
 /// A call, and arguments that break its rules.
 #[derive(Clone, Copy)]
 struct Wanted {

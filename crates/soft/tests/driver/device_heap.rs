@@ -64,13 +64,35 @@ fn the_limit_is_the_size_until_kernels_allocate() {
         assert_eq!(limit(driver), 8 << 20);
         assert_eq!((driver.cuCtxSetLimit(SIZE, 16 << 20), driver.cuCtxSetLimit(SIZE, 1 << 20)), (OK, OK));
         let function = function(driver, library, "room");
-        assert_eq!((limit(driver), room(driver, function, 1 << 18)), (1 << 20, 3));
-        assert_eq!(driver.cuCtxSetLimit(SIZE, 2 << 20), CUresult::CUDA_ERROR_INVALID_VALUE);
-        assert_eq!((limit(driver), room(driver, function, 1 << 18)), (1 << 20, 3));
+        assert_eq!((limit(driver), room(driver, function, 1 << 20)), (4 << 20, 3));
+        for bytes in [2 << 20, 4 << 20, 1 << 40, usize::MAX] {
+            assert_eq!(driver.cuCtxSetLimit(SIZE, bytes), IV, "{bytes}");
+        }
+        assert_eq!((limit(driver), room(driver, function, 1 << 20)), (4 << 20, 3));
         assert_eq!(driver.cuCtxDestroy(other), OK);
         assert_eq!(driver.cuCtxSetCurrent(primary), OK);
     }
     assert_eq!(limit(driver), 8 << 20);
     assert_eq!(room(driver, function(driver, library, "room"), 1 << 20), 7);
+    assert_eq!(unsafe { driver.cuLibraryUnload(library) }, OK);
+}
+
+#[test]
+fn a_heap_is_no_larger_than_its_limit() {
+    let driver = &session();
+    let primary = context(driver);
+    let library = load(driver, HEAP);
+    // Of 4 GiB the largest heap has an eighth; the largest numbers wrap around.
+    for (wanted, bytes, fit) in [(1 << 60, 512 << 20, 511), (usize::MAX, 0, 0)] {
+        let mut other = null_mut();
+        unsafe {
+            assert_eq!(driver.cuCtxCreate(&mut other, null_mut(), 0, 0, 0), OK);
+            assert_eq!(driver.cuCtxSetLimit(SIZE, wanted), OK);
+            let function = function(driver, library, "room");
+            assert_eq!((limit(driver), room(driver, function, 1 << 20)), (bytes, fit));
+            assert_eq!(driver.cuCtxDestroy(other), OK);
+            assert_eq!(driver.cuCtxSetCurrent(primary), OK);
+        }
+    }
     assert_eq!(unsafe { driver.cuLibraryUnload(library) }, OK);
 }

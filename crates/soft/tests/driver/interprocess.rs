@@ -218,6 +218,18 @@ fn pools_give_their_own_device_access_always() {
     }
 }
 
+/// The other process: opens the memory in a context that ends.
+fn in_a_context_that_ends(driver: &Driver, handle: CUipcMemHandle) {
+    let (primary, mut other, mut address) = (context(driver), null_mut(), 0);
+    unsafe {
+        assert_eq!(driver.cuCtxCreate(&mut other, null_mut(), 0, 0, 0), OK);
+        assert_eq!(driver.cuIpcOpenMemHandle(&mut address, handle, 1), OK);
+        assert_eq!(driver.cuCtxDestroy(other), OK);
+        assert_eq!(driver.cuCtxSetCurrent(primary), OK);
+        assert_eq!(driver.cuIpcCloseMemHandle(address), IV);
+    }
+}
+
 /// The other process: opens the memory twice, changes it, closes it twice.
 fn as_neighbour(driver: &Driver, words: &str) {
     let handle = CUipcMemHandle { reserved: unhex(words).map(|byte| byte as i8 as _) };
@@ -238,6 +250,7 @@ fn as_neighbour(driver: &Driver, words: &str) {
         assert_eq!(driver.cuIpcCloseMemHandle(one), IV);
         assert_eq!(driver.cuMemsetD32(one, 5, 4), IV);
     }
+    in_a_context_that_ends(driver, handle);
 }
 
 #[test]

@@ -126,3 +126,26 @@ fn memory_that_outlives_its_pool_counts_for_no_other() {
         assert_eq!(driver.cuStreamDestroy(stream), OK);
     }
 }
+
+#[test]
+fn memory_of_a_pool_outlives_a_reset() {
+    alone("pool_destruction::memory_of_a_pool_outlives_a_reset", || {
+        let driver = &session();
+        let (pool, before) = (pool(driver), stream(driver));
+        let (address, mut context) = (allocate(driver, pool, before), null_mut());
+        unsafe {
+            assert_eq!(driver.cuMemsetD32Async(address, 5, 1, before), OK);
+            assert_eq!(driver.cuStreamSynchronize(before), OK);
+            assert_eq!(driver.cuDevicePrimaryCtxReset(0), OK);
+            assert_eq!(driver.cuDevicePrimaryCtxRetain(&mut context, 0), OK);
+            assert_eq!(driver.cuCtxSetCurrent(context), OK);
+            assert_eq!((used(driver, pool), read(driver, address, 1)), (1000, vec![5]));
+            let after = stream(driver);
+            assert_eq!(driver.cuMemFreeAsync(address, after), OK);
+            assert_eq!(driver.cuStreamSynchronize(after), OK);
+            assert_eq!(used(driver, pool), 0);
+            assert_eq!(driver.cuStreamDestroy(after), OK);
+            assert_eq!(driver.cuMemPoolDestroy(pool), OK);
+        }
+    });
+}

@@ -120,7 +120,6 @@ const WRITTEN_BY_FAILURES: &[(&str, &str)] = &[
     ("cuGetProcAddress", "null for an unknown name"),
     ("cuGraphInstantiateWithParams", "what was wrong and where"),
     ("cuGraphExecUpdate", "what was wrong and where"),
-    ("cuPointerGetAttributes", "attributes before the one that is wrong"),
 ];
 
 /// Calls that follow addresses which are numbers here, with the reason.

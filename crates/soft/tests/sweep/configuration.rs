@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 use std::ptr::null_mut;
 
 use cuda_soft::Config;
-use cuda_sys::{CUresult, Driver, LoadError, Printable, Version};
+use cuda_sys::*;
 
 use crate::parent::turn;
 
@@ -237,6 +237,28 @@ fn refused_and_missing_calls_are_explained_where_the_environment_asks_for_it() {
     }
 }
 
+/// A free of memory whose pool is destroyed crashes the real driver if it is in a stream's order.
+/// The memory stays as it was.
+unsafe fn free_behind_a_destroyed_pool(driver: &Driver) {
+    let pinned = CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_PINNED;
+    let mut props = CUmemPoolProps { allocType: pinned, ..Default::default() };
+    props.location.type_ = CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE;
+    let (mut context, mut pool, mut address) = (null_mut(), null_mut(), 0);
+    unsafe {
+        assert!(driver.cuDevicePrimaryCtxRetain(&mut context, 0).is_success());
+        assert!(driver.cuCtxSetCurrent(context).is_success());
+        assert!(driver.cuMemPoolCreate(&mut pool, &props).is_success());
+        assert!(driver.cuMemAllocFromPoolAsync(&mut address, 64, pool, null_mut()).is_success());
+        assert!(driver.cuMemPoolDestroy(pool).is_success());
+        for _ in 0..2 {
+            assert_eq!(driver.cuMemFreeAsync(address, null_mut()), CUresult::CUDA_ERROR_UNKNOWN);
+        }
+        assert!(driver.cuMemsetD8(address, 1, 64).is_success());
+        assert!(driver.cuMemFree(address).is_success());
+        assert_eq!(driver.cuMemFree(address), CUresult::CUDA_ERROR_INVALID_VALUE);
+    }
+}
+
 #[test]
 fn an_abort_is_a_note_where_the_environment_asks_for_it() {
     const TEST: &str = "configuration::an_abort_is_a_note_where_the_environment_asks_for_it";
@@ -252,6 +274,7 @@ fn an_abort_is_a_note_where_the_environment_asks_for_it() {
             let mut graph = null_mut();
             assert!(driver.cuGraphCreate(&mut graph, 0).is_success());
             assert_eq!(driver.cuUserObjectRelease(stray, 1), CUresult::CUDA_ERROR_UNKNOWN);
+            free_behind_a_destroyed_pool(driver);
         }
         return println!("ended well");
     }

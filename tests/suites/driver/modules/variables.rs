@@ -132,6 +132,23 @@ fn one_of_address_and_size_is_enough() {
 }
 
 #[test]
+fn variables_are_not_freed_by_calls() {
+    let s = session();
+    let library = calls::load(&s, VARIABLES);
+    for (name, value) in [(c"word", 9), (c"calls", 5)] {
+        let (code, address, _) = global(&s, library, name);
+        assert_eq!(code, OK);
+        unsafe {
+            assert_eq!(s.cuMemFree(address), IV, "{name:?}");
+            assert_eq!(s.cuMemFreeAsync(address, s.stream), IV, "{name:?}");
+        }
+        s.wait();
+        assert_eq!(s.read(address), value, "{name:?}");
+    }
+    unload(&s, library);
+}
+
+#[test]
 fn captures_do_not_mind() {
     let s = session();
     for mode in [0, 1, 2].map(CUstreamCaptureMode) {

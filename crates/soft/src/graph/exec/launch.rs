@@ -83,7 +83,7 @@ pub(crate) fn launch(handle: u64, stream: &Arc<Stream>) -> Answer {
                 Task::Copy(node) => {
                     // SAFETY: the interface demands that pageable memory of a node is valid at each
                     // launch.
-                    if let Some(bytes) = unsafe { node.copy.stage() } {
+                    if let Some(bytes) = unsafe { node.copy.stage()? } {
                         staged.insert(index, bytes);
                     }
                     waits |= node.copy.dst.place == MemoryKind::Pageable;

@@ -11,8 +11,6 @@ use crate::ptx::error::FaultKind;
 use crate::ptx::windows::HEAP_WINDOW;
 use crate::sync::lock;
 
-/// The largest heap, which ends before the next window.
-const MOST_HEAP: u64 = 1 << 36;
 /// Addresses of blocks are multiples of this.
 const ALIGN: u64 = 16;
 /// The bytes behind each block that belong to none, so that an access past the end is found.
@@ -47,6 +45,9 @@ struct State {
 impl Heap {
     /// The bytes of a heap by default, as CUDA has it.
     pub(crate) const DEFAULT_BYTES: u64 = 8 << 20;
+
+    /// The largest heap, which ends before the next window.
+    pub(crate) const MOST_BYTES: u64 = 1 << 36;
 
     /// An empty heap of that size.
     pub(crate) fn new(bytes: u64) -> Heap {
@@ -132,7 +133,7 @@ impl Heap {
 
 /// The bytes that a heap of so many bytes can give.
 fn capacity_of(bytes: u64) -> u64 {
-    bytes.min(MOST_HEAP) & !(ALIGN - 1)
+    bytes.min(Heap::MOST_BYTES) & !(ALIGN - 1)
 }
 
 /// So many words of 0. The system provides their pages when they are used. None if there is not
