@@ -1,4 +1,4 @@
-//! The observer of typed launches, for tests.
+//! The observer of typed launches and of kernel nodes, for tests.
 
 use std::sync::OnceLock;
 
@@ -6,8 +6,9 @@ use cuda_handles::Kernel;
 
 use crate::arguments::access::{AccessRanges, Declaration};
 use crate::arguments::holder::Arguments;
+use crate::arguments::stored::StoredArguments;
 
-/// A typed launch that is about to reach the driver.
+/// A typed launch that is about to reach the driver, or a node with one.
 #[derive(Clone, Copy, Debug)]
 pub struct ObservedLaunch<'a> {
     /// The kernel.
@@ -18,7 +19,8 @@ pub struct ObservedLaunch<'a> {
     pub ranges: &'a AccessRanges,
 }
 
-/// Called in front of the driver call of a typed launch on a stream, and with `None` behind it.
+/// Called in front of the driver calls that enqueue or capture a typed launch, or that add or
+/// change a kernel node, and with `None` behind them.
 pub type LaunchObserver = fn(Option<ObservedLaunch<'_>>);
 
 static OBSERVER: OnceLock<LaunchObserver> = OnceLock::new();
@@ -36,6 +38,48 @@ pub(crate) fn observed<R>(kernel: &Kernel, arguments: &impl Arguments, launch: i
     let result = launch();
     observer(None);
     result
+}
+
+/// Tells the observer of a launch that becomes or changes a node, until it is dropped.
+#[derive(Debug)]
+#[must_use = "the observer hears of the end when this is dropped"]
+pub struct Observed(Option<LaunchObserver>);
+
+impl Observed {
+    /// Of a launch with these arguments.
+    #[inline]
+    pub fn node(kernel: &Kernel, arguments: &impl Arguments) -> Self {
+        let observer = OBSERVER.get().copied();
+        if let Some(observer) = observer {
+            begin(observer, kernel, arguments);
+        }
+        Self(observer)
+    }
+
+    /// Of a launch with stored arguments.
+    #[inline]
+    pub fn stored(kernel: &Kernel, arguments: &StoredArguments) -> Self {
+        let observer = OBSERVER.get().copied();
+        if let Some(observer) = observer {
+            begin_stored(observer, kernel, arguments);
+        }
+        Self(observer)
+    }
+}
+
+impl Drop for Observed {
+    #[inline]
+    fn drop(&mut self) {
+        if let Some(observer) = self.0 {
+            observer(None);
+        }
+    }
+}
+
+#[cold]
+fn begin_stored(observer: LaunchObserver, kernel: &Kernel, arguments: &StoredArguments) {
+    let (declaration, ranges) = (arguments.declaration(), arguments.ranges());
+    observer(Some(ObservedLaunch { kernel, declaration, ranges: &ranges }));
 }
 
 #[cold]
