@@ -1,5 +1,6 @@
 //! The observer of typed launches and of kernel nodes, for tests.
 
+use core::fmt;
 use std::sync::OnceLock;
 
 use cuda_handles::Kernel;
@@ -9,14 +10,32 @@ use crate::arguments::holder::Arguments;
 use crate::arguments::stored::StoredArguments;
 
 /// A typed launch that is about to reach the driver, or a node with one.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub struct ObservedLaunch<'a> {
     /// The kernel.
     pub kernel: &'a Kernel,
     /// Its declaration.
     pub declaration: &'static Declaration,
-    /// The memory given for its parameters.
-    pub ranges: &'a AccessRanges,
+    ranges: &'a dyn Fn() -> AccessRanges,
+}
+
+impl ObservedLaunch<'_> {
+    /// The memory given for its parameters. Each call allocates memory.
+    #[must_use]
+    pub fn ranges(&self) -> AccessRanges {
+        (self.ranges)()
+    }
+}
+
+impl fmt::Debug for ObservedLaunch<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { kernel, declaration, .. } = self;
+        formatter
+            .debug_struct("ObservedLaunch")
+            .field("kernel", kernel)
+            .field("declaration", declaration)
+            .finish_non_exhaustive()
+    }
 }
 
 /// Called in front of the driver calls that enqueue or capture a typed launch, or that add or
@@ -49,21 +68,13 @@ impl Observed {
     /// Of a launch with these arguments.
     #[inline]
     pub fn node(kernel: &Kernel, arguments: &impl Arguments) -> Self {
-        let observer = OBSERVER.get().copied();
-        if let Some(observer) = observer {
-            begin(observer, kernel, arguments);
-        }
-        Self(observer)
+        Self(OBSERVER.get().copied().inspect(|observer| begin(*observer, kernel, arguments)))
     }
 
     /// Of a launch with stored arguments.
     #[inline]
     pub fn stored(kernel: &Kernel, arguments: &StoredArguments) -> Self {
-        let observer = OBSERVER.get().copied();
-        if let Some(observer) = observer {
-            begin_stored(observer, kernel, arguments);
-        }
-        Self(observer)
+        Self(OBSERVER.get().copied().inspect(|observer| begin_stored(*observer, kernel, arguments)))
     }
 }
 
@@ -78,14 +89,13 @@ impl Drop for Observed {
 
 #[cold]
 fn begin_stored(observer: LaunchObserver, kernel: &Kernel, arguments: &StoredArguments) {
-    let (declaration, ranges) = (arguments.declaration(), arguments.ranges());
-    observer(Some(ObservedLaunch { kernel, declaration, ranges: &ranges }));
+    let declaration = arguments.declaration();
+    observer(Some(ObservedLaunch { kernel, declaration, ranges: &|| arguments.ranges() }));
 }
 
 #[cold]
 fn begin(observer: LaunchObserver, kernel: &Kernel, arguments: &impl Arguments) {
     if let Some(declaration) = arguments.accesses().declaration() {
-        let ranges = arguments.access_ranges();
-        observer(Some(ObservedLaunch { kernel, declaration, ranges: &ranges }));
+        observer(Some(ObservedLaunch { kernel, declaration, ranges: &|| arguments.access_ranges() }));
     }
 }
