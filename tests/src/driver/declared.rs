@@ -1,5 +1,5 @@
-//! Tells the software driver what typed kernels declare, so that it finds other accesses. It does so
-//! if the environment variable `CUDA_TEST_DECLARATIONS` is set: checked kernels are slower.
+//! Tells the software driver what typed kernels declare, so that it finds other accesses. It does
+//! so if the environment variable `CUDA_TEST_DECLARATIONS` is set: checked kernels are slower.
 
 use cuda_launch::internal::{ObservedLaunch, set_launch_observer};
 use cuda_soft::control::{DeclaredMemory, expect_accesses};
