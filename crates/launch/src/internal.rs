@@ -6,4 +6,4 @@ pub use crate::config::attribute::AttributeList;
 pub use crate::kernel::signature::{Overlap, Placeholders};
 pub use crate::kernel::typed::read_back;
 pub use crate::launch::launch_captured;
-pub use crate::observe::{LaunchObserver, ObservedLaunch, set_launch_observer};
+pub use crate::observe::{LaunchObserver, Observed, ObservedLaunch, set_launch_observer};

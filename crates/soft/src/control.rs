@@ -112,12 +112,14 @@ impl DeclaredMemory {
     }
 }
 
-/// Declares all memory that the next launch of this function by this thread accesses, besides the
-/// variables of its image. An access to other memory, or a write where the kernel only reads, loses
-/// the context; [`last_fault`] names the parameter. `None` takes a declaration back.
+/// Declares all memory that launches of this function access, besides the variables of its image,
+/// until the next call: those that this thread enqueues or captures, and those of kernel nodes that
+/// it adds or changes, in a graph or in an executable. An access to other memory, or a write where
+/// the kernel only reads, loses the context; [`last_fault`] names the parameter. `None` declares
+/// nothing any more.
 ///
-/// A launch of another function by this thread takes it back, too. Launches that are captured, and
-/// kernel nodes of graphs, are not checked.
+/// A node keeps its declaration in clones and executables, until its parameters change. Another
+/// node that is made with the parameters read from it gets the declaration, too.
 pub fn expect_accesses(launch: Option<(CUfunction, Vec<DeclaredMemory>)>) {
     let internal = |memory: DeclaredMemory| {
         let DeclaredMemory { parameter, start, bytes, written } = memory;

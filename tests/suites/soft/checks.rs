@@ -2,7 +2,7 @@
 
 use cuda_graph::ContextExt;
 use cuda_handles::{Context, Image, Kernel, Library, Stream};
-use cuda_launch::{Launch, LaunchConfig, kernel, params};
+use cuda_launch::{Launch, LaunchConfig, params};
 use cuda_soft::control::last_fault;
 use cuda_sys::CUresult;
 use cuda_tests::{alone, setup};
@@ -72,56 +72,6 @@ ATOMIC:
 .file 1 \"turn.cu\"
 ";
 
-/// Kernels of one thread each, whose declarations are wrong.
-const STRAY: &str = ".version 7.0
-.target sm_70
-.address_size 64
-.global .align 4 .u32 count;
-// to[at] = from[0]
-.visible .entry put(.param .u64 from, .param .u64 to, .param .u32 at)
-{
-    .reg .b32 %r<4>;
-    .reg .b64 %d<8>;
-    ld.param.u64 %d1, [from];
-    ld.param.u64 %d2, [to];
-    ld.param.u32 %r1, [at];
-    mul.wide.u32 %d3, %r1, 4;
-    add.s64 %d2, %d2, %d3;
-    ld.global.u32 %r2, [%d1];
-    st.global.u32 [%d2], %r2;
-    mov.u64 %d4, count;
-    red.global.add.u32 [%d4], 1;
-    ret;
-}
-";
-
-kernel! {
-    // SAFETY: not at all: the second declaration is wrong, and the first one has no condition for
-    // `at`. The driver finds the accesses that break them.
-    unsafe in Image::Ptx(STRAY);
-
-    fn put(from: In<u32>, to: InOut<u32>, at: u32);
-    fn put_back(from: InOut<u32>, to: In<u32>, at: u32) named "put";
-}
-
-/// The sentence about a launch of `put` on the first and the second third of twelve numbers.
-fn stray(at: u32, is_wrong: bool) -> Option<String> {
-    let context = setup();
-    let stream = context.stream().unwrap();
-    let data = stream.zeros::<u32>(12).unwrap();
-    let (from, to) = (data.slice(0..4).unwrap(), data.slice(4..8).unwrap());
-    let one = LaunchConfig::new(1, 1);
-    if is_wrong {
-        put_back::load(&context).unwrap().launch(&stream, one, (from, to, at)).unwrap();
-    } else {
-        put::load(&context).unwrap().launch(&stream, one, (from, to, at)).unwrap();
-    }
-    match stream.synchronize_blocking() {
-        Ok(()) => None,
-        Err(_) => Some(last_fault().expect("a fault has a sentence")),
-    }
-}
-
 fn kernel_of(context: &Context, name: &str) -> Kernel {
     Library::load(context, Image::Ptx(KERNELS)).unwrap().kernel(name).unwrap()
 }
@@ -157,13 +107,6 @@ fn outcome(name: &str, switch: u32, blocks: u32, in_graph: bool) -> Result<Vec<u
 macro_rules! checked {
     ($checks:literal) => {
         alone!("CUDA_SOFT_CHECK" = $checks, "CUDA_TEST_DRIVER" = "soft");
-    };
-}
-
-/// Compares typed launches with their declarations.
-macro_rules! declared {
-    () => {
-        alone!("CUDA_TEST_DECLARATIONS" = "1", "CUDA_TEST_DRIVER" = "soft");
     };
 }
 
@@ -214,28 +157,4 @@ fn nothing_is_checked_that_is_not_asked_for() {
     for name in ["turn", "sum"] {
         outcome(name, 0, 1, false).unwrap();
     }
-}
-
-#[test]
-fn launches_that_keep_to_their_declarations_pass() {
-    declared!();
-    assert_eq!(stray(0, false), None);
-    assert_eq!(stray(3, false), None);
-}
-
-#[test]
-fn an_access_outside_of_the_declared_memory_names_the_nearest_parameter() {
-    declared!();
-    // The allocation goes on behind the slice.
-    let text = stray(4, false).unwrap();
-    let nearest =
-        "outside of what the kernel declares for its parameters; the nearest one is `to`, 16 bytes at";
-    assert!(text.contains("illegal address in kernel `put`") && text.contains(nearest), "{text}");
-}
-
-#[test]
-fn a_write_to_what_is_only_read_names_the_parameter() {
-    declared!();
-    let text = stray(0, true).unwrap();
-    assert!(text.contains("the kernel declares only to read its parameter `to`"), "{text}");
 }

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // This is how a test fails.
 
 mod checks;
+mod declarations;
 mod early_kernels;
 mod image_errors;
 mod null_driver;

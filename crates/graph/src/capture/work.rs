@@ -7,7 +7,7 @@ use cuda_handles::internal::Tag;
 use cuda_handles::{
     AsStream, Buffer, Element, Error as HandleError, Kernel, Owner, SharedHostBuffer, Slice, Stream, Viewable,
 };
-use cuda_launch::internal::launch_captured;
+use cuda_launch::internal::{Observed, launch_captured};
 use cuda_launch::{Arguments, ArgumentsOf, Prepared, SafeKernel, StreamConfig, TypedKernel};
 use cuda_sys::{CUstream, Call};
 
@@ -149,6 +149,7 @@ impl<K: Kind> GraphBuilder<K, Capturing> {
         if arguments.has_handles() {
             self.state.session.hold_conditions(&arguments.handles(), kernel.name())?;
         }
+        let _observed = Observed::node(kernel, arguments);
         // SAFETY: the caller's promise; the conditions are those of the graph that the node is for.
         let launched =
             unsafe { launch_captured(kernel, (stream, self.state.session.id()), config, arguments, tag) };

@@ -2,7 +2,7 @@
 
 use cuda_handles::{Allocation, Event, Kernel, Owner};
 use cuda_launch::LaunchConfig;
-use cuda_launch::internal::{StoredArguments, StoredMemory};
+use cuda_launch::internal::{Observed, StoredArguments, StoredMemory};
 use cuda_sys::CUgraphNodeParams;
 
 use crate::error::{Error, NodeError, ParamError, Result};
@@ -300,6 +300,7 @@ fn set_launch(
     id: NodeId,
     (kernel, config, arguments): (&Kernel, LaunchConfig, &StoredArguments),
 ) -> Result<()> {
+    let _observed = Observed::stored(kernel, arguments);
     arguments.with_pointers(|pointers| {
         let mut raw = kernel_params(kernel, config, pointers);
         target.set_params(guard, id, &mut raw)

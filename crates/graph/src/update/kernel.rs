@@ -1,6 +1,7 @@
 //! Updates of kernel nodes.
 
 use cuda_handles::Kernel;
+use cuda_launch::internal::Observed;
 use cuda_launch::{Arguments, ArgumentsOf, LaunchConfig, Prepared, SafeKernel, TypedKernel};
 
 use crate::error::Result;
@@ -90,6 +91,7 @@ impl ExecNode<'_, KernelNode> {
     ) -> Result<()> {
         let node: &Node = self.node;
         node.getting(check(node.graph(), kernel, &config, &arguments))?;
+        let _observed = Observed::node(kernel, &arguments);
         let PreparedLaunch { node_params, owners, .. } =
             prepare(kernel, config, &arguments, arguments.accesses())?;
         let handles = arguments.handles();

@@ -14,7 +14,7 @@ use crate::driver::result_code::{Answer, INVALID_HANDLE, INVALID_VALUE, NOT_SUPP
 use crate::graph::capture;
 use crate::graph::model::edge::Edge;
 use crate::graph::model::task::{KernelSpec, Task};
-use crate::launch::{self, KernelRun, PACKED_TOO_LARGE, Sizes, Watch, declared};
+use crate::launch::{self, KernelRun, PACKED_TOO_LARGE, Sizes, declared};
 use crate::module::{self, Function};
 use crate::stream::attribute;
 use crate::stream::attribute::{
@@ -45,7 +45,6 @@ unsafe fn enqueue(
     params: *mut *mut c_void,
     extra: *mut *mut c_void,
 ) -> Answer {
-    let declared = declared::take(number(function));
     let stream = stream::get(number(h_stream))?;
     if function.is_null() {
         return Err(INVALID_HANDLE);
@@ -58,6 +57,7 @@ unsafe fn enqueue(
         return Err(NOT_SUPPORTED);
     }
     let checked = launch::check(&function.code, &sizes, attributes);
+    let declared = declared::expected(&function);
     if captured {
         capture::invalidate_on(&stream, checked)?;
         // SAFETY: the caller's promise.
@@ -69,7 +69,7 @@ unsafe fn enqueue(
             let priority = CUlaunchAttributeValue { priority: stream.priority };
             attributes.entry(PRIORITY).or_insert(AttributeValue(priority));
         }
-        let spec = KernelSpec { function, sizes, arguments, attributes };
+        let spec = KernelSpec { function, sizes, arguments, attributes, declared };
         let node = capture::add(&stream, Task::Kernel(Arc::new(spec)), programmatic)?;
         for wanted in &events {
             let edge = Edge { from_port: wanted.edge.0, kind: wanted.edge.1 };
@@ -89,11 +89,11 @@ unsafe fn enqueue(
         }
     };
     record(true);
-    let declared = declared.map(|declared| declared.with_variables(&function.module.addresses));
     stream.push(move || {
         let params = &arguments.bytes;
-        let watch = declared.as_ref().map(|declared| declared as &dyn Watch);
-        KernelRun { function: &function, sizes: &sizes, params, conditions: None, watch }.run()
+        let declared = declared.as_deref();
+        KernelRun { function: &function, sizes: &sizes, params, conditions: None, declared, watch: None }
+            .run()
     });
     record(false);
     Ok(())

@@ -1,9 +1,10 @@
-//! The memory that a kernel declares to access, given before its launch.
+//! The memory that a launch of a kernel declares to access.
 
 use std::cell::RefCell;
+use std::sync::Arc;
 
-use super::Watch;
 use crate::memory;
+use crate::module::Function;
 use crate::ptx::AccessKind;
 
 /// The memory of a parameter.
@@ -19,31 +20,53 @@ pub(crate) struct DeclaredMemory {
 #[derive(Debug)]
 pub(crate) struct Declared {
     memory: Vec<DeclaredMemory>,
-    /// The addresses of the image's variables, which are not declared.
-    variables: Vec<u64>,
 }
 
 thread_local! {
-    /// What the next launch of a function by this thread declares.
-    static NEXT: RefCell<Option<(u64, Declared)>> = const { RefCell::new(None) };
+    /// What launches and kernel nodes of a function declare that this thread makes.
+    static EXPECTED: RefCell<Option<(u64, Arc<Declared>)>> = const { RefCell::new(None) };
 }
 
-/// Sets what the next launch of `function` by this thread declares, or takes it back.
-pub(crate) fn expect(next: Option<(u64, Vec<DeclaredMemory>)>) {
-    let declared = |memory| Declared { memory, variables: Vec::new() };
-    NEXT.set(next.map(|(function, memory)| (function, declared(memory))));
+/// Sets what launches and kernel nodes of `function` declare that this thread makes, until the next
+/// call.
+pub(crate) fn expect(expected: Option<(u64, Vec<DeclaredMemory>)>) {
+    EXPECTED.set(expected.map(|(function, memory)| (function, Arc::new(Declared { memory }))));
 }
 
-/// Takes what the launch of `function` declares.
-pub(crate) fn take(function: u64) -> Option<Declared> {
-    NEXT.take().filter(|(expected, _)| *expected == function).map(|(_, declared)| declared)
+/// What this thread declares for a function, which may also be given by its kernel.
+pub(crate) fn expected(function: &Function) -> Option<Arc<Declared>> {
+    EXPECTED.with_borrow(|expected| {
+        let (of, declared) = expected.as_ref()?;
+        [function.handle, function.kernel].contains(of).then(|| Arc::clone(declared))
+    })
 }
 
 impl Declared {
-    /// Allows accesses to the variables at these addresses.
-    pub(crate) fn with_variables(mut self, addresses: &[u64]) -> Self {
-        self.variables = addresses.to_vec();
-        self
+    /// Checks an access that memory allows, by a kernel of an image with variables at these
+    /// addresses, which are not declared.
+    ///
+    /// # Errors
+    /// Returns a sentence that says why the declaration does not allow it.
+    pub(crate) fn check(
+        &self,
+        address: u64,
+        len: usize,
+        kind: AccessKind,
+        variables: &[u64],
+    ) -> Result<(), String> {
+        let end = address.saturating_add(len as u64);
+        let allows = |memory: &DeclaredMemory| {
+            address >= memory.start
+                && end <= memory.start.saturating_add(memory.bytes)
+                && (memory.written || kind == AccessKind::Read)
+        };
+        if self.memory.iter().any(allows) {
+            return Ok(());
+        }
+        match memory::access(address, len, false) {
+            Ok(found) if variables.contains(&found.start) => Ok(()),
+            _ => Err(self.words(address, end)),
+        }
     }
 
     /// The sentence for an access outside of the declared memory, or for a write where the kernel
@@ -70,23 +93,5 @@ impl Declared {
             "this is outside of what the kernel declares for its parameters{}",
             nearest.unwrap_or_default()
         )
-    }
-}
-
-impl Watch for Declared {
-    fn note(&self, address: u64, len: usize, kind: AccessKind) -> Result<(), String> {
-        let end = address.saturating_add(len as u64);
-        let allows = |memory: &DeclaredMemory| {
-            address >= memory.start
-                && end <= memory.start.saturating_add(memory.bytes)
-                && (memory.written || kind == AccessKind::Read)
-        };
-        if self.memory.iter().any(allows) {
-            return Ok(());
-        }
-        match memory::access(address, len, false) {
-            Ok(found) if self.variables.contains(&found.start) => Ok(()),
-            _ => Err(self.words(address, end)),
-        }
     }
 }

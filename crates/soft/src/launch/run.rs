@@ -6,12 +6,12 @@ use std::sync::{Arc, Mutex};
 use cuda_sys::CUresult;
 
 use super::check::Sizes;
-use crate::device::context::Context;
+use super::declared::Declared;
 use crate::device::loss::{self, Loss};
 use crate::driver;
 use crate::driver::checks::Check;
 use crate::memory::{self, Allocation};
-use crate::module::Function;
+use crate::module::{Function, Module};
 use crate::ptx::texture::{Texels, Texture};
 use crate::ptx::{
     self, AccessKind, BegunGrid, Checks, DeviceMemory, Fault, FaultKind, Heap, MemoryFault, Span,
@@ -38,8 +38,9 @@ pub(crate) trait Watch: Sync {
 struct View<'a> {
     held: Mutex<Vec<Arc<Allocation>>>,
     conditions: Option<&'a dyn ConditionSetter>,
+    declared: Option<&'a Declared>,
     watch: Option<&'a dyn Watch>,
-    context: &'a Context,
+    module: &'a Module,
     checks: Checks,
 }
 
@@ -68,10 +69,13 @@ impl DeviceMemory for View<'_> {
     }
 
     fn is_watched(&self) -> bool {
-        self.watch.is_some()
+        self.declared.is_some() || self.watch.is_some()
     }
 
     fn note(&self, address: u64, len: usize, kind: AccessKind) -> Result<(), MemoryFault> {
+        if let Some(declared) = self.declared {
+            declared.check(address, len, kind, &self.module.addresses).map_err(illegal)?;
+        }
         self.watch.map_or(Ok(()), |watch| watch.note(address, len, kind).map_err(illegal))
     }
 
@@ -93,7 +97,7 @@ impl DeviceMemory for View<'_> {
     }
 
     fn heap(&self) -> Option<&Heap> {
-        Some(&self.context.heap)
+        Some(&self.module.context.heap)
     }
 
     fn texture(&self, handle: u64) -> Result<Texture, MemoryFault> {
@@ -107,7 +111,7 @@ impl DeviceMemory for View<'_> {
     }
 
     fn cancelled(&self) -> bool {
-        loss::is_lost(self.context.device)
+        loss::is_lost(self.module.context.device)
     }
 }
 
@@ -150,6 +154,8 @@ pub(crate) struct KernelRun<'a> {
     /// The parameter buffer.
     pub(crate) params: &'a [u8],
     pub(crate) conditions: Option<&'a dyn ConditionSetter>,
+    /// The memory that it may access; all of it, if `None`.
+    pub(crate) declared: Option<&'a Declared>,
     pub(crate) watch: Option<&'a dyn Watch>,
 }
 
@@ -185,8 +191,9 @@ impl<'a> KernelRun<'a> {
         View {
             held: Mutex::default(),
             conditions: self.conditions,
+            declared: self.declared,
             watch: self.watch,
-            context: &self.function.module.context,
+            module: &self.function.module,
             checks: checks(),
         }
     }

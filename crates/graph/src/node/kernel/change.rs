@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use cuda_handles::{Allocation, Owner};
 use cuda_launch::internal::{
-    AccessRanges, Accesses, AttributeList, StoredArguments, StoredMemory, read_back,
+    AccessRanges, Accesses, AttributeList, Observed, StoredArguments, StoredMemory, read_back,
 };
 use cuda_launch::{ConditionalHandle, LaunchConfig, SafeKernel, Signature, TypedKernel};
 
@@ -231,6 +231,7 @@ impl KernelNode {
             attributes,
             handles: arguments.handles().collect(),
         };
+        let _observed = Observed::stored(kernel, &arguments);
         arguments.with_pointers(|pointers| {
             let mut params = kernel_params(kernel, config, pointers);
             launch.apply_under(&mut before, &mut guard, self, &mut params)

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use cuda_handles::{Allocation, GraphHandle, Kernel, Owner, WrongContext};
-use cuda_launch::internal::{Accesses, AttributeList};
+use cuda_launch::internal::{Accesses, AttributeList, Observed};
 use cuda_launch::{Arguments, ArgumentsOf, LaunchConfig, Prepared, SafeKernel, TypedKernel};
 use smallvec::SmallVec;
 
@@ -114,6 +114,7 @@ impl KernelNode {
         arguments: impl Arguments,
     ) -> Result<()> {
         self.getting(check(self.graph(), kernel, &config, &arguments))?;
+        let _observed = Observed::node(kernel, &arguments);
         let PreparedLaunch { node_params, owners, attributes } =
             prepare(kernel, config, &arguments, arguments.accesses())?;
         arguments.with_pointers(|pointers| {
@@ -271,6 +272,7 @@ impl Frontier<'_> {
         binding: Option<NewBinding>,
     ) -> Result<KernelNode> {
         check(self.graph(), kernel, &config, arguments)?;
+        let _observed = Observed::node(kernel, arguments);
         let accesses = arguments.accesses();
         self.launch_in_steps(kernel, config, arguments, accesses, More { owner: None, binding })
     }
@@ -333,6 +335,7 @@ impl Frontier<'_> {
         arguments: impl Arguments,
     ) -> Result<KernelNode> {
         check(self.graph(), kernel, &config, &arguments)?;
+        let _observed = Observed::node(kernel, &arguments);
         let accesses = arguments.accesses();
         if config.has_attributes() || arguments.has_handles() || self.is_before_some() || accesses.are_apart()
         {

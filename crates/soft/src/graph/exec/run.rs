@@ -226,6 +226,7 @@ impl Run {
             params: &spec.arguments.bytes,
             // Without conditions, a kernel that sets one fails as outside of a graph.
             conditions: (!self.program.conditions.is_empty()).then_some(values),
+            declared: spec.declared.as_deref(),
             watch: None,
         }
     }

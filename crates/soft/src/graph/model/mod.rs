@@ -2,6 +2,7 @@
 
 pub(crate) mod address_space;
 pub(crate) mod condition_values;
+pub(crate) mod copied_declaration;
 pub(crate) mod edge;
 pub(crate) mod executable;
 pub(crate) mod graph;

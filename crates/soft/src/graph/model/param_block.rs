@@ -2,6 +2,7 @@
 
 use std::ffi::c_void;
 
+use super::copied_declaration::ListedLaunch;
 use super::task::KernelSpec;
 
 /// The memory that read-back pointers point to. Users may read it as long as the node lives, so it
@@ -12,6 +13,8 @@ pub(crate) struct ParamBlock {
     pointers: *mut [*mut c_void],
     layout: Vec<(u32, u32)>,
     packed: Option<usize>,
+    /// The launch with its declaration, if it has one.
+    listed: Option<ListedLaunch>,
 }
 
 // SAFETY: the block is only written under the lock of the graphs.
@@ -38,8 +41,9 @@ impl ParamBlock {
             // SAFETY: each parameter starts inside the block.
             None => layout.iter().map(|(offset, _)| unsafe { base.add(*offset as usize) }.cast()).collect(),
         };
-        let block = Self { bytes, pointers: Box::into_raw(pointers.into_boxed_slice()), layout, packed };
-        block.write(&spec.arguments.bytes);
+        let pointers = Box::into_raw(pointers.into_boxed_slice());
+        let mut block = Self { bytes, pointers, layout, packed, listed: None };
+        block.set(spec);
         if let Some(given) = packed {
             // SAFETY: the last word of the block, which holds the size.
             unsafe { bytes.cast::<u64>().add(words - 1).write(given as u64) };
@@ -48,11 +52,11 @@ impl ParamBlock {
     }
 
     /// The block for new parameters: this one, at the same address, if the layout is the same.
-    pub(crate) fn renewed(self, spec: &KernelSpec) -> Self {
+    pub(crate) fn renewed(mut self, spec: &KernelSpec) -> Self {
         if !self.fits(spec) {
             return Self::new(spec);
         }
-        self.write(&spec.arguments.bytes);
+        self.set(spec);
         self
     }
 
@@ -62,9 +66,13 @@ impl ParamBlock {
         same && self.packed == spec.arguments.packed.then_some(spec.arguments.given)
     }
 
-    fn write(&self, bytes: &[u8]) {
+    fn set(&mut self, spec: &KernelSpec) {
+        let bytes = &spec.arguments.bytes;
         // SAFETY: the block was made for as many bytes; it is only reached by raw pointers.
         unsafe { self.bytes.cast::<u8>().copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
+        // The old launch first, since both have the same place in the list.
+        self.listed = None;
+        self.listed = ListedLaunch::of(spec, self.raw().0);
     }
 
     /// `kernelParams` and `extra` of the read-back.

@@ -6,6 +6,7 @@ use cuda_sys::{CUDA_MEMCPY3D_v2, CUgraphNodeType};
 
 use crate::device::loss::Loss;
 use crate::graph::model::node_memory::NodeMemory;
+use crate::launch::declared::Declared;
 use crate::launch::{Arguments, Sizes};
 use crate::memory::copy::Copy3;
 use crate::memory::fill::Fill;
@@ -100,6 +101,8 @@ pub(crate) struct KernelSpec {
     pub(crate) sizes: Sizes,
     pub(crate) arguments: Arguments,
     pub(crate) attributes: Attributes,
+    /// The memory that it may access; all of it, if `None`.
+    pub(crate) declared: Option<Arc<Declared>>,
 }
 
 /// A copy node.

@@ -19,8 +19,9 @@ use crate::driver::pointer::slice;
 use crate::driver::result_code::{
     Answer, INVALID_DEVICE, INVALID_HANDLE, INVALID_VALUE, NOT_SUPPORTED, OUT_OF_MEMORY,
 };
+use crate::graph::model::copied_declaration;
 use crate::graph::model::task::{BatchNode, CopyNode, FillNode, KernelSpec, SemaphoreNode, Task};
-use crate::launch::{self, Sizes};
+use crate::launch::{self, Sizes, declared};
 use crate::memory::copy_params;
 use crate::memory::fill::Fill;
 use crate::memory::memory_kind::Accept;
@@ -64,7 +65,9 @@ pub(crate) unsafe fn kernel_spec(
     // SAFETY: the caller's promise.
     let arguments =
         unsafe { launch::read_arguments(&function.code, raw.kernelParams, raw.extra, INVALID_VALUE)? };
-    Ok(Arc::new(KernelSpec { function, sizes, arguments, attributes }))
+    let declared = declared::expected(&function)
+        .or_else(|| copied_declaration::find(raw.kernelParams, &function, &sizes, &arguments));
+    Ok(Arc::new(KernelSpec { function, sizes, arguments, attributes, declared }))
 }
 
 /// Parses the parameters of a copy node.
