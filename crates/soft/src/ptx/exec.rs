@@ -43,6 +43,7 @@ use super::image::Launch;
 use super::memory::DeviceMemory;
 use block::{Block, Progress};
 pub(crate) use early::{BegunGrid, begin};
+pub(crate) use tensor::{MAP_OF_COLUMNS, MAP_OF_TILES};
 use worker::Worker;
 
 /// The instructions that a block runs before other blocks run: blocks may wait for each other.
