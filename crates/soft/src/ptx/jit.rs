@@ -13,7 +13,7 @@
 //! - `machine`: executable memory, freed with the image.
 //! - `compile`: from a function to machine code. In it:
 //!   - `flow`, `operands`: straight lines, and the registers alive at their starts;
-//!   - `translate`: registers, lines and exits; `arithmetic` and `access`: instructions;
+//!   - `translate`: registers, lines and exits; `arithmetic`, `special` and `access`: instructions;
 //!   - `known`: the functions of `math` that are translated and not called.
 //!
 //! Without the feature `jit`, on other processors, under Miri and in sanitised builds nothing is
@@ -187,9 +187,9 @@ impl Native {
     /// `entry` is one of this code, which [fits](Self::fits). The pointers in the context are
     /// valid: `shared`, `local` and `params` for their lengths, `local` for the frame of the
     /// function behind `local_base`, `globals` and `shared_offsets` for the variables of the
-    /// program, `slots` for the function's slots. Each slot that is not empty, while its epoch lasts,
-    /// holds mapped memory that is only accessed atomically; a store's is writable. The helpers can
-    /// be called with the context.
+    /// program, `slots` for the function's slots. Each slot that is not empty, while its epoch
+    /// lasts, holds mapped memory that is only accessed atomically; a store's is writable. The
+    /// helpers can be called with the context.
     #[inline]
     pub(super) unsafe fn run(
         &self,
