@@ -260,7 +260,8 @@ impl TextureThread<'_, '_, '_> {
         self.worker.find(self.memory, self.pc, Space::Global, address, bytes, 1, write)
     }
 
-    /// Where a surface access of `bytes`, in elements of `element` bytes, goes; `None` if nowhere. The first coordinate counts bytes, or texels.
+    /// Where a surface access of `bytes`, in elements of `element` bytes, goes; `None` if nowhere.
+    /// The first coordinate counts bytes, or texels.
     ///
     /// `.clamp` takes the nearest place that has the access's size and alignment. A row that is
     /// shorter than the access has no such place: then the elements beyond its end are left out.
