@@ -1,6 +1,7 @@
 //! Tensor map calls. The 128 bytes have a format of this driver.
 
 use core::ffi::{c_int, c_void};
+use core::ops::Range;
 
 use cuda_sys::{
     CUtensorMap, CUtensorMapDataType, CUtensorMapFloatOOBfill, CUtensorMapInterleave, CUtensorMapL2promotion,
@@ -11,6 +12,7 @@ use super::table::Entries;
 use crate::driver;
 use crate::driver::pointer::{required, slice};
 use crate::driver::result_code::{Answer, INVALID_VALUE, NOT_SUPPORTED};
+use crate::ptx::{MAP_OF_COLUMNS, MAP_OF_TILES};
 
 pub(crate) const fn add(entries: Entries) -> Entries {
     Entries { cuTensorMapEncodeTiled, cuTensorMapEncodeIm2col, cuTensorMapReplaceAddress, ..entries }
@@ -24,6 +26,8 @@ const MOST_PIXELS: u32 = 1024;
 const MOST_ELEMENT_STRIDE: u32 = 8;
 const MOST_DIMENSION: u64 = 1 << 32;
 const STRIDE_END: u64 = 1 << 40;
+/// The words of an im2col map whose upper halves have pixels and corners.
+const IM2COL_WORDS: Range<usize> = 12..14;
 
 /// Bytes of an element; `None` for packed types smaller than a byte.
 fn element_bytes(ty: Ty) -> Answer<Option<u64>> {
@@ -102,12 +106,14 @@ impl Tiled<'_> {
         Ok(())
     }
 
-    /// The 128 bytes. The address comes first, so that it can be replaced.
-    fn encode(&self, rest: [u32; 2]) -> CUtensorMap {
+    /// The 128 bytes, of which the last 5 words have a box size and an element stride each. The
+    /// address comes first, so that it can be replaced.
+    fn encode(&self, mark: u8, rest: [u32; 2]) -> CUtensorMap {
         let mut opaque = [0; 16];
         let kinds = [self.ty.0, self.dims.len() as u32, self.interleave.0, self.swizzle.0];
         opaque[0] = self.address;
-        opaque[1] = kinds.iter().chain(&rest).fold(1, |word, &kind| word << 8 | u64::from(kind));
+        opaque[1] =
+            kinds.iter().chain(&rest).fold(u64::from(mark), |word, &kind| word << 8 | u64::from(kind));
         opaque[2..][..self.dims.len()].copy_from_slice(self.dims);
         opaque[7..][..self.strides.len()].copy_from_slice(self.strides);
         for (word, (&size, &stride)) in
@@ -126,25 +132,35 @@ struct Corners<'a> {
 }
 
 impl Corners<'_> {
+    /// The bits of an offset: all offsets of a corner share 16.
+    fn bits(&self) -> u32 {
+        match self.lower.len() {
+            1 => 16,
+            2 => 8,
+            _ => 5,
+        }
+    }
+
     /// Fails if an offset is out of range or the box is empty. `dims` are those of the tensor.
     fn check(&self, dims: &[u64]) -> Answer {
-        // The offsets share 16 bits for each corner.
-        let bits = match self.lower.len() {
-            1 => 15,
-            2 => 7,
-            _ => 4,
-        };
-        let range = -(1 << bits)..1 << bits;
-        demand(self.lower.iter().chain(self.upper).all(|offset| range.contains(offset)))?;
+        let half = 1 << (self.bits() - 1);
+        demand(self.lower.iter().chain(self.upper).all(|offset| (-half..half).contains(offset)))?;
         let inner = dims.iter().skip(1).map(|dim| i64::try_from(*dim).unwrap_or(i64::MAX));
         let sizes = inner.zip(self.lower.iter().zip(self.upper));
         demand(sizes.into_iter().all(|(dim, (lower, upper))| dim + i64::from(*upper) > i64::from(*lower)))
     }
 
-    /// Puts the corners into a map.
+    /// Puts the corners and the pixels of a column into a map, in place of the box sizes of the
+    /// dimensions behind the channels.
     fn encode(&self, mut map: CUtensorMap, pixels: u32) -> CUtensorMap {
-        let all = self.lower.iter().chain(self.upper);
-        map.opaque[6] = all.fold(u64::from(pixels), |word, offset| word << 8 | u64::from(*offset as u8));
+        let bits = self.bits();
+        let corner = |offsets: &[c_int]| {
+            offsets.iter().fold(0, |word, offset| word << bits | (*offset as u32 & ((1 << bits) - 1)))
+        };
+        let corners = corner(self.lower) << 16 | corner(self.upper);
+        for (word, size) in map.opaque[IM2COL_WORDS].iter_mut().zip([pixels, corners]) {
+            *word = u64::from(size) << 32 | u64::from(*word as u32);
+        }
         map
     }
 }
@@ -192,7 +208,7 @@ entries! {
             swizzle,
         };
         tiled.check()?;
-        tensor_map.write_unaligned(tiled.encode([l2_promotion.0, oob_fill.0]));
+        tensor_map.write_unaligned(tiled.encode(MAP_OF_TILES, [l2_promotion.0, oob_fill.0]));
         Ok(())
     }
 
@@ -234,7 +250,8 @@ entries! {
         };
         tiled.check()?;
         corners.check(tiled.dims)?;
-        tensor_map.write_unaligned(corners.encode(tiled.encode([l2_promotion.0, oob_fill.0]), pixels_per_column));
+        let map = tiled.encode(MAP_OF_COLUMNS, [l2_promotion.0, oob_fill.0]);
+        tensor_map.write_unaligned(corners.encode(map, pixels_per_column));
         Ok(())
     }
 

@@ -22,7 +22,8 @@ const SUPPORTED_FLAGS: u32 = CUDA_ARRAY3D_LAYERED
     | CUDA_ARRAY3D_CUBEMAP
     | CUDA_ARRAY3D_TEXTURE_GATHER
     | CUDA_ARRAY3D_COLOR_ATTACHMENT;
-const FACES: usize = 6;
+/// Faces of a cube.
+pub(super) const FACES: usize = 6;
 
 /// The most texels of an array in each dimension, or layers in the last one.
 pub(crate) mod most {

@@ -9,7 +9,7 @@ use cuda_sys::{
 };
 
 use super::allocation::forget_views;
-use super::array::{self, Array};
+use super::array::{self, Array, FACES};
 use super::texel_format::{texel_format, view_format};
 use crate::device::context::Context;
 use crate::device::limits::{TEXTURE_ALIGNMENT, TEXTURE_PITCH_ALIGNMENT};
@@ -127,9 +127,20 @@ fn view(texels: Texels, raw: &CUDA_RESOURCE_VIEW_DESC) -> Answer<Texels> {
     demand(sizes.into_iter().all(|(size, axis)| (axis == 2 && is_layered) || fits((size, axis))))?;
     demand(raw.firstMipmapLevel == 0 && raw.lastMipmapLevel == 0)?;
     demand(raw.firstLayer <= raw.lastLayer && raw.lastLayer < texels.layers)?;
+    let layers = raw.lastLayer - raw.firstLayer + 1;
+    match texels.shape {
+        // A cube without layers is seen whole: its view names no layers, or all faces.
+        Shape::Cube { is_layered: false } => {
+            demand(raw.firstLayer == 0 && (raw.lastLayer == 0 || layers == texels.layers))?;
+            return Ok(seen);
+        }
+        // Kernels read any face of a cube, so that a view has all six of each.
+        Shape::Cube { is_layered: true } => demand(layers.is_multiple_of(FACES as u32))?,
+        _ => {}
+    }
     if is_layered {
         seen.address += texels.slice * u64::from(raw.firstLayer);
-        seen.layers = raw.lastLayer - raw.firstLayer + 1;
+        seen.layers = layers;
     }
     Ok(seen)
 }

@@ -43,6 +43,7 @@ use super::image::Launch;
 use super::memory::DeviceMemory;
 use block::{Block, Progress};
 pub(crate) use early::{BegunGrid, begin};
+pub(crate) use tensor::{MAP_OF_COLUMNS, MAP_OF_TILES};
 use worker::Worker;
 
 /// The instructions that a block runs before other blocks run: blocks may wait for each other.
@@ -121,6 +122,7 @@ fn work(
     let mut prefers_new = active.is_empty();
     // Blocks in a row of which no thread could go on.
     let mut stalled = 0;
+    worker.count_native();
     while !queue.stop.load(Ordering::Relaxed) && worker.steps < limit {
         // Blocks that all wait may wait for one that has not begun.
         let has_room = active.len() < MOST_ACTIVE || stalled >= active.len();
@@ -130,8 +132,9 @@ fn work(
             None
         };
         let Some(mut block) = fresh.or_else(|| active.pop_front()) else { return };
-        worker.count_native();
         let result = block.run(worker, BLOCK_SLICE);
+        // Behind the block: a grid of one short block counts, too.
+        worker.count_native();
         let result = result.and_then(|progress| {
             if worker.grid.memory.cancelled() { Err(block.cancelled(worker)) } else { Ok(progress) }
         });

@@ -13,7 +13,7 @@
 //! - `machine`: executable memory, freed with the image.
 //! - `compile`: from a function to machine code. In it:
 //!   - `flow`, `operands`: straight lines, and the registers alive at their starts;
-//!   - `translate`: registers, lines and exits; `arithmetic` and `access`: instructions;
+//!   - `translate`: registers, lines and exits; `arithmetic`, `special` and `access`: instructions;
 //!   - `known`: the functions of `math` that are translated and not called.
 //!
 //! Without the feature `jit`, on other processors, under Miri and in sanitised builds nothing is
@@ -38,18 +38,16 @@ use super::code::{Program, Target};
 /// Nothing is compiled in this build.
 #[cfg(not(all(feature = "jit", target_arch = "x86_64", target_os = "linux", not(any(miri, interpreted)))))]
 mod compile {
-    pub(super) fn compile(
-        _: &super::Program,
-        _: u32,
-        _: super::Helpers,
-        _: &super::AtomicU32,
-    ) -> Option<super::Native> {
+    pub(super) fn compile(_: &super::Program, _: u32, _: super::Helpers) -> Option<super::Native> {
         None
     }
 }
 
 /// The instructions of a function after which it is compiled.
 const WORTH_COMPILING: u64 = 1 << 20;
+
+/// The most slots of all functions of an image: each host thread has them all.
+const MOST_SLOTS: u32 = 1 << 20;
 
 /// The environment variable that turns native code off (`off`), or on from the start (`always`).
 const VARIABLE: &str = "CUDA_SOFT_JIT";
@@ -60,7 +58,7 @@ pub(super) struct Cache {
     /// Instructions after which a function is compiled, or `u64::MAX`.
     threshold: AtomicU64,
     functions: Vec<Cached>,
-    /// The slots that the functions use so far.
+    /// The slots that the functions use so far. One that is refused takes none.
     slots: AtomicU32,
 }
 
@@ -102,6 +100,12 @@ impl Cache {
         self.slots.load(Ordering::Acquire) as usize
     }
 
+    /// Takes slots for a function; the first one. `None` if there are too many.
+    fn take_slots(&self, count: u32) -> Option<u32> {
+        let after = |used: u32| used.checked_add(count).filter(|&end| end <= MOST_SLOTS);
+        self.slots.fetch_update(Ordering::AcqRel, Ordering::Acquire, after).ok()
+    }
+
     /// Counts instructions of a kernel. Compiles it, with the functions that it calls, when it is
     /// worth it.
     pub(super) fn count(&self, program: &Program, kernel: u32, steps: u64, helpers: Helpers) {
@@ -120,7 +124,11 @@ impl Cache {
             if cached.native.get().is_some() {
                 continue;
             }
-            let compiled = || compile::compile(program, index, helpers, &self.slots);
+            let compiled = || {
+                let native = compile::compile(program, index, helpers)?;
+                let first_slot = self.take_slots(native.slots)?;
+                Some(Native { first_slot, ..native })
+            };
             // A function that the generator cannot take stays interpreted: a panic would end the
             // thread of a stream.
             cached.native.get_or_init(|| catch_unwind(AssertUnwindSafe(compiled)).ok().flatten());
@@ -148,8 +156,10 @@ pub(super) struct Native {
     registers: usize,
     /// The bytes of parameters that it reads.
     params: usize,
-    /// The end of its slots.
-    slots: usize,
+    /// The number of its slots. The code counts them from 0.
+    slots: u32,
+    /// The first of them among those of the image.
+    first_slot: u32,
 }
 
 impl Native {
@@ -162,7 +172,13 @@ impl Native {
     /// Whether the parameters of a launch and the slots suffice.
     #[inline]
     pub(super) fn fits(&self, params: usize, slots: usize) -> bool {
-        self.params <= params && self.slots <= slots
+        self.params <= params && self.first_slot as usize + self.slots as usize <= slots
+    }
+
+    /// The first of its slots.
+    #[inline]
+    pub(super) fn first_slot(&self) -> usize {
+        self.first_slot as usize
     }
 
     /// Runs a thread. `None` if there are not enough registers.
@@ -171,9 +187,9 @@ impl Native {
     /// `entry` is one of this code, which [fits](Self::fits). The pointers in the context are
     /// valid: `shared`, `local` and `params` for their lengths, `local` for the frame of the
     /// function behind `local_base`, `globals` and `shared_offsets` for the variables of the
-    /// program, `slots` for the slots that fit. Each slot that is not empty, while its epoch lasts,
-    /// holds mapped memory that is only accessed atomically; a store's is writable. The helpers can
-    /// be called with the context.
+    /// program, `slots` for the function's slots. Each slot that is not empty, while its epoch
+    /// lasts, holds mapped memory that is only accessed atomically; a store's is writable. The
+    /// helpers can be called with the context.
     #[inline]
     pub(super) unsafe fn run(
         &self,
@@ -194,5 +210,49 @@ impl Native {
             3 => Status::Stopped,
             _ => Status::Faulted,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slots_have_an_end() {
+        let cache = Cache::new(0);
+        assert_eq!(cache.take_slots(10), Some(0));
+        assert_eq!(cache.take_slots(MOST_SLOTS - 12), Some(10));
+        assert_eq!((cache.take_slots(3), cache.take_slots(u32::MAX)), (None, None));
+        assert_eq!(cache.take_slots(2), Some(MOST_SLOTS - 2));
+        assert_eq!(cache.slots(), MOST_SLOTS as usize);
+    }
+
+    /// A function that is refused takes no slots.
+    #[cfg(all(feature = "jit", target_arch = "x86_64", target_os = "linux", not(any(miri, interpreted))))]
+    #[test]
+    fn functions_that_are_refused_take_no_slots() {
+        use crate::ptx::code::{Access, Cell, Function, Inst, Space};
+
+        unsafe extern "C" fn none(_: *mut Context, _: u64, _: u64, _: u64) -> u64 {
+            0
+        }
+        unsafe extern "C" fn nothing(_: *mut Context, _: u64, _: u64, _: u64, _: u64) -> u64 {
+            0
+        }
+        let helpers = Helpers { access: none, atomic: nothing };
+        let access = Access { space: Space::Global, cell: Cell::U32, count: 1 };
+        let load = |count| vec![Inst::Load { d: 0, base: 1, offset: 0, access }; count];
+        let function = |count, last: &[Inst]| Function {
+            code: [&load(count), last].concat(),
+            template: vec![0; 2],
+            ..Function::default()
+        };
+        let functions = vec![function(1 << 15, &[Inst::Exit]), function(3, &[Inst::Exit]), function(5, &[])];
+        let program = Program { functions, ..Program::default() };
+        let cache = Cache::new(3);
+        cache.compile_after(Some(0));
+        (0..3).for_each(|kernel| cache.count(&program, kernel, 1, helpers));
+        assert!(cache.get(0).is_none() && cache.get(1).is_some() && cache.get(2).is_some());
+        assert_eq!(cache.slots(), 8);
     }
 }

@@ -2,6 +2,10 @@
 //!
 //! A register has 64 bits. A function reads the low bits of its type and returns its result sign-
 //! or zero-extended, so that upper bits never matter.
+//!
+//! Native code recognises operations by the addresses of their functions (`jit/compile/known.rs`).
+//! Those functions are `#[inline(never)]`: an optimised build copies others into each part of the
+//! crate that names them, and each copy has an address of its own.
 
 pub(super) mod approx;
 pub(super) mod bits;

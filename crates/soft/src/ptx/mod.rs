@@ -43,7 +43,7 @@ mod windows;
 pub(crate) use error::{Fault, FaultKind};
 #[cfg(test)]
 pub(crate) use exec::run;
-pub(crate) use exec::{BegunGrid, begin, finish};
+pub(crate) use exec::{BegunGrid, MAP_OF_COLUMNS, MAP_OF_TILES, begin, finish};
 pub(crate) use image::{Image, Kernel, Launch};
 pub(crate) use memory::{AccessKind, Checks, DeviceMemory, Heap, MemoryFault, Span};
 pub(crate) use parse::head;

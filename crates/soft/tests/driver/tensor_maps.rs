@@ -100,3 +100,94 @@ fn a_kernel_loads_a_box_by_its_map() {
         assert_eq!(driver.cuMemFree(out), OK);
     }
 }
+
+/// A map for im2col copies of rank `dims.len()`.
+fn columns(
+    driver: &Driver,
+    dims: &[u64],
+    lower: &[i32],
+    upper: &[i32],
+    pixels: u32,
+) -> Result<CUtensorMap, CUresult> {
+    let mut map = CUtensorMap { opaque: [0; 16] };
+    let (strides, steps) = ([256_u64; 4], [1_u32; 5]);
+    let encoded = unsafe {
+        driver.cuTensorMapEncodeIm2col(
+            &mut map,
+            CUtensorMapDataType::CU_TENSOR_MAP_DATA_TYPE_UINT32,
+            dims.len() as u32,
+            std::ptr::without_provenance_mut(4096),
+            dims.as_ptr(),
+            strides.as_ptr(),
+            lower.as_ptr(),
+            upper.as_ptr(),
+            32,
+            pixels,
+            steps.as_ptr(),
+            CUtensorMapInterleave::CU_TENSOR_MAP_INTERLEAVE_NONE,
+            CUtensorMapSwizzle::CU_TENSOR_MAP_SWIZZLE_NONE,
+            CUtensorMapL2promotion::CU_TENSOR_MAP_L2_PROMOTION_NONE,
+            CUtensorMapFloatOOBfill::CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE,
+        )
+    };
+    if encoded == OK { Ok(map) } else { Err(encoded) }
+}
+
+/// Maps that differ in any argument differ.
+#[test]
+fn im2col_maps_lose_nothing() {
+    let driver = &session();
+    let rank = |rank: usize| [64, 16, 17, 18, 19].split_at(rank).0.to_vec();
+    let mut maps = Vec::new();
+    let mut add = |dims: &[u64], lower: &[i32], upper: &[i32], pixels| {
+        let map = columns(driver, dims, lower, upper, pixels).unwrap();
+        assert!(!maps.contains(&map.opaque), "{dims:?}, {lower:?}, {upper:?}, {pixels}");
+        maps.push(map.opaque);
+    };
+    for dims in [rank(3), rank(4), rank(5)] {
+        let corners = dims.len() - 2;
+        let none = vec![0; corners];
+        add(&dims, &none, &none, 8);
+        add(&dims, &none, &none, 1024);
+        for index in 0..dims.len() {
+            let mut other = dims.clone();
+            other[index] += 1;
+            add(&other, &none, &none, 8);
+        }
+        for index in 0..corners {
+            for by in [-1, 1, -15, if corners == 1 { -257 } else { -14 }] {
+                let mut other = none.clone();
+                other[index] = by;
+                add(&dims, &other, &none, 8);
+                if by > -16 {
+                    add(&dims, &none, &other, 8);
+                }
+            }
+        }
+    }
+    // Offsets of rank 5 have 5 bits.
+    let zero = [0; 3];
+    let invalid = CUresult::CUDA_ERROR_INVALID_VALUE;
+    assert_eq!(columns(driver, &rank(5), &[-17, 0, 0], &zero, 8).unwrap_err(), invalid);
+    assert_eq!(columns(driver, &rank(5), &zero, &[0, 16, 0], 8).unwrap_err(), invalid);
+}
+
+#[test]
+fn an_im2col_map_is_none_of_tiles() {
+    alone("tensor_maps::an_im2col_map_is_none_of_tiles", || {
+        let driver = &session();
+        let library = load(driver, LOAD);
+        let mut map = columns(driver, &[64, 16, 17], &[0], &[0], 8).unwrap();
+        let (mut out, mut x, mut y) = (words(driver, 256), 0_i32, 0_i32);
+        let mut arguments: [*mut c_void; 4] =
+            [(&raw mut map).cast(), (&raw mut out).cast(), (&raw mut x).cast(), (&raw mut y).cast()];
+        let function = function(driver, library, "load");
+        unsafe {
+            let (none, params) = (null_mut(), arguments.as_mut_ptr());
+            assert_eq!(driver.cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, none, params, null_mut()), OK);
+            assert_ne!(driver.cuStreamSynchronize(none), OK);
+        }
+        let sentence = cuda_soft::control::last_fault().unwrap();
+        assert!(sentence.contains("this tensor map is for im2col copies"), "{sentence}");
+    });
+}

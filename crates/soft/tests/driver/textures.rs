@@ -7,6 +7,7 @@ use crate::common::*;
 use cuda_soft::control;
 use cuda_sys::*;
 
+const INVALID_VALUE: CUresult = CUresult::CUDA_ERROR_INVALID_VALUE;
 const INVALID_HANDLE: CUresult = CUresult::CUDA_ERROR_INVALID_HANDLE;
 const FLOAT: CUarray_format = CUarray_format::CU_AD_FORMAT_FLOAT;
 
@@ -175,6 +176,127 @@ fn surfaces_by_bytes_by_texels_and_in_place() {
         assert_eq!(driver.cuSurfObjectDestroy(other), OK);
         assert_eq!(driver.cuArrayDestroy(line), OK);
         assert_eq!(driver.cuArrayDestroy(bytes), OK);
+    }
+}
+
+/// All words of an array of that width and height.
+fn rows_of_words(driver: &Driver, array: CUarray, [width, height]: [usize; 2]) -> Vec<u32> {
+    let mut content = vec![0_u32; width * height];
+    let raw = CUDA_MEMCPY2D {
+        srcMemoryType: CUmemorytype::CU_MEMORYTYPE_ARRAY,
+        srcArray: array,
+        dstMemoryType: CUmemorytype::CU_MEMORYTYPE_HOST,
+        dstHost: content.as_mut_ptr().cast(),
+        dstPitch: width * 4,
+        WidthInBytes: width * 4,
+        Height: height,
+        ..Default::default()
+    };
+    assert_eq!(unsafe { driver.cuMemcpy2D(&raw) }, OK);
+    content
+}
+
+/// A clamped access never leaves its row: it moves to the nearest place of its size and alignment,
+/// and where the row is shorter, the elements beyond its end read as zero and are not written.
+#[test]
+fn clamped_accesses_wider_than_a_row() {
+    let driver = &session();
+    let words = CUarray_format::CU_AD_FORMAT_UNSIGNED_INT32;
+    let image = array(driver, [3, 2, 0], words, 1, CUDA_ARRAY3D_SURFACE_LDST);
+    let content = || rows_of_words(driver, image, [3, 2]);
+    put(driver, image, 2, &[1_u32, 2, 3, 4, 5, 6]);
+    let object = surface(driver, image);
+    let run = |body: &str| run_on(driver, object, body).unwrap();
+    // The last row is the end of the array.
+    for (x, y, wanted) in [(0, 0, [1, 2, 3, 0]), (0, 1, [4, 5, 6, 0]), (99, 9, [4, 5, 6, 0])] {
+        let body = format!("suld.b.2d.v4.b32.clamp {{%r1, %r2, %r3, %r4}}, [%rd1, {{{x}, {y}}}];");
+        assert_eq!(run(&body), wanted, "{x}, {y}");
+    }
+    assert_eq!(run("suld.b.2d.v2.b32.clamp {%r1, %r2}, [%rd1, {8, 1}];"), [4, 5, 0, 0]);
+    run("mov.u32 %r1, 9; sust.b.2d.v4.b32.clamp [%rd1, {0, 0}], {%r1, %r1, %r1, %r1};");
+    assert_eq!(content(), [9, 9, 9, 4, 5, 6]);
+    run("mov.u32 %r1, 8; sust.b.2d.v4.b32.clamp [%rd1, {-16, 7}], {%r1, %r1, %r1, %r1};");
+    assert_eq!(content(), [9, 9, 9, 8, 8, 8]);
+    // No element fits.
+    let narrow = array(driver, [1, 1, 0], words, 1, CUDA_ARRAY3D_SURFACE_LDST);
+    put(driver, narrow, 1, &[7_u32]);
+    let other = surface(driver, narrow);
+    let body = "mov.u64 %rd3, -1; sust.b.2d.b64.clamp [%rd1, {0, 0}], {%rd3};\n\
+                suld.b.2d.b64.clamp {%rd3}, [%rd1, {0, 0}]; cvt.u32.u64 %r1, %rd3;";
+    assert_eq!(run_on(driver, other, body).unwrap(), [0; 4]);
+    assert_eq!(row(driver, narrow, 4), [7, 0, 0, 0]);
+    unsafe {
+        assert_eq!(driver.cuSurfObjectDestroy(object), OK);
+        assert_eq!(driver.cuSurfObjectDestroy(other), OK);
+        assert_eq!(driver.cuArrayDestroy(image), OK);
+        assert_eq!(driver.cuArrayDestroy(narrow), OK);
+    }
+}
+
+/// An array of cubes of one texel a face, face `i` holding `i`.
+fn cubes(driver: &Driver, flags: u32, faces: u32) -> CUarray {
+    let image = array(driver, [1, 1, faces as usize], FLOAT, 1, CUDA_ARRAY3D_CUBEMAP | flags);
+    let content: Vec<f32> = (0..faces).map(|face| face as f32).collect();
+    let raw = CUDA_MEMCPY3D {
+        srcMemoryType: CUmemorytype::CU_MEMORYTYPE_HOST,
+        srcHost: content.as_ptr().cast(),
+        srcPitch: 4,
+        srcHeight: 1,
+        dstMemoryType: CUmemorytype::CU_MEMORYTYPE_ARRAY,
+        dstArray: image,
+        WidthInBytes: 4,
+        Height: 1,
+        Depth: faces as usize,
+        ..Default::default()
+    };
+    assert_eq!(unsafe { driver.cuMemcpy3D(&raw) }, OK);
+    image
+}
+
+/// A texture of some layers of an array of 1 x 1 texels.
+fn seen(driver: &Driver, array: CUarray, [first, last]: [u32; 2]) -> Result<CUtexObject, CUresult> {
+    let view = CUDA_RESOURCE_VIEW_DESC {
+        format: CUresourceViewFormat::CU_RES_VIEW_FORMAT_FLOAT_1X32,
+        width: 1,
+        height: 1,
+        firstLayer: first,
+        lastLayer: last,
+        ..Default::default()
+    };
+    let mut object = 0;
+    match unsafe { driver.cuTexObjectCreate(&mut object, &resource(array), &Default::default(), &view) } {
+        OK => Ok(object),
+        code => Err(code),
+    }
+}
+
+/// Directions reach all six faces, so that a view without some of them would lead outside.
+#[test]
+fn views_of_cubes_have_whole_cubes() {
+    let driver = &session();
+    let (one, two) = (cubes(driver, 0, 6), cubes(driver, CUDA_ARRAY3D_LAYERED, 12));
+    // Towards -z, which is the last face.
+    let direction = "mov.f32 %r5, 0.0; mov.f32 %r6, 0.0; mov.f32 %r7, -1.0; mov.u32 %r8, 9;";
+    let plain = "tex.cube.v4.f32.f32 {%r1, %r2, %r3, %r4}, [%rd1, {%r5, %r6, %r7, %r7}];";
+    let layered = "tex.acube.v4.f32.f32 {%r1, %r2, %r3, %r4}, [%rd1, {%r8, %r5, %r6, %r7}];";
+    for (array, layers, form, wanted) in [
+        (one, [0, 0], plain, 5.0),
+        (one, [0, 5], plain, 5.0),
+        (two, [0, 5], layered, 5.0),
+        (two, [6, 11], layered, 11.0),
+        (two, [0, 11], layered, 11.0),
+    ] {
+        let object = seen(driver, array, layers).unwrap();
+        let found = run_on(driver, object, &format!("{direction} {form}")).unwrap();
+        assert_eq!(found, bits([wanted, 0.0, 0.0, 1.0]), "{layers:?}");
+        assert_eq!(unsafe { driver.cuTexObjectDestroy(object) }, OK);
+    }
+    for (array, layers) in [(one, [0, 3]), (one, [1, 5]), (two, [0, 0]), (two, [7, 11]), (two, [0, 6])] {
+        assert_eq!(seen(driver, array, layers), Err(INVALID_VALUE), "{layers:?}");
+    }
+    unsafe {
+        assert_eq!(driver.cuArrayDestroy(one), OK);
+        assert_eq!(driver.cuArrayDestroy(two), OK);
     }
 }
 

@@ -114,8 +114,9 @@ fn window(grid: &Grid<'_>, address: u64, bytes: u32) -> Option<Result<Span, Memo
     grid.state.span(address).map(Ok).or_else(|| grid.heap().block(address, bytes.into()))
 }
 
+/// The host pointer of an access, if it lies in the span.
 #[inline(always)]
-fn inside(span: &Span, address: u64, bytes: u32, write: bool) -> Option<*mut u8> {
+pub(super) fn inside(span: &Span, address: u64, bytes: u32, write: bool) -> Option<*mut u8> {
     let offset = address.wrapping_sub(span.device_start);
     if offset < span.len && span.len - offset >= u64::from(bytes) && (!write || span.writable) {
         // The offset lies inside the span.

@@ -16,13 +16,17 @@ pub(super) struct BarrierWait {
 }
 
 impl BarrierWait {
+    /// The wait of a barrier instruction with these operands.
+    #[inline]
     pub(super) fn new(
         op: BarrierOp,
-        id: u32,
-        count: Option<u32>,
-        is_true: bool,
+        [id, count, a]: [Reg; 3],
         d: Reg,
+        registers: &[u64],
     ) -> Checked<BarrierWait> {
+        let get = |register: Reg| registers.get(register as usize).copied();
+        let (id, count) = (get(id).unwrap_or(0) as u32, get(count).map(|count| count as u32));
+        let is_true = get(a).unwrap_or(0) & 1 == 1;
         if id >= BARRIERS {
             let detail = format!("there is no barrier {id}: they go from 0 to {}", BARRIERS - 1);
             return Err(ThreadFault::new(FaultKind::IllegalInstruction, detail));
@@ -36,9 +40,13 @@ impl BarrierWait {
         let id = if op == BarrierOp::Cluster { CLUSTER_BARRIER } else { id };
         Ok(BarrierWait { op, id, count, is_true, d })
     }
-}
 
-impl BarrierWait {
+    /// Whether a thread of a block of so many goes on at once: one that is alone never waits.
+    #[inline]
+    pub(super) fn is_over(&self, threads: u32) -> bool {
+        threads == 1 && self.op == BarrierOp::Sync && self.count.is_none()
+    }
+
     /// Describes the barrier, for errors.
     pub(super) fn describe(&self) -> String {
         let name = match self.op {

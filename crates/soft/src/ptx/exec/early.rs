@@ -57,12 +57,13 @@ pub(crate) fn begin(
     let mut begun = BegunGrid { total, state: Arc::clone(&state), ..BegunGrid::default() };
     let mut worker = Worker::early(&grid);
     let mut spare: Option<Block> = None;
+    worker.count_native();
     while begun.next < total && begun.threads < most_threads && worker.steps < EARLY_STEPS {
         let mut block = spare.take().unwrap_or_default();
         block.reset(&grid, grid::block_index(launch, begun.next));
         begun.next += 1;
-        worker.count_native();
         let progress = block.run(&mut worker, EARLY_STEPS).map_err(|fault| *fault)?;
+        worker.count_native();
         if memory.cancelled() {
             return Err(*block.cancelled(&worker));
         }

@@ -12,7 +12,7 @@ use super::thread_fault::{Checked, ThreadFault};
 use super::transfer::AsyncThread;
 use super::warp::WarpWait;
 use super::worker::{BlockContext, Stop, Worker};
-use crate::ptx::code::{Access, BarrierOp, CarryHow, Inst, NONE, Op128, Reg, Space};
+use crate::ptx::code::{Access, CarryHow, Inst, NONE, Op128, Reg, Space};
 use crate::ptx::error::FaultKind;
 use crate::ptx::math::convert::convert;
 use crate::ptx::math::integer::carrying_add;
@@ -332,28 +332,17 @@ impl Worker<'_> {
                     }
                 }
                 Inst::Barrier { op, d, id, count, a } => {
-                    let count = if count == NONE { None } else { Some(reg!(count) as u32) };
-                    let is_true = maybe!(a) & 1 == 1;
-                    let wait = check!(BarrierWait::new(op, reg!(id) as u32, count, is_true, d));
-                    // A thread that is alone in its block never waits.
-                    if grid.threads == 1 && op == BarrierOp::Sync && count.is_none() {
+                    let wait = check!(BarrierWait::new(op, [id, count, a], d, registers));
+                    if wait.is_over(grid.threads) {
                         continue;
                     }
                     thread.barrier = Some(wait);
                     stop!(Some(Stop::Barrier));
                 }
                 Inst::Warp { op, d, p, a, b, c, mask } => {
-                    let members = if mask == NONE { None } else { Some(reg!(mask) as u32) };
-                    let lane = thread.linear % 32;
-                    let wait = check!(WarpWait::new(
-                        op,
-                        lane,
-                        members,
-                        [maybe!(a), maybe!(b), maybe!(c)],
-                        [d, p],
-                        (thread.function, pc)
-                    ));
-                    thread.lanes = Some(wait);
+                    let place = (thread.function, pc);
+                    let wait = WarpWait::new(op, thread.linear, [a, b, c, mask], [d, p], registers, place);
+                    thread.lanes = Some(check!(wait));
                     stop!(Some(Stop::Warp));
                 }
             }

@@ -46,11 +46,13 @@ impl AsyncThread<'_, '_, '_> {
                 if !(1..=MOST).contains(&count) {
                     return wrong(format!("an mbarrier cannot wait for {count} arrivals"));
                 }
+                self.end_events(at, "initialised")?;
                 let barrier = Mbarrier { is_odd: false, expected: count, pending: count, bytes: 0 };
                 self.put_word(at, barrier.bits());
             }
             MbarrierOp::Invalidate => {
                 self.state(at)?;
+                self.end_events(at, "invalidated")?;
                 self.put_word(at, 0);
             }
             MbarrierOp::ExpectBytes => self.expect_bytes(at, size as u32)?,

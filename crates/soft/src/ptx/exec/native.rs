@@ -2,11 +2,13 @@
 
 use std::ptr;
 
-use super::access::{Location, ThreadMemory};
+use super::access::{Location, ThreadMemory, inside};
 use super::atomic::AtomicChange;
-use super::grid::Grid;
+use super::barrier::BarrierWait;
+use super::grid::{Grid, reserved_offset};
 use super::thread::Thread;
 use super::thread_fault::{Checked, ThreadFault};
+use super::warp::WarpWait;
 use super::worker::{BlockContext, Stop, Worker};
 use crate::ptx::code::{Inst, NONE};
 use crate::ptx::jit::{Context, Helpers, Native, Slot, Status, unpack};
@@ -48,8 +50,14 @@ impl<'a> NativeState<'a> {
             globals: launch.globals.as_ptr(),
             shared_offsets: launch.kernel.shared_offsets.as_ptr(),
             slots: ptr::null_mut(),
+            first_slot: 0,
             epoch_now: counter.map_or(ptr::null(), ptr::from_ref),
             epoch: 0,
+            warps: grid.threads.div_ceil(32).into(),
+            dynamic_shared: launch.dynamic_shared.into(),
+            total_shared: grid.shared_bytes as u64,
+            reserved_shared: reserved_offset(grid.shared_bytes) as u64,
+            grid_number: grid.state.number,
             values: [0; 8],
             worker: ptr::null_mut(),
         };
@@ -103,7 +111,7 @@ impl<'a> Worker<'a> {
             // Up to the next jump: native code can only resume at some instructions.
             return self.frame::<false>(thread, block, self.steps);
         };
-        self.prepare(thread, block, end);
+        self.prepare(native, thread, block, end);
         let worker: *mut Self = self;
         // SAFETY: the worker is exclusively borrowed, and not used by other names until the code
         // has returned.
@@ -137,13 +145,48 @@ impl<'a> Worker<'a> {
                 thread.is_pristine = false;
                 Ok(Some(Stop::Yielded))
             }
-            Status::Stopped | Status::Faulted => self.frame::<true>(thread, block, end),
+            Status::Stopped | Status::Faulted => match self.wait(thread) {
+                None => self.frame::<true>(thread, block, end),
+                stop => Ok(stop),
+            },
         }
+    }
+
+    /// Executes the next instruction if the thread waits there for others. Most stops are such, and
+    /// the interpreter's loop takes longer to begin.
+    #[inline]
+    fn wait(&mut self, thread: &mut Thread) -> Option<Stop> {
+        let function = self.grid.program.functions.get(thread.function as usize);
+        let inst = function.and_then(|function| function.code.get(thread.pc));
+        let registers = thread.registers.get(thread.register_base..).unwrap_or(&[]);
+        let stop = match inst {
+            Some(&Inst::Warp { op, d, p, a, b, c, mask }) => {
+                let place = (thread.function, thread.pc + 1);
+                match WarpWait::new(op, thread.linear, [a, b, c, mask], [d, p], registers, place) {
+                    Ok(wait) => thread.lanes = Some(wait),
+                    // The interpreter finds the fault again.
+                    Err(_) => return None,
+                }
+                Stop::Warp
+            }
+            Some(&Inst::Barrier { op, d, id, count, a }) => {
+                match BarrierWait::new(op, [id, count, a], d, registers) {
+                    Ok(wait) if !wait.is_over(self.grid.threads) => thread.barrier = Some(wait),
+                    _ => return None,
+                }
+                Stop::Barrier
+            }
+            _ => return None,
+        };
+        thread.is_pristine = false;
+        thread.pc += 1;
+        self.steps += 1;
+        Some(stop)
     }
 
     /// Sets the context for a thread.
     #[inline(always)]
-    fn prepare(&mut self, thread: &mut Thread, block: &mut BlockContext<'_>, end: u64) {
+    fn prepare(&mut self, native: &Native, thread: &mut Thread, block: &mut BlockContext<'_>, end: u64) {
         let context = &mut self.native.context;
         context.steps = self.steps;
         context.end = end;
@@ -155,7 +198,9 @@ impl<'a> Worker<'a> {
         context.local = thread.local.as_mut_ptr();
         context.local_len = thread.local.len() as u64;
         context.local_base = thread.local_base as u64;
-        context.slots = self.native.slots.as_mut_ptr();
+        // The function fits, so its slots exist.
+        context.slots = self.native.slots.as_mut_ptr().wrapping_add(native.first_slot());
+        context.first_slot = native.first_slot() as u64;
     }
 
     /// The memory of the thread that runs natively.
@@ -203,23 +248,27 @@ impl<'a> Worker<'a> {
             }
         }
         if let Location::Host(_) = location {
-            self.fill(pc, slot, access.bytes(), is_store);
+            self.fill(pc, slot, address, access.bytes(), is_store);
         }
         Ok(())
     }
 
-    /// Notes the allocation that the access at `pc` has found in its slot.
-    fn fill(&mut self, pc: usize, slot: u64, bytes: u32, is_store: bool) {
+    /// Notes the allocation that the access at `pc` has found in its slot, if that is the one which
+    /// the interpreter has noted: it notes none in the grid's workspace and in the heap.
+    fn fill(&mut self, pc: usize, slot: u64, address: u64, bytes: u32, is_store: bool) {
         if self.spans.epoch != self.native.context.epoch {
             self.native.slots.fill(Slot::EMPTY);
             self.native.context.epoch = self.spans.epoch;
         }
-        let (span, bytes) = (self.spans.last(pc), u64::from(bytes));
-        let Some(slot) = usize::try_from(slot).ok().and_then(|slot| self.native.slots.get_mut(slot)) else {
+        let span = self.spans.last(pc);
+        let index = slot.checked_add(self.native.context.first_slot).and_then(|at| usize::try_from(at).ok());
+        let Some(slot) = index.and_then(|index| self.native.slots.get_mut(index)) else { return };
+        if inside(&span, address, bytes, is_store).is_none() {
             return;
-        };
+        }
+        let bytes = u64::from(bytes);
         let is_aligned = span.device_start.is_multiple_of(bytes) && span.host.addr().is_multiple_of(8);
-        if is_aligned && (span.writable || !is_store) {
+        if is_aligned {
             *slot = Slot { start: span.device_start, count: span.len / bytes, host: span.host };
         }
     }

@@ -20,8 +20,10 @@ const KINDS: usize = 1;
 const SIZES: usize = 2;
 const STRIDES: usize = 7;
 const BOXES: usize = 11;
-/// The highest byte of the kinds.
-const MARK: u8 = 1;
+/// The second byte of the kinds, in a map of tiles.
+pub(crate) const MAP_OF_TILES: u8 = 1;
+/// The same in a map for im2col copies, which no kernel makes here.
+pub(crate) const MAP_OF_COLUMNS: u8 = 2;
 /// Swizzles move units of so many bytes.
 const UNIT: usize = 16;
 const MOST_RANK: usize = 5;
@@ -88,7 +90,10 @@ impl TensorBox {
     /// The box of a map, in the format of this driver (`abi/tensor_map.rs`), at these coordinates.
     fn new(map: &[u64; WORDS], at: &[i32]) -> Checked<TensorBox> {
         let [_, mark, ty, rank, interleave, swizzle, _, fill] = map[KINDS].to_be_bytes();
-        if mark != MARK || usize::from(rank) != at.len() || at.len() > MOST_RANK {
+        if mark == MAP_OF_COLUMNS {
+            return wrong("this tensor map is for im2col copies, and the instruction copies a tile");
+        }
+        if mark != MAP_OF_TILES || usize::from(rank) != at.len() || at.len() > MOST_RANK {
             return wrong("this is not a tensor map of this rank");
         }
         let Some(element) = element(ty).filter(|_| interleave == 0) else {
@@ -185,13 +190,16 @@ impl AsyncThread<'_, '_, '_> {
     pub(super) fn replace_field(&mut self, inst: &AsyncInst, field: MapField) -> Checked<()> {
         let (address, value) = (self.address(inst.to), self.get(inst.size));
         let location = self.find(inst.to.space, address, MAP_BYTES, MAP_ALIGNMENT, true)?;
+        let is_of_columns = (self.memory.load(location, Cell::U64, KINDS) >> 48) as u8 == MAP_OF_COLUMNS;
         let mut change = |word: usize, first: u32, width: u32, value: u64| {
             let mask = (u64::MAX >> (64 - width)) << first;
             let old = self.memory.load(location, Cell::U64, word);
             self.memory.store(location, Cell::U64, word, old & !mask | value << first & mask);
         };
         // A map may begin as zeros.
-        change(KINDS, 48, 8, MARK.into());
+        if !is_of_columns {
+            change(KINDS, 48, 8, MAP_OF_TILES.into());
+        }
         match field {
             MapField::Address => change(0, 0, 64, value),
             MapField::Rank => change(KINDS, 32, 8, value.wrapping_add(1)),

@@ -39,8 +39,20 @@ const fn cell(format: TexelFormat) -> Cell {
     }
 }
 
-/// Where a surface access goes, if it goes anywhere.
-type Target = Option<u64>;
+/// Where a surface access goes.
+#[derive(Debug, Clone, Copy)]
+struct Target {
+    address: u64,
+    /// The bytes that it accesses: fewer than it has where the row ends before.
+    bytes: u32,
+}
+
+impl Target {
+    /// The elements that the access reaches, of so many bytes each.
+    fn elements(self, bytes: u32) -> usize {
+        (self.bytes / bytes) as usize
+    }
+}
 
 impl TextureThread<'_, '_, '_> {
     pub(super) fn execute(&mut self, inst: &TextureInst) -> Checked<()> {
@@ -248,15 +260,18 @@ impl TextureThread<'_, '_, '_> {
         self.worker.find(self.memory, self.pc, Space::Global, address, bytes, 1, write)
     }
 
-    /// The address of a surface access of `bytes`; `None` if nothing is accessed. The first
-    /// coordinate counts bytes, or texels.
+    /// Where a surface access of `bytes`, in elements of `element` bytes, goes; `None` if nowhere.
+    /// The first coordinate counts bytes, or texels.
+    ///
+    /// `.clamp` takes the nearest place that has the access's size and alignment. A row that is
+    /// shorter than the access has no such place: then the elements beyond its end are left out.
     fn target(
         &mut self,
         inst: &TextureInst,
-        bytes: u32,
+        [bytes, element]: [u32; 2],
         in_bytes: bool,
         outside: Outside,
-    ) -> Checked<(Texels, Target)> {
+    ) -> Checked<(Texels, Option<Target>)> {
         let texels = self.surface_object(inst)?;
         check_geometry(inst.geometry, texels.shape)?;
         let mut at = [0_i64; 3];
@@ -267,7 +282,7 @@ impl TextureThread<'_, '_, '_> {
             at[0] *= i64::from(texels.texel_bytes());
         }
         let [width, height, depth] = texels.size;
-        let row = i64::from(width * texels.texel_bytes());
+        let row = i64::from(width) * i64::from(texels.texel_bytes());
         let last = [row - i64::from(bytes), i64::from(height) - 1, i64::from(depth) - 1];
         let is_inside = at.iter().zip(last).all(|(at, last)| (0..=last).contains(at));
         match outside {
@@ -282,25 +297,31 @@ impl TextureThread<'_, '_, '_> {
             }
             Outside::Zero => return Ok((texels, None)),
             Outside::Clamp => {
-                at.iter_mut().zip(last).for_each(|(at, last)| *at = (*at).clamp(0, last.max(0)));
+                let aligned = last[0] - last[0].rem_euclid(i64::from(bytes));
+                for (at, last) in at.iter_mut().zip([aligned, last[1], last[2]]) {
+                    *at = (*at).clamp(0, last.max(0));
+                }
             }
         }
         let layer = self.layer(inst, texels.layers);
         let [x, y, z] = at.map(|at| at as u64);
-        let row = texel_address(&texels, [0, y as u32, z as u32], layer);
-        let address = row + x;
+        let address = texel_address(&texels, [0, y as u32, z as u32], layer) + x;
         if x % u64::from(bytes) != 0 {
             return Err(ThreadFault::misaligned(address, bytes, false));
         }
-        Ok((texels, Some(address)))
+        let there = bytes.min(u32::try_from(row).unwrap_or(u32::MAX));
+        let target = Target { address, bytes: there - there % element };
+        Ok((texels, Some(target).filter(|target| target.bytes > 0)))
     }
 
     /// `suld.b`.
     fn load(&mut self, inst: &TextureInst, cell: Cell, outside: Outside) -> Checked<()> {
         let bytes = cell.bytes() * u32::from(inst.count);
-        let (_, target) = self.target(inst, bytes, true, outside)?;
-        let location = target.map(|address| self.find(address, bytes, false)).transpose()?;
+        let (_, target) = self.target(inst, [bytes, cell.bytes()], true, outside)?;
+        let found = target.map(|target| self.find(target.address, target.bytes, false)).transpose()?;
+        let elements = target.map_or(0, |target| target.elements(cell.bytes()));
         for (index, position) in (inst.values..).enumerate().take(inst.count.into()) {
+            let location = found.filter(|_| index < elements);
             let value = location.map_or(0, |location| self.memory.load(location, cell, index));
             self.set_wide(position, value);
         }
@@ -310,9 +331,11 @@ impl TextureThread<'_, '_, '_> {
     /// `sust.b`.
     fn store(&mut self, inst: &TextureInst, cell: Cell, outside: Outside) -> Checked<()> {
         let bytes = cell.bytes() * u32::from(inst.count);
-        let (_, Some(address)) = self.target(inst, bytes, true, outside)? else { return Ok(()) };
-        let location = self.find(address, bytes, true)?;
-        for (index, position) in (inst.values..).enumerate().take(inst.count.into()) {
+        let (_, Some(target)) = self.target(inst, [bytes, cell.bytes()], true, outside)? else {
+            return Ok(());
+        };
+        let location = self.find(target.address, target.bytes, true)?;
+        for (index, position) in (inst.values..).enumerate().take(target.elements(cell.bytes())) {
             let value = self.get(position);
             self.memory.store(location, cell, index, value);
         }
@@ -323,8 +346,8 @@ impl TextureThread<'_, '_, '_> {
     fn store_texel(&mut self, inst: &TextureInst, outside: Outside) -> Checked<()> {
         let texels = self.surface_object(inst)?;
         let bytes = texels.texel_bytes();
-        let (_, Some(address)) = self.target(inst, bytes, false, outside)? else { return Ok(()) };
-        let location = self.find(address, bytes, true)?;
+        let (_, Some(target)) = self.target(inst, [bytes, bytes], false, outside)? else { return Ok(()) };
+        let location = self.find(target.address, bytes, true)?;
         for index in 0..texels.channels.min(inst.count.into()) {
             let value = narrow(texels.format, self.get(inst.values + index) as u32);
             self.memory.store(location, cell(texels.format), index as usize, value.into());
@@ -340,11 +363,11 @@ impl TextureThread<'_, '_, '_> {
         in_bytes: bool,
         outside: Outside,
     ) -> Checked<()> {
-        let (texels, target) = self.target(inst, ty.bytes(), in_bytes, outside)?;
-        let Some(address) = target else { return Ok(()) };
+        let (texels, target) = self.target(inst, [ty.bytes(); 2], in_bytes, outside)?;
+        let Some(target) = target else { return Ok(()) };
         let ty = if !in_bytes && texels.format == TexelFormat::S32 { AtomicType::S32 } else { ty };
         self.worker.spans.is_atomic = true;
-        let found = self.find(address, ty.bytes(), true);
+        let found = self.find(target.address, ty.bytes(), true);
         self.worker.spans.is_atomic = false;
         let value = self.get(inst.values);
         AtomicChange::new(op, ty, value, 0).perform(self.memory, found?);

@@ -104,6 +104,18 @@ impl Transfers {
         self.events.clear();
     }
 
+    /// Whether an event waits for a copy that moves something.
+    fn is_under_way(&self, event: &Event) -> bool {
+        match event {
+            Event::Copies { thread, before } => {
+                let first = self.threads.get(thread).and_then(|thread| thread.copies.front());
+                first.is_some_and(|copy| copy.number < *before)
+            }
+            Event::Bulk(load) => load.bytes > 0,
+            Event::Tensor { .. } | Event::Values { .. } => true,
+        }
+    }
+
     fn thread(&mut self, thread: u32) -> &mut ThreadTransfers {
         self.threads.entry(thread).or_default()
     }
@@ -245,6 +257,22 @@ impl AsyncThread<'_, '_, '_> {
 
     fn add_event(&mut self, barrier: usize, event: Event) {
         self.transfers.events.entry(barrier).or_default().push(event);
+    }
+
+    /// Forgets what a barrier would hear of, before it is initialised anew or invalidated (`verb`).
+    /// Copies under way would tell the barrier that lies there then, so that they are a fault.
+    pub(super) fn end_events(&mut self, barrier: usize, verb: &str) -> Checked<()> {
+        let events = self.transfers.events.remove(&barrier).unwrap_or_default();
+        let under_way = events.iter().filter(|event| self.transfers.is_under_way(event)).count();
+        if under_way == 0 {
+            return Ok(());
+        }
+        let copies = if under_way == 1 { "1 copy".into() } else { format!("{under_way} copies") };
+        let detail = format!(
+            "the mbarrier at {barrier:#x} of shared memory is {verb} while {copies} under way will arrive \
+             there: wait for its phase first"
+        );
+        Err(ThreadFault::new(FaultKind::IllegalInstruction, detail))
     }
 
     /// Lets everything happen that a barrier waits for.

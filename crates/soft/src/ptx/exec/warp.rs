@@ -21,14 +21,19 @@ pub(super) struct WarpWait {
 }
 
 impl WarpWait {
+    /// The wait of a warp instruction with these operands, of the thread `linear`.
+    #[inline]
     pub(super) fn new(
         op: WarpOp,
-        lane: u32,
-        members: Option<u32>,
-        [a, b, c]: [u64; 3],
+        linear: u32,
+        [a, b, c, mask]: [Reg; 4],
         [d, p]: [Reg; 2],
+        registers: &[u64],
         (function, pc): (u32, usize),
     ) -> Checked<WarpWait> {
+        let get = |register: Reg| registers.get(register as usize).copied();
+        let (members, lane) = (get(mask).map(|mask| mask as u32), linear % 32);
+        let [a, b, c] = [a, b, c].map(|register| get(register).unwrap_or(0));
         if let Some(mask) = members
             && (mask >> lane) & 1 == 0
         {

@@ -5,10 +5,10 @@ mod arithmetic;
 mod flow;
 mod known;
 mod operands;
+mod special;
 mod translate;
 
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU32, Ordering};
 
 use cranelift_codegen::Context as Compiler;
 use cranelift_codegen::control::ControlPlane;
@@ -22,10 +22,11 @@ use super::context::Helpers;
 use super::machine::Machine;
 use crate::ptx::code::{Function, Inst, NONE, Program, Space};
 use flow::Flow;
+use operands::Use;
 use translate::Translator;
 
 /// Compiles a function; `None` if it has something that native code cannot do.
-pub(super) fn compile(program: &Program, index: u32, helpers: Helpers, slots: &AtomicU32) -> Option<Native> {
+pub(super) fn compile(program: &Program, index: u32, helpers: Helpers) -> Option<Native> {
     let function = program.functions.get(index as usize)?;
     let registers = function.template.len();
     if !is_sound(function, program) {
@@ -36,11 +37,7 @@ pub(super) fn compile(program: &Program, index: u32, helpers: Helpers, slots: &A
     let mut code = Code::with_name_signature(UserFuncName::default(), translate::signature());
     let mut builder = FunctionBuilderContext::new();
     let builder = FunctionBuilder::new(&mut code, &mut builder);
-    // Other functions may be compiled at the same time, so the slots are taken before.
-    let accesses = function.code.iter().filter(|inst| uses_slot(inst)).count() as u32;
-    let first_slot = slots.fetch_add(accesses, Ordering::AcqRel);
-    let (builder, end, entries) =
-        Translator::translate(builder, function, index, &flow, helpers, first_slot)?;
+    let (builder, slots, entries) = Translator::translate(builder, function, index, &flow, helpers)?;
     builder.finalize(isa.frontend_config());
     let mut compiler = Compiler::for_function(code);
     let compiled = compiler.compile(&*isa, &mut ControlPlane::default()).ok()?;
@@ -52,7 +49,7 @@ pub(super) fn compile(program: &Program, index: u32, helpers: Helpers, slots: &A
     for (number, pc) in entries.into_iter().enumerate() {
         *numbers.get_mut(pc)? = number as u32;
     }
-    Some(Native { machine, entries: numbers, registers, params: params(function), slots: end as usize })
+    Some(Native { machine, entries: numbers, registers, params: params(function), slots, first_slot: 0 })
 }
 
 /// Whether every function of `math` that it uses is known.
@@ -65,15 +62,6 @@ pub(super) fn is_translated(function: &Function) -> bool {
         Inst::Quaternary { f, .. } => known::known(f as usize).is_some(),
         _ => true,
     })
-}
-
-fn uses_slot(inst: &Inst) -> bool {
-    match inst {
-        Inst::Load { access, .. } | Inst::Store { access, .. } => {
-            matches!(access.space, Space::Global | Space::Generic)
-        }
-        _ => false,
-    }
 }
 
 /// The bytes of parameters that a function reads.
@@ -97,17 +85,13 @@ fn is_sound(function: &Function, program: &Program) -> bool {
             None => return false,
         }
     }
-    let (mut exist, mut are_kept) = (true, true);
+    let mut is_sound = len <= 1 << 20;
     for inst in &function.code {
-        let mut all_exist = true;
-        let mut read = |register: u32| all_exist &= (register as usize) < len;
-        let mut write = |register: u32| {
-            are_kept &=
-                register == NONE || is_constant.get(register as usize).is_some_and(|constant| !constant);
-        };
-        operands::operands(inst, function, &mut read, &mut write);
-        exist &= all_exist;
-        exist &= match inst {
+        operands::operands(inst, function, &mut |how, register| {
+            let constant = is_constant.get(register as usize);
+            is_sound &= constant.is_some_and(|constant| how == Use::Reads || !constant);
+        });
+        is_sound &= match inst {
             Inst::Load { offset, access, base, .. } if access.space == Space::Entry => {
                 *offset >= 0 && *base == NONE
             }
@@ -116,7 +100,7 @@ fn is_sound(function: &Function, program: &Program) -> bool {
             _ => true,
         };
     }
-    exist && are_kept && len <= 1 << 20
+    is_sound
 }
 
 /// The processor, as Cranelift describes it.
@@ -132,4 +116,77 @@ fn isa() -> Option<OwnedTargetIsa> {
         cranelift_native::builder().ok()?.finish(Flags::new(flags)).ok()
     };
     ISA.get_or_init(make).clone()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ptx::code::matrix::{MatrixInst, MatrixMemory, MatrixOp};
+    use crate::ptx::code::texture::{Query, TextureInst, TextureOp};
+    use crate::ptx::code::transfer::{AsyncInst, AsyncOp};
+    use crate::ptx::code::{BarrierOp, CallSite, Formal, Op128, Place, Target, WarpOp};
+
+    /// A function of one instruction, whose register 1 is a constant.
+    fn function(inst: Inst) -> Function {
+        let constants = vec![1];
+        Function { code: vec![inst, Inst::Exit], template: vec![0; 4], constants, ..Function::default() }
+    }
+
+    fn warp(op: WarpOp, d: u32, p: u32) -> Inst {
+        Inst::Warp { op, d, p, a: 0, b: NONE, c: NONE, mask: NONE }
+    }
+
+    #[test]
+    fn functions_that_write_constants_are_not_sound() {
+        let program = Program::default();
+        let check = |function: &Function, wanted: bool| {
+            assert_eq!(is_sound(function, &program), wanted, "{function:?}");
+        };
+        for d in 0..5 {
+            // Register 4 does not exist.
+            let wanted = d != 1 && d < 4;
+            let op = BarrierOp::RedPopc;
+            for inst in [
+                warp(WarpOp::VoteBallot, d, NONE),
+                warp(WarpOp::ShuffleXor, 0, d),
+                Inst::Barrier { op, d, id: 0, count: NONE, a: 0 },
+                Inst::Move { d, a: 0 },
+                Inst::StackSave { d },
+                Inst::StackAllocate { d, size: 0, align: 16 },
+            ] {
+                check(&function(inst), wanted);
+            }
+            let returns = vec![Formal { place: Place::Register(d), size: 4 }];
+            let mut called = function(Inst::Call { site: 0 });
+            called.calls.push(CallSite { target: Target::Function(0), args: Vec::new(), returns });
+            check(&called, wanted);
+            let mut copied = function(Inst::Async { index: 0 });
+            copied.asyncs.push(AsyncInst { d, ..AsyncInst::new(AsyncOp::CommitBulk) });
+            check(&copied, wanted);
+            let mut asked = function(Inst::Texture { index: 0 });
+            let query = TextureInst::new(TextureOp::QueryTexture(Query::Width), 0);
+            asked.textures.push(TextureInst { count: 1, ..query });
+            asked.lists.push(d);
+            check(&asked, wanted);
+            let mut loaded = function(warp(WarpOp::Matrix(0), NONE, NONE));
+            let memory = MatrixMemory { space: Space::Shared, base: 0, offset: 0, stride: NONE };
+            let (a, b, c) = (Vec::new(), Vec::new(), Vec::new());
+            let op = MatrixOp::Load { is_transposed: false };
+            loaded.matrices.push(MatrixInst { op, memory, d: vec![d], a, b, c });
+            check(&loaded, wanted);
+        }
+        // The second of a pair.
+        let pair = |d| Inst::Atomic128 {
+            op: Op128::Load,
+            space: Space::Global,
+            d,
+            base: 0,
+            offset: 0,
+            b: NONE,
+            c: NONE,
+        };
+        for (d, wanted) in [(0, false), (1, false), (2, true), (3, false)] {
+            check(&function(pair(d)), wanted);
+        }
+    }
 }

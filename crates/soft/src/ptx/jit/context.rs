@@ -31,11 +31,19 @@ pub(in crate::ptx) struct Context {
     pub(in crate::ptx) globals: *const u64,
     /// The offsets of the image's shared variables.
     pub(in crate::ptx) shared_offsets: *const u32,
-    /// A cache of allocations, one slot for each access to global memory.
+    /// A cache of allocations, one slot for each access of the function to global memory.
     pub(in crate::ptx) slots: *mut Slot,
+    /// The first of them among those of the image.
+    pub(in crate::ptx) first_slot: u64,
     /// The counter of the epoch, and the epoch of the slots.
     pub(in crate::ptx) epoch_now: *const AtomicU64,
     pub(in crate::ptx) epoch: u64,
+    /// Special registers of the launch.
+    pub(in crate::ptx) warps: u64,
+    pub(in crate::ptx) dynamic_shared: u64,
+    pub(in crate::ptx) total_shared: u64,
+    pub(in crate::ptx) reserved_shared: u64,
+    pub(in crate::ptx) grid_number: u64,
     /// Elements of an access, and the old value of an atomic operation.
     pub(in crate::ptx) values: [u64; MOST_ELEMENTS],
     /// For the functions that native code calls.

@@ -3,19 +3,24 @@
 use super::integer::Int;
 use super::value::Value;
 
+#[inline(never)]
 pub(in crate::ptx) fn and(a: u64, b: u64) -> u64 {
     a & b
 }
+#[inline(never)]
 pub(in crate::ptx) fn or(a: u64, b: u64) -> u64 {
     a | b
 }
+#[inline(never)]
 pub(in crate::ptx) fn xor(a: u64, b: u64) -> u64 {
     a ^ b
 }
+#[inline(never)]
 pub(in crate::ptx) fn not(a: u64) -> u64 {
     !a
 }
 /// The negation of a predicate.
+#[inline(never)]
 pub(in crate::ptx) fn not_pred(a: u64) -> u64 {
     a ^ 1
 }
@@ -33,12 +38,14 @@ pub(in crate::ptx) fn select_by_float_flushed(a: u64, b: u64, c: u64) -> u64 {
     if super::value::flush(f32::get(c)) >= 0.0 { a } else { b }
 }
 
+#[inline(never)]
 pub(in crate::ptx) fn popc32(a: u64) -> u64 {
     u64::from((a as u32).count_ones())
 }
 pub(in crate::ptx) fn popc64(a: u64) -> u64 {
     u64::from(a.count_ones())
 }
+#[inline(never)]
 pub(in crate::ptx) fn clz32(a: u64) -> u64 {
     u64::from((a as u32).leading_zeros())
 }
@@ -112,11 +119,13 @@ pub(in crate::ptx) fn szext<const SIGNED: bool, const WRAP: bool>(a: u64, b: u64
 }
 
 /// Shifts the pair of `b` (high) and `a` (low) left and takes the high word.
+#[inline(never)]
 pub(in crate::ptx) fn shf_left<const WRAP: bool>(a: u64, b: u64, c: u64) -> u64 {
     let pair = (b << 32) | u64::from(a as u32);
     u64::from(((u128::from(pair) << funnel::<WRAP>(c)) >> 32) as u32)
 }
 /// Shifts the pair of `b` (high) and `a` (low) right and takes the low word.
+#[inline(never)]
 pub(in crate::ptx) fn shf_right<const WRAP: bool>(a: u64, b: u64, c: u64) -> u64 {
     let pair = (b << 32) | u64::from(a as u32);
     u64::from((pair >> funnel::<WRAP>(c)) as u32)
@@ -126,6 +135,7 @@ fn funnel<const WRAP: bool>(c: u64) -> u32 {
 }
 
 /// Any function of three bits, by its truth table.
+#[inline(never)]
 pub(in crate::ptx) fn lop3(a: u64, b: u64, c: u64, table: u64) -> u64 {
     let mut out = 0;
     for row in 0..8_u64 {
@@ -185,10 +195,12 @@ pub(in crate::ptx) fn field_spec(shift: u32, width: u32) -> u64 {
     u64::from(shift | (width << 8))
 }
 /// The field of `a` that `spec` names.
+#[inline(never)]
 pub(in crate::ptx) fn field(a: u64, spec: u64) -> u64 {
     (a >> (spec & 63)) & (low_bits((spec >> 8) as u32) as u64)
 }
 /// `a` with the low bits of `b` in the field that `spec` names, which must be 0 in `a`.
+#[inline(never)]
 pub(in crate::ptx) fn insert(a: u64, b: u64, spec: u64) -> u64 {
     a | ((b & low_bits((spec >> 8) as u32) as u64) << (spec & 63))
 }

@@ -7,6 +7,7 @@ use super::value::Value;
 macro_rules! comparisons {
     ($($(#[$doc:meta])* $name:ident, $a:ident, $b:ident, $result:expr;)*) => {$(
         $(#[$doc])*
+        #[inline(never)]
         pub(in crate::ptx) fn $name<T: Value + PartialOrd>(a: u64, b: u64) -> u64 {
             let ($a, $b) = (T::get(a), T::get(b));
             u64::from($result)

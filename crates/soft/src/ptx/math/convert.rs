@@ -176,21 +176,27 @@ fn finish(x: u64, how: Conversion) -> u64 {
 }
 
 /// `cvt` between integers without saturation.
+#[inline(never)]
 pub(in crate::ptx) fn extend_from<S: Value, D: Value>(x: u64) -> u64 {
     D::get(S::get(x).put()).put()
 }
+#[inline(never)]
 pub(in crate::ptx) fn i32_to_f32(x: u64) -> u64 {
     (x as i32 as f32).put()
 }
+#[inline(never)]
 pub(in crate::ptx) fn u32_to_f32(x: u64) -> u64 {
     (x as u32 as f32).put()
 }
+#[inline(never)]
 pub(in crate::ptx) fn i32_to_f64(x: u64) -> u64 {
     f64::from(x as i32).put()
 }
+#[inline(never)]
 pub(in crate::ptx) fn f32_to_f64(x: u64) -> u64 {
     f64::from(f32::get(x)).put()
 }
+#[inline(never)]
 pub(in crate::ptx) fn f64_to_f32(x: u64) -> u64 {
     (f64::get(x) as f32).put()
 }

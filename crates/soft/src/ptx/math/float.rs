@@ -310,39 +310,49 @@ impl Float for FlushedF16 {
     }
 }
 
+#[inline(never)]
 pub(in crate::ptx) fn add<T: Float, const M: u8>(a: u64, b: u64) -> u64 {
     T::get(a).add::<M>(T::get(b)).put()
 }
+#[inline(never)]
 pub(in crate::ptx) fn sub<T: Float, const M: u8>(a: u64, b: u64) -> u64 {
     T::get(a).add::<M>(T::get(b).neg()).put()
 }
+#[inline(never)]
 pub(in crate::ptx) fn mul<T: Float, const M: u8>(a: u64, b: u64) -> u64 {
     T::get(a).mul::<M>(T::get(b)).put()
 }
+#[inline(never)]
 pub(in crate::ptx) fn div<T: Float, const M: u8>(a: u64, b: u64) -> u64 {
     T::get(a).div::<M>(T::get(b)).put()
 }
 pub(in crate::ptx) fn rcp<T: Float, const M: u8>(a: u64) -> u64 {
     T::one().div::<M>(T::get(a)).put()
 }
+#[inline(never)]
 pub(in crate::ptx) fn fma<T: Float, const M: u8>(a: u64, b: u64, c: u64) -> u64 {
     T::get(a).fma::<M>(T::get(b), T::get(c)).put()
 }
+#[inline(never)]
 pub(in crate::ptx) fn sqrt<T: Float, const M: u8>(a: u64) -> u64 {
     T::get(a).sqrt::<M>().put()
 }
+#[inline(never)]
 pub(in crate::ptx) fn neg<T: Float>(a: u64) -> u64 {
     T::get(a).neg().put()
 }
+#[inline(never)]
 pub(in crate::ptx) fn abs<T: Float>(a: u64) -> u64 {
     T::get(a).abs().put()
 }
 
 /// The smaller one; a NaN loses against a number, and -0 is below +0.
+#[inline(never)]
 pub(in crate::ptx) fn min<T: Float>(a: u64, b: u64) -> u64 {
     lesser(T::get(a), T::get(b)).put()
 }
 /// The larger one; a NaN loses against a number, and -0 is below +0.
+#[inline(never)]
 pub(in crate::ptx) fn max<T: Float>(a: u64, b: u64) -> u64 {
     lesser(T::get(a).neg(), T::get(b).neg()).neg().put()
 }

@@ -50,18 +50,21 @@ macro_rules! int {
 }
 int!(u8, i8, u16, i16, u32, i32, u64, i64);
 
+#[inline(never)]
 pub(in crate::ptx) fn add<T: Int>(a: u64, b: u64) -> u64 {
     T::get(a).wrapping_add(T::get(b)).put()
 }
 pub(in crate::ptx) fn add_sat<T: Int>(a: u64, b: u64) -> u64 {
     T::get(a).saturating_add(T::get(b)).put()
 }
+#[inline(never)]
 pub(in crate::ptx) fn sub<T: Int>(a: u64, b: u64) -> u64 {
     T::get(a).wrapping_sub(T::get(b)).put()
 }
 pub(in crate::ptx) fn sub_sat<T: Int>(a: u64, b: u64) -> u64 {
     T::get(a).saturating_sub(T::get(b)).put()
 }
+#[inline(never)]
 pub(in crate::ptx) fn mul<T: Int>(a: u64, b: u64) -> u64 {
     T::get(a).wrapping_mul(T::get(b)).put()
 }
@@ -73,9 +76,11 @@ pub(in crate::ptx) fn mul_upper_word<T: Int>(a: u64, b: u64) -> u64 {
     T::from_wide(product::<T>(a, b) >> 32).put()
 }
 /// The whole product of types of up to 32 bits.
+#[inline(never)]
 pub(in crate::ptx) fn mul_wide<T: Int>(a: u64, b: u64) -> u64 {
     (T::get(a).wide() as i64).wrapping_mul(T::get(b).wide() as i64) as u64
 }
+#[inline(never)]
 pub(in crate::ptx) fn mad<T: Int>(a: u64, b: u64, c: u64) -> u64 {
     T::get(a).wrapping_mul(T::get(b)).wrapping_add(T::get(c)).put()
 }
@@ -85,6 +90,7 @@ pub(in crate::ptx) fn mad_hi<T: Int>(a: u64, b: u64, c: u64) -> u64 {
 pub(in crate::ptx) fn mad_hi_sat<T: Int>(a: u64, b: u64, c: u64) -> u64 {
     add_sat::<T>(mul_hi::<T>(a, b), c)
 }
+#[inline(never)]
 pub(in crate::ptx) fn mad_wide<T: Int>(a: u64, b: u64, c: u64) -> u64 {
     mul_wide::<T>(a, b).wrapping_add(c)
 }
@@ -95,22 +101,28 @@ fn product<T: Int>(a: u64, b: u64) -> i128 {
 }
 
 /// The quotient; a zero divisor gives all ones, as GPUs do.
+#[inline(never)]
 pub(in crate::ptx) fn div<T: Int>(a: u64, b: u64) -> u64 {
     T::get(a).divide(T::get(b)).unwrap_or(T::from_wide(-1)).put()
 }
 /// The remainder; a zero divisor gives the dividend.
+#[inline(never)]
 pub(in crate::ptx) fn rem<T: Int>(a: u64, b: u64) -> u64 {
     T::get(a).remainder(T::get(b)).unwrap_or(T::get(a)).put()
 }
+#[inline(never)]
 pub(in crate::ptx) fn min<T: Int>(a: u64, b: u64) -> u64 {
     T::get(a).min(T::get(b)).put()
 }
+#[inline(never)]
 pub(in crate::ptx) fn max<T: Int>(a: u64, b: u64) -> u64 {
     T::get(a).max(T::get(b)).put()
 }
+#[inline(never)]
 pub(in crate::ptx) fn neg<T: Int>(a: u64) -> u64 {
     T::get(a).wrapping_neg().put()
 }
+#[inline(never)]
 pub(in crate::ptx) fn abs<T: Int>(a: u64) -> u64 {
     let x = T::get(a);
     if x.wide() < 0 { x.wrapping_neg().put() } else { x.put() }
@@ -155,11 +167,13 @@ pub(in crate::ptx) fn mad24_hi_sat<T: Int>(a: u64, b: u64, c: u64) -> u64 {
 }
 
 /// Shifts by more than the width give zero.
+#[inline(never)]
 pub(in crate::ptx) fn shl<T: Int>(a: u64, by: u64) -> u64 {
     let by = by as u32;
     if by >= T::BITS { 0 } else { T::from_wide((T::get(a).wide()) << by).put() }
 }
 /// Shifts by more than the width give zero or all sign bits.
+#[inline(never)]
 pub(in crate::ptx) fn shr<T: Int>(a: u64, by: u64) -> u64 {
     let (x, by) = (T::get(a), by as u32);
     if by >= T::BITS && x.wide() >= 0 { 0 } else { x.shift_right(by).put() }

@@ -184,6 +184,40 @@ fn barriers_that_are_used_wrongly() {
     assert_eq!(fault("mbarrier.init.b64 [%to], 1;").kind, FaultKind::IllegalAddress);
 }
 
+/// A copy that arrives at a barrier which is no longer the same would end a phase of the new one.
+#[test]
+fn barriers_end_after_their_copies() {
+    let init = "mbarrier.init.shared.b64 [s+512], 1;\n";
+    let bulk = "mbarrier.arrive.expect_tx.shared.b64 _, [s+512], 32;\n\
+                cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r1], [%from], 32, [s+512];\n";
+    let send = "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.u32 [s], %r2, [s+512];\n";
+    let copy = "cp.async.ca.shared.global [s], [%from], 4; cp.async.mbarrier.arrive.shared.b64 [s+512];\n";
+    let ends = ["mbarrier.init.shared.b64 [s+512], 1;\n", "mbarrier.inval.shared.b64 [s+512];\n"];
+    for (begin, copies) in [(bulk, "1 copy"), (send, "1 copy"), (copy, "1 copy")] {
+        for (end, verb) in ends.into_iter().zip(["initialised", "invalidated"]) {
+            let found = fault(&format!("{init}{begin}{end}"));
+            assert_eq!(found.kind, FaultKind::IllegalInstruction, "{begin}{end}");
+            let sentence = found.to_string();
+            for part in ["the mbarrier at 0x200", verb, copies, "wait for its phase first"] {
+                assert!(sentence.contains(part), "{part}: {sentence}");
+            }
+        }
+    }
+    let wait = wait_for("W", "s+512", "0");
+    let nothing = "cp.async.mbarrier.arrive.shared.b64 [s+512]; mbarrier.arrive.shared.b64 _, [s+512];\n";
+    let waited = format!("{copy}cp.async.wait_all; mbarrier.arrive.shared.b64 _, [s+512];\n");
+    for begin in [format!("{bulk}{wait}"), nothing.into(), waited] {
+        for end in ends {
+            // The new barrier hears of its own copies alone.
+            let body = format!(
+                "{init}{begin}{end}mbarrier.init.shared.b64 [s+512], 2; mbarrier.arrive.shared.b64 %p1, [s+512];\n{}",
+                test_wait(10, "test_wait.shared::cta.b64 %q1, [s+512], %p1")
+            );
+            assert_eq!(words(&body, 1).unwrap(), [0], "{body}");
+        }
+    }
+}
+
 /// A loop until the phase with this parity has ended.
 fn wait_for(label: &str, barrier: &str, parity: &str) -> String {
     format!("{label}: mbarrier.try_wait.parity.shared.b64 %q2, [{barrier}], {parity}; @!%q2 bra {label};\n")

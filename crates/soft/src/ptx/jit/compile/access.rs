@@ -12,7 +12,7 @@ use super::operands::elements;
 use super::translate::Translator;
 use crate::ptx::code::{Access, Cell, NONE, Reg, Space};
 use crate::ptx::jit::context::{Context, MOST_ELEMENTS, Slot, pack};
-use crate::ptx::windows::SHARED_WINDOW;
+use crate::ptx::windows::{LOCAL_WINDOW, SHARED_WINDOW};
 
 /// A base register, which may be [`NONE`], and an offset.
 type Place = (Reg, i32);
@@ -135,6 +135,14 @@ impl Translator<'_, '_> {
                 let fast = self.window(offset, access, start, len);
                 finish(self, Some(fast.0));
                 self.builder.switch_to_block(fast.1);
+                if self.function.frame_bytes > 0 {
+                    let window = self.builder.ins().iconst(types::I64, LOCAL_WINDOW as i64);
+                    let offset = self.builder.ins().isub(address, window);
+                    let (start, len) = (offset_of!(Context, local), offset_of!(Context, local_len));
+                    let fast = self.window(offset, access, start, len);
+                    finish(self, Some(fast.0));
+                    self.builder.switch_to_block(fast.1);
+                }
             }
             Space::Shared | Space::Local => {
                 let (start, len) = match access.space {

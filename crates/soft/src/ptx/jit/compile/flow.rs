@@ -1,7 +1,7 @@
 //! The control flow of a function: its straight lines, and the registers that are alive at the
 //! start of each.
 
-use super::operands::operands;
+use super::operands::{Use, operands};
 use crate::ptx::code::{Function, Inst, Reg};
 
 /// Larger functions stay interpreted: the analysis takes a bit for each register and line.
@@ -70,10 +70,6 @@ impl Set {
 
     fn add(&mut self, other: &Set) {
         self.0.iter_mut().zip(&other.0).for_each(|(word, other)| *word |= other);
-    }
-
-    fn fill(&mut self, registers: usize) {
-        (0..registers as u32).for_each(|register| self.insert(register));
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = Reg> + '_ {
@@ -207,17 +203,15 @@ fn before(inst: &Inst, function: &Function, alive: &mut Set) {
     let mut reads = [0; 16];
     let mut count = 0;
     let mut rest = Vec::new();
-    let mut read = |register| match reads.get_mut(count) {
-        Some(slot) => {
+    operands(inst, function, &mut |how, register| match (how, reads.get_mut(count)) {
+        (Use::Reads, Some(slot)) => {
             *slot = register;
             count += 1;
         }
-        None => rest.push(register),
-    };
-    if !operands(inst, function, &mut read, &mut |register| alive.remove(register)) {
-        alive.fill(function.template.len());
-        return;
-    }
+        (Use::Reads, None) => rest.push(register),
+        (Use::Writes, _) => alive.remove(register),
+        (Use::MayWrite, _) => {}
+    });
     reads.iter().take(count).chain(&rest).for_each(|&register| alive.insert(register));
 }
 

@@ -1,27 +1,32 @@
 //! The registers that an instruction reads and writes.
 
-use crate::ptx::code::{Function, Inst, NONE, Place, Reg, Target, WarpOp};
+use crate::ptx::code::matrix::{MatrixInst, MatrixOp};
+use crate::ptx::code::texture::{TextureInst, TextureOp};
+use crate::ptx::code::transfer::{AsyncInst, AsyncOp};
+use crate::ptx::code::{Function, Inst, NONE, Op128, Place, Reg, Target, WarpOp};
 
-/// Calls `read` and `write` with the registers of an instruction, without [`NONE`]. False if the
-/// instruction is unknown here: then it may read and write every register.
-///
-/// A register whose write is left out only stays alive longer. So results that the instruction may
-/// leave alone, such as those of barriers, are no writes.
-#[allow(unreachable_patterns, reason = "instructions that are added to the interpreter need nothing here")]
-pub(super) fn operands(
-    inst: &Inst,
-    function: &Function,
-    read: &mut dyn FnMut(Reg),
-    write: &mut dyn FnMut(Reg),
-) -> bool {
+/// What an instruction does with a register.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Use {
+    Reads,
+    Writes,
+    /// Writes it or leaves it alone, so that its old value stays alive.
+    MayWrite,
+}
+
+/// The function that takes the registers.
+type Each<'a> = &'a mut dyn FnMut(Use, Reg);
+
+/// Calls `each` with every register of an instruction, without [`NONE`] where an operand may be
+/// missing. Each instruction is named here: one that writes a register unseen would change a
+/// constant, which native code takes from the template.
+pub(super) fn operands(inst: &Inst, function: &Function, each: Each<'_>) {
     match *inst {
         Inst::Unary { d, a, .. }
         | Inst::Convert { d, a, .. }
         | Inst::Move { d, a }
-        | Inst::IsSpace { d, a, .. } => {
-            read(a);
-            write(d);
-        }
+        | Inst::IsSpace { d, a, .. }
+        | Inst::StackAllocate { d, size: a, .. } => computes(each, d, &[a]),
         Inst::Binary { d, a, b, .. }
         | Inst::Add32 { d, a, b }
         | Inst::Add64 { d, a, b }
@@ -29,74 +34,143 @@ pub(super) fn operands(
         | Inst::And { d, a, b }
         | Inst::AddF32 { d, a, b }
         | Inst::MulF32 { d, a, b }
-        | Inst::Carry { d, a, b, .. } => {
-            [a, b].into_iter().for_each(read);
-            write(d);
-        }
+        | Inst::Carry { d, a, b, .. } => computes(each, d, &[a, b]),
         Inst::Ternary { d, a, b, c, .. } | Inst::Mad32 { d, a, b, c } | Inst::Select { d, a, b, c } => {
-            [a, b, c].into_iter().for_each(read);
-            write(d);
+            computes(each, d, &[a, b, c]);
         }
-        Inst::Quaternary { d, a, b, c, e, .. } => {
-            [a, b, c, e].into_iter().for_each(read);
-            write(d);
-        }
+        Inst::Quaternary { d, a, b, c, e, .. } => computes(each, d, &[a, b, c, e]),
         Inst::Special { d, .. }
         | Inst::GlobalAddress { d, .. }
         | Inst::SharedAddress { d, .. }
-        | Inst::FrameAddress { d, .. } => write(d),
-        Inst::JumpIf { p, .. } | Inst::JumpUnless { p, .. } => read(p),
-        Inst::Switch { index, .. } => read(index),
+        | Inst::FrameAddress { d, .. }
+        | Inst::StackSave { d } => computes(each, d, &[]),
+        Inst::JumpIf { p: a, .. }
+        | Inst::JumpUnless { p: a, .. }
+        | Inst::Switch { index: a, .. }
+        | Inst::Sleep { nanoseconds: a }
+        | Inst::Poll { a }
+        | Inst::StackRestore { a } => each(Use::Reads, a),
         Inst::Jump { .. } | Inst::Exit | Inst::Trap | Inst::GridWait | Inst::Fence => {}
-        Inst::Call { site } => {
-            let Some(call) = function.calls.get(site as usize) else { return false };
-            if let Target::Indirect(register) = call.target {
-                read(register);
-            }
-            for arg in &call.args {
-                if let Place::Register(register) = arg.place {
-                    read(register);
-                }
-            }
-        }
-        Inst::Return => {
-            for result in &function.returns {
-                if let Place::Register(register) = result.place {
-                    read(register);
-                }
-            }
-        }
+        Inst::Call { site } => call(function, site, each),
+        Inst::Return => registers(function.returns.iter().map(|result| result.place), Use::Reads, each),
         Inst::Load { d, base, access, .. } => {
-            present(base, read);
-            elements(function, d, access.count).for_each(write);
+            present(each, Use::Reads, [base]);
+            elements(function, d, access.count).for_each(|d| each(Use::Writes, d));
         }
         Inst::Store { a, base, access, .. } => {
-            present(base, read);
-            elements(function, a, access.count).for_each(read);
+            present(each, Use::Reads, [base]);
+            elements(function, a, access.count).for_each(|a| each(Use::Reads, a));
         }
         Inst::Atomic { d, base, b, c, .. } => {
-            [base, b, c].into_iter().for_each(|register| present(register, read));
-            present(d, write);
+            present(each, Use::Reads, [base, b, c]);
+            present(each, Use::Writes, [d]);
         }
-        Inst::Barrier { id, count, a, .. } => {
-            [id, count, a].into_iter().for_each(|register| present(register, read));
+        Inst::Atomic128 { op, d, base, b, c, .. } => {
+            let sources = if op == Op128::Load { [NONE; 2] } else { [b, c] };
+            present(each, Use::Reads, [base]);
+            pairs(each, Use::Reads, sources);
+            pairs(each, Use::Writes, [d]);
         }
-        Inst::Sleep { nanoseconds } => read(nanoseconds),
-        Inst::Poll { a } => read(a),
-        // Its registers are in the list of matrix instructions.
-        Inst::Warp { op: WarpOp::Matrix(_), .. } => return false,
-        Inst::Warp { a, b, c, mask, .. } => {
-            [a, b, c, mask].into_iter().for_each(|register| present(register, read));
+        Inst::CheckAligned { base, .. } => present(each, Use::Reads, [base]),
+        Inst::Barrier { d, id, count, a, .. } => {
+            present(each, Use::Reads, [id, count, a]);
+            present(each, Use::MayWrite, [d]);
         }
-        _ => return false,
+        Inst::Warp { op, d, p, a, b, c, mask } => {
+            present(each, Use::Reads, [a, b, c, mask]);
+            // The group sets both when it is complete.
+            present(each, Use::Writes, [d, p]);
+            if let WarpOp::Matrix(number) = op
+                && let Some(inst) = function.matrices.get(number as usize)
+            {
+                matrix(inst, each);
+            }
+        }
+        Inst::Async { index } => {
+            if let Some(inst) = function.asyncs.get(index as usize) {
+                asynchronous(inst, function, each);
+            }
+        }
+        Inst::Texture { index } => {
+            if let Some(inst) = function.textures.get(index as usize) {
+                texture(inst, function, each);
+            }
+        }
     }
-    true
 }
 
-fn present(register: Reg, each: &mut dyn FnMut(Reg)) {
-    if register != NONE {
-        each(register);
+fn computes(each: Each<'_>, d: Reg, sources: &[Reg]) {
+    sources.iter().for_each(|&source| each(Use::Reads, source));
+    each(Use::Writes, d);
+}
+
+/// The registers that are there.
+fn present<const N: usize>(each: Each<'_>, how: Use, registers: [Reg; N]) {
+    registers.into_iter().filter(|&register| register != NONE).for_each(|register| each(how, register));
+}
+
+/// Registers that are the first of two.
+fn pairs<const N: usize>(each: Each<'_>, how: Use, registers: [Reg; N]) {
+    for register in registers.into_iter().filter(|&register| register != NONE) {
+        each(how, register);
+        each(how, register.saturating_add(1));
     }
+}
+
+fn registers(places: impl Iterator<Item = Place>, how: Use, each: Each<'_>) {
+    for place in places {
+        if let Place::Register(register) = place {
+            each(how, register);
+        }
+    }
+}
+
+fn call(function: &Function, site: u32, each: Each<'_>) {
+    let Some(call) = function.calls.get(site as usize) else { return };
+    if let Target::Indirect(register) = call.target {
+        each(Use::Reads, register);
+    }
+    registers(call.args.iter().map(|arg| arg.place), Use::Reads, each);
+    registers(call.returns.iter().map(|result| result.place), Use::MayWrite, each);
+}
+
+fn matrix(inst: &MatrixInst, each: Each<'_>) {
+    let adds = if let MatrixOp::GroupProduct(how) = inst.op { how.adds } else { NONE };
+    present(each, Use::Reads, [inst.memory.base, inst.memory.stride, adds]);
+    for &register in inst.a.iter().chain(&inst.b).chain(&inst.c) {
+        present(each, Use::Reads, [register]);
+    }
+    inst.d.iter().for_each(|&register| present(each, Use::MayWrite, [register]));
+}
+
+fn asynchronous(inst: &AsyncInst, function: &Function, each: Each<'_>) {
+    present(each, Use::Reads, [inst.to.base, inst.from.base, inst.barrier.base, inst.size, inst.ignores]);
+    present(each, Use::MayWrite, [inst.d]);
+    let (list, count) = match inst.op {
+        AsyncOp::TensorLoad { rank, list } | AsyncOp::TensorStore { rank, list, .. } => (list, rank),
+        AsyncOp::Send { list, count, .. } => (list, count),
+        _ => return,
+    };
+    listed(function, list, count.into()).for_each(|register| each(Use::Reads, register));
+}
+
+fn texture(inst: &TextureInst, function: &Function, each: Each<'_>) {
+    let coordinates = inst.geometry.coordinates();
+    present(each, Use::Reads, [inst.object, inst.layer]);
+    if !matches!(inst.op, TextureOp::QueryTexture(_) | TextureOp::QuerySurface(_)) {
+        for first in [inst.at, inst.offsets].into_iter().filter(|&first| first != NONE) {
+            listed(function, first, coordinates).for_each(|register| present(each, Use::Reads, [register]));
+        }
+    }
+    let is_store =
+        matches!(inst.op, TextureOp::Store { .. } | TextureOp::StoreTexel { .. } | TextureOp::Reduce { .. });
+    let how = if is_store { Use::Reads } else { Use::Writes };
+    listed(function, inst.values, inst.count.into()).for_each(|register| present(each, how, [register]));
+}
+
+/// So many registers in the lists.
+fn listed(function: &Function, first: u32, count: usize) -> impl Iterator<Item = Reg> + '_ {
+    function.lists.iter().copied().skip(first as usize).take(count)
 }
 
 /// The registers of an access: one, or those in the lists.

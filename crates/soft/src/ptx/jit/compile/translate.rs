@@ -12,9 +12,9 @@ use cranelift_codegen::isa::CallConv;
 use cranelift_frontend::{FunctionBuilder, Variable};
 
 use super::flow::{End, Flow, Set};
+use super::special;
 use crate::ptx::code::{Function, Inst, Reg};
 use crate::ptx::jit::context::{Context, Helpers, Status};
-use crate::ptx::special::Special;
 
 /// A function that is being translated.
 pub(super) struct Translator<'a, 'b> {
@@ -38,6 +38,8 @@ pub(super) struct Translator<'a, 'b> {
     signatures: HashMap<usize, SigRef>,
     /// The slots taken so far.
     pub(super) slots: u32,
+    /// Where the line starts that is being translated.
+    line_start: usize,
 }
 
 /// Whether the interpreter has to execute an instruction.
@@ -70,21 +72,8 @@ pub(super) fn stops(inst: &Inst) -> bool {
         | Inst::Load { .. }
         | Inst::Store { .. }
         | Inst::Atomic { .. } => false,
-        Inst::Special { which, .. } => special_field(*which).is_none(),
+        Inst::Special { which, .. } => special::stops(*which),
         _ => true,
-    }
-}
-
-/// The field of the context with the value of a special register.
-fn special_field(which: Special) -> Option<usize> {
-    let axis = |field: usize, axis: u8| Some(field + 4 * usize::from(axis % 3));
-    match which {
-        Special::Tid(of) => axis(offset_of!(Context, index), of),
-        Special::Ctaid(of) => axis(offset_of!(Context, block), of),
-        Special::Ntid(of) => axis(offset_of!(Context, block_size), of),
-        Special::Nctaid(of) => axis(offset_of!(Context, grid_size), of),
-        Special::LaneId | Special::WarpId => Some(offset_of!(Context, linear)),
-        _ => None,
     }
 }
 
@@ -110,7 +99,6 @@ impl<'a, 'b> Translator<'a, 'b> {
         index: u32,
         flow: &'a Flow,
         helpers: Helpers,
-        first_slot: u32,
     ) -> Option<(FunctionBuilder<'b>, u32, Vec<usize>)> {
         let first = builder.create_block();
         builder.append_block_params_for_function_params(first);
@@ -141,7 +129,8 @@ impl<'a, 'b> Translator<'a, 'b> {
             singles: HashMap::new(),
             truths: HashMap::new(),
             signatures: HashMap::new(),
-            slots: first_slot,
+            slots: 0,
+            line_start: 0,
         };
         let entries = translator.enter(entry);
         for line in 0..flow.lines.len() {
@@ -191,6 +180,7 @@ impl<'a, 'b> Translator<'a, 'b> {
         self.builder.switch_to_block(self.blocks[index]);
         self.singles.clear();
         self.truths.clear();
+        self.line_start = line.start;
         let last = match line.how {
             End::Falls => line.end,
             _ => line.end - 1,
@@ -253,6 +243,12 @@ impl<'a, 'b> Translator<'a, 'b> {
         let steps = self.builder.use_var(self.steps);
         let steps = self.builder.ins().iadd_imm_s(steps, instructions);
         self.builder.def_var(self.steps, steps);
+    }
+
+    /// The instructions executed behind the one at `pc`.
+    pub(super) fn steps_behind(&mut self, pc: usize) -> Value {
+        let steps = self.builder.use_var(self.steps);
+        self.builder.ins().iadd_imm_s(steps, (pc + 1 - self.line_start) as i64)
     }
 
     /// The block to jump to from `pc`. A backward jump first compares the steps with the end, in a
@@ -327,16 +323,7 @@ impl<'a, 'b> Translator<'a, 'b> {
                 single.map(|single| self.singles.insert(d, single));
                 truth.map(|truth| self.truths.insert(d, truth));
             }
-            Inst::Special { d, which } => {
-                let field = special_field(which)?;
-                let value = self.builder.ins().load(types::I32, fixed(), self.context, field as i32);
-                let value = match which {
-                    Special::LaneId => self.builder.ins().band_imm_s(value, 31),
-                    Special::WarpId => self.builder.ins().ushr_imm_u(value, 5),
-                    _ => value,
-                };
-                self.set_narrow(d, value);
-            }
+            Inst::Special { d, which } => self.special(pc, d, which)?,
             Inst::GlobalAddress { d, index, addend } => {
                 let field = offset_of!(Context, globals) as i32;
                 let all = self.builder.ins().load(types::I64, fixed(), self.context, field);
