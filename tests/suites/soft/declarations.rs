@@ -7,8 +7,8 @@ use cuda_handles::capture::CaptureMode;
 use cuda_handles::{Buffer, Image, Slice, Stream};
 use cuda_launch::{LaunchConfig, TypedKernel, kernel, params};
 use cuda_soft::control::last_fault;
-use cuda_sys::CUDA_KERNEL_NODE_PARAMS_v2;
-use cuda_tests::{Setup, alone, raw, setup};
+use cuda_sys::{CUDA_KERNEL_NODE_PARAMS_v2, CUresult, Call};
+use cuda_tests::{Setup, alone, fail, raw, setup};
 
 /// A kernel of one thread, whose declarations are wrong.
 const STRAY: &str = ".version 7.0
@@ -356,6 +356,24 @@ fn a_refused_launch_declares_nothing_for_later_ones() {
     let arguments = params![bench.part(0), bench.part(1), BEHIND];
     // SAFETY: the kernel stays within the buffer.
     unsafe { graph.root().launch_untyped(bench.put.kernel(), one(), arguments) }.unwrap();
+    bench.run(&graph).unwrap();
+    assert_eq!(bench.fault(), None);
+}
+
+/// The launch that a node has again after a failed change may use what the refused one does not
+/// declare.
+#[test]
+fn a_launch_that_is_restored_is_not_held_to_the_refused_one() {
+    declared!();
+    let bench = Bench::new();
+    let graph = bench.context.graph().unwrap();
+    let old = (bench.part(0), bench.part(2), 0);
+    let node = graph.root().launch(&bench.put, one().priority(-1), old).unwrap();
+    // The last attribute, so that the node has the new arguments by then.
+    let injected = fail(Call::cuGraphKernelNodeSetAttribute, 2, CUresult::CUDA_ERROR_INVALID_VALUE);
+    node.set(&bench.put, one().cooperative(), bench.arguments(0)).unwrap_err();
+    assert!(injected.hit(), "the call that fails was made");
+    drop(injected);
     bench.run(&graph).unwrap();
     assert_eq!(bench.fault(), None);
 }

@@ -6,6 +6,7 @@ use cuda_sys::{
     CUcontext, CUctx_flags, CUdevice, CUdevice_attribute, CUdevice_attribute_enum as A, CUdevprop, CUuuid,
 };
 
+use super::memory::give_back;
 use super::table::Entries;
 use crate::device::context::{self, Context, check_device};
 use crate::device::loss;
@@ -63,6 +64,15 @@ pub(crate) fn end(context: &Context) {
     memory::array::forget_context(context);
     for allocation in memory::all(|allocation| allocation.context == context.handle) {
         memory::remove(&allocation, "the end of the context");
+    }
+    // Memory of pools outlives its context, but nothing can free it on a lost device.
+    if loss::is_lost(context.device) {
+        for allocation in
+            memory::all(|allocation| allocation.pool != 0 && allocation.device == context.device)
+        {
+            memory::remove(&allocation, "the end of the lost device");
+            give_back(&allocation);
+        }
     }
 }
 

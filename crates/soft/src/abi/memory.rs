@@ -109,28 +109,41 @@ fn is_freed_by_calls(allocation: &Allocation) -> bool {
     }
 }
 
-/// Marks the allocation as freed in the order of a stream, whose work calls the result. Nothing
-/// changes if that is refused.
-fn queue_free(found: Arc<Allocation>) -> Answer<impl FnOnce()> {
-    let pool = pool::of_memory(found.pool);
-    // First, since it may end the call.
-    if let Some(pool) = &pool {
-        pool.begin_free();
+/// A free in the order of a stream. Dropped before the stream executes it, which is where the device
+/// is lost, it leaves the memory as it was.
+struct QueuedFree {
+    memory: Arc<Allocation>,
+    pool: Option<Arc<Pool>>,
+}
+
+impl QueuedFree {
+    /// Marks the allocation as freed. Nothing changes if that is refused.
+    fn of(memory: Arc<Allocation>) -> Answer<Self> {
+        let pool = pool::of_memory(memory.pool);
+        // First, since it may end the call.
+        pool.iter().for_each(|pool| pool.begin_free());
+        if !memory.queue_free() {
+            pool.iter().for_each(|pool| pool.end_free());
+            return Err(INVALID_VALUE);
+        }
+        Ok(Self { memory, pool })
     }
-    let end_free = move || pool.iter().for_each(|pool| pool.end_free());
-    if !found.queue_free() {
-        end_free();
-        return Err(INVALID_VALUE);
+
+    fn carry_out(self) {
+        memory::remove(&self.memory, "cuMemFreeAsync");
+        give_back(&self.memory);
     }
-    Ok(move || {
-        memory::remove(&found, "cuMemFreeAsync");
-        give_back(&found);
-        end_free();
-    })
+}
+
+impl Drop for QueuedFree {
+    fn drop(&mut self) {
+        self.pool.iter().for_each(|pool| pool.end_free());
+        self.memory.unqueue_free();
+    }
 }
 
 /// Updates the pool of an allocation that ends.
-fn give_back(allocation: &Allocation) {
+pub(super) fn give_back(allocation: &Allocation) {
     if let Some(pool) = pool::of_memory(allocation.pool) {
         let is_imported = allocation.origin == Origin::Imported;
         pool.give_back(if is_imported { 0 } else { allocation.len as u64 });
@@ -284,9 +297,9 @@ entries! {
         if found.origin == Origin::Managed && found.pool == 0 {
             return Err(NOT_SUPPORTED);
         }
-        let free = queue_free(found)?;
+        let free = QueuedFree::of(found)?;
         stream.push(move || {
-            free();
+            free.carry_out();
             Ok(())
         });
         Ok(())

@@ -30,15 +30,20 @@ thread_local! {
 /// Sets what launches and kernel nodes of `function` declare that this thread makes, until the next
 /// call.
 pub(crate) fn expect(expected: Option<(u64, Vec<DeclaredMemory>)>) {
-    EXPECTED.set(expected.map(|(function, memory)| (function, Arc::new(Declared { memory }))));
+    let expected = expected.map(|(function, memory)| (function, Arc::new(Declared { memory })));
+    // At the end of the thread, nothing is declared any more.
+    let _ = EXPECTED.try_with(|slot| slot.replace(expected));
 }
 
 /// What this thread declares for a function, which may also be given by its kernel.
 pub(crate) fn expected(function: &Function) -> Option<Arc<Declared>> {
-    EXPECTED.with_borrow(|expected| {
+    // A destructor of another thread-local may launch after the end of this one.
+    let declared = EXPECTED.try_with(|expected| {
+        let expected = expected.borrow();
         let (of, declared) = expected.as_ref()?;
         [function.handle, function.kernel].contains(of).then(|| Arc::clone(declared))
-    })
+    });
+    declared.ok().flatten()
 }
 
 impl Declared {

@@ -188,11 +188,12 @@ pub(crate) fn current_of(place: Place) -> Answer<u64> {
 
 pub(crate) fn set_current(place: Place, handle: u64) -> Answer {
     place.check()?;
-    let pool = get(handle)?;
+    let mut pools = pools();
+    // Under the lock, since another thread may destroy the pool.
+    let pool = pools.all.get(handle).filter(|pool| !pool.is_destroyed()).ok_or(INVALID_VALUE)?;
     if pool.place != place || pool.is_imported {
         return Err(INVALID_VALUE);
     }
-    let mut pools = pools();
     let default = chosen(&mut pools, place).default;
     pools.places.retain(|(own, _)| *own != place);
     pools.places.push((place, Chosen { default, current: handle }));

@@ -7,7 +7,7 @@ use cuda_soft::{Config, control};
 use cuda_sys::*;
 
 /// The primary context of a device, current afterwards.
-fn enter(driver: &Driver, device: CUdevice) -> CUcontext {
+pub(crate) fn enter(driver: &Driver, device: CUdevice) -> CUcontext {
     let mut context = null_mut();
     unsafe {
         assert_eq!(driver.cuDevicePrimaryCtxRetain(&mut context, device), OK);

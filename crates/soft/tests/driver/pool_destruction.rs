@@ -3,6 +3,8 @@
 use std::ptr::null_mut;
 
 use crate::common::*;
+use crate::devices::enter;
+use cuda_soft::{Config, control};
 use cuda_sys::*;
 
 fn pool(driver: &Driver) -> CUmemoryPool {
@@ -147,5 +149,43 @@ fn memory_of_a_pool_outlives_a_reset() {
             assert_eq!(driver.cuStreamDestroy(after), OK);
             assert_eq!(driver.cuMemPoolDestroy(pool), OK);
         }
+    });
+}
+
+/// A stream of a lost device executes no frees.
+#[test]
+fn a_free_that_is_never_executed_holds_nothing_up() {
+    alone("pool_destruction::a_free_that_is_never_executed_holds_nothing_up", || {
+        let driver = &session_with(Config::new().devices(2));
+        enter(driver, 1);
+        let there = stream(driver);
+        enter(driver, 0);
+        let (pool, here) = (pool(driver), stream(driver));
+        let address = allocate(driver, pool, here);
+        unsafe {
+            assert_eq!(driver.cuStreamSynchronize(here), OK);
+            let gate = Gate::close(driver, there);
+            assert_eq!(driver.cuMemFreeAsync(address, there), OK);
+            control::lose_device(1, CUresult::CUDA_ERROR_ILLEGAL_ADDRESS);
+            gate.open();
+            eventually("the end of the free", || driver.cuMemFree(address) == OK);
+            assert_eq!(used(driver, pool), 0);
+            assert_eq!(driver.cuMemPoolDestroy(pool), OK);
+        }
+    });
+}
+
+/// Nothing can free memory of a lost device, so it ends with the context.
+#[test]
+fn memory_of_a_pool_ends_with_its_lost_device() {
+    alone("pool_destruction::memory_of_a_pool_ends_with_its_lost_device", || {
+        let driver = &session();
+        let (pool, stream) = (pool(driver), stream(driver));
+        allocate(driver, pool, stream);
+        let memory = || control::live_objects().into_iter().find(|(kind, _)| *kind == "device allocations").unwrap().1;
+        assert_eq!(memory(), 1);
+        control::lose_device(0, CUresult::CUDA_ERROR_ILLEGAL_ADDRESS);
+        assert_eq!(unsafe { driver.cuDevicePrimaryCtxRelease(0) }, OK);
+        assert_eq!(memory(), 0);
     });
 }

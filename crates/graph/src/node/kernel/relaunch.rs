@@ -6,7 +6,7 @@ use core::mem::MaybeUninit;
 
 use cuda_handles::Kernel;
 use cuda_launch::LaunchConfig;
-use cuda_launch::internal::AttributeList;
+use cuda_launch::internal::{AttributeList, Observed};
 use cuda_sys::{CUgraphNode, CUgraphNodeParams, CUlaunchAttribute, Call};
 
 use super::attribute::{is_structural, neutral, set_all};
@@ -159,6 +159,8 @@ impl Before {
         new: &AttributeList,
         name: &str,
     ) -> Result<()> {
+        // The observed launch is the new one.
+        let _undeclared = Observed::nothing();
         let Some(arguments) = &self.arguments else {
             return Err(Error::Node(NodeError::NotRestored { node: name.into() }));
         };

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::ffi::c_void;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use super::task::KernelSpec;
@@ -13,6 +14,9 @@ use crate::sync::lock;
 /// The launches of nodes with declarations whose parameters were read, by the address of the
 /// arguments' pointers.
 static READ: Mutex<Option<HashMap<usize, ReadLaunch>>> = Mutex::new(None);
+
+/// Whether a launch was ever listed. Without declarations, no call takes the lock.
+static IS_USED: AtomicBool = AtomicBool::new(false);
 
 #[derive(Debug)]
 struct ReadLaunch {
@@ -33,6 +37,7 @@ impl ListedLaunch {
         let (function, sizes, arguments) = (spec.function.handle, spec.sizes, spec.arguments.clone());
         let launch = ReadLaunch { function, sizes, arguments, declared };
         lock(&READ).get_or_insert_default().insert(pointers.addr(), launch);
+        IS_USED.store(true, Ordering::Release);
         Some(Self(pointers.addr()))
     }
 }
@@ -52,6 +57,9 @@ pub(crate) fn find(
     sizes: &Sizes,
     arguments: &Arguments,
 ) -> Option<Arc<Declared>> {
+    if !IS_USED.load(Ordering::Acquire) {
+        return None;
+    }
     let read = lock(&READ);
     let launch = read.as_ref()?.get(&pointers.addr())?;
     let is_same =

@@ -87,6 +87,8 @@ impl ParamBlock {
 
 impl Drop for ParamBlock {
     fn drop(&mut self) {
+        // First, since other memory may get the address of the pointers.
+        self.listed = None;
         // SAFETY: both came out of boxes and are given back once.
         unsafe {
             drop(Box::from_raw(self.bytes));
