@@ -206,7 +206,7 @@ fn turn_of_first_use<'s>(
     }
     let mut memory = SmallVec::<[_; 16]>::new();
     arguments.each_allocation(|allocation| memory.push(allocation));
-    stream.enqueue_ready(&memory).map_err(|error| named(error.into()))
+    stream.enqueue_ready_for_kernel(&memory).map_err(|error| named(error.into()))
 }
 
 /// A launch whose memory is not ready: in a capture it waits for nothing.

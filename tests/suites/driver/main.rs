@@ -13,6 +13,7 @@ mod conditions;
 mod context_events;
 mod context_flags;
 mod core_dumps;
+mod devices;
 mod graph_memory;
 mod hierarchy;
 mod instantiation;

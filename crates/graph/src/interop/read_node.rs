@@ -176,7 +176,8 @@ impl GraphGuard<'_> {
         let space = options.space(self.context());
         let place = graph_memory::Place { address: params.dptr, bytes: params.bytesize, space };
         // SAFETY: the driver describes the node this way.
-        let memory = unsafe { graph_memory::of_node(self.context(), self.memory_number(), place) };
+        let memory =
+            unsafe { graph_memory::of_node(self.context(), self.memory_number(), place, options.devices()) };
         Ok(NodeParams::Alloc { memory, options: Arc::new(options) })
     }
 

@@ -327,7 +327,7 @@ impl<K: TypedKernel> Arguments for Prepared<'_, K> {
 
     #[inline]
     fn ready_on(&self, stream: &Stream) -> Result<()> {
-        Ok(K::Signature::each_memory(&self.values, |memory| memory.allocation.ready_on(stream))?)
+        Ok(K::Signature::each_memory(&self.values, |memory| memory.allocation.ready_for_kernel(stream))?)
     }
 
     #[inline]
