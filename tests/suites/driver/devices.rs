@@ -3,7 +3,7 @@
 use std::ptr::{null, null_mut};
 
 use cuda_sys::*;
-use cuda_tests::{alone, needs};
+use cuda_tests::{alone, needs, setup};
 
 use crate::calls::{self, Gate};
 use crate::common::table::{Table, all_said, said};
@@ -160,6 +160,7 @@ impl Pair {
 #[test]
 fn kernels_of_two_devices_run_on_a_stream_of_either() {
     alone!("CUDA_SOFT_DEVICES" = "2");
+    drop(setup());
     needs!(TwoDevices);
     let mut pair = pair().unwrap();
     let [here, there] = pair.words;
@@ -187,14 +188,14 @@ fn kernels_of_two_devices_run_on_a_stream_of_either() {
     table.row("device 0 alone, made with the other context current", pair.launch_on_both(exec));
     pair.s.end(exec);
     table.is("
-        launches | SUCCESS SUCCESS SUCCESS SUCCESS
-        words | [2, 2]
-        a kernel of device 0 for the node of device 1 | INVALID_VALUE
-        another launch of device 1 | SUCCESS
-        launches | SUCCESS SUCCESS SUCCESS SUCCESS
-        words | [4, 12]
-        a whole update with that move | GRAPH_EXEC_UPDATE_FAILURE (7)
-        device 0 alone, made with the other context current | SUCCESS SUCCESS SUCCESS SUCCESS
+        launches: ok, ok, ok, ok
+        words: [2, 2]
+        a kernel of device 0 for the node of device 1: INVALID_VALUE
+        another launch of device 1: ok
+        launches: ok, ok, ok, ok
+        words: [4, 12]
+        a whole update with that move: GRAPH_EXEC_UPDATE_FAILURE (7)
+        device 0 alone, made with the other context current: ok, ok, ok, ok
     ");
     pair.s.destroy(&[graph, other]);
 }
@@ -202,6 +203,7 @@ fn kernels_of_two_devices_run_on_a_stream_of_either() {
 #[test]
 fn launches_of_one_executable_on_streams_of_two_devices_do_not_overlap() {
     alone!("CUDA_SOFT_DEVICES" = "2");
+    drop(setup());
     needs!(TwoDevices);
     let mut pair = pair().unwrap();
     let [here, there] = pair.words;
@@ -232,6 +234,7 @@ fn launches_of_one_executable_on_streams_of_two_devices_do_not_overlap() {
 #[test]
 fn fills_and_copies_name_the_context_of_their_memory() {
     alone!("CUDA_SOFT_DEVICES" = "2");
+    drop(setup());
     needs!(TwoDevices);
     let mut pair = pair().unwrap();
     let ([here, there], pools) = (pair.words, [0, 1].map(|device| pair.pooled(device)));
@@ -273,26 +276,26 @@ fn fills_and_copies_name_the_context_of_their_memory() {
     table.row("with access: copy between pools, context 1", said(pair.copy(graph, pools[1], pools[0], 1).0));
     table.row("launches", pair.instantiated(graph));
     table.is("
-        fill of device 1's memory, context 0 | SUCCESS
-        fill of device 1's memory, context 1 | SUCCESS
-        copy from 1 to 0, context 0 | SUCCESS
-        copy from 1 to 0, context 1 | SUCCESS
-        launches | SUCCESS SUCCESS SUCCESS SUCCESS
-        executable: fill of device 0's memory, context 0 | INVALID_VALUE
-        executable: fill of device 0's memory, context 1 | INVALID_VALUE
-        executable: copy from 0 to 1 | INVALID_VALUE
-        executable: copy from 0 to 0 | INVALID_VALUE
-        executable: copy from 1 to 0, other addresses | SUCCESS
-        executable: copy from 1 to 0, context 1 | SUCCESS
-        launches | SUCCESS SUCCESS SUCCESS SUCCESS
-        fill of device 1's pool, context 0 | INVALID_VALUE
-        copy from device 1's pool, context 0 | INVALID_VALUE
-        copy from device 1's pool, context 1 | SUCCESS
-        copy between pools, context 0 | INVALID_VALUE
-        copy between pools, context 1 | INVALID_VALUE
-        with access: copy between pools, context 0 | SUCCESS
-        with access: copy between pools, context 1 | SUCCESS
-        launches | SUCCESS SUCCESS SUCCESS SUCCESS
+        fill of device 1's memory, context 0: ok
+        fill of device 1's memory, context 1: ok
+        copy from 1 to 0, context 0: ok
+        copy from 1 to 0, context 1: ok
+        launches: ok, ok, ok, ok
+        executable: fill of device 0's memory, context 0: INVALID_VALUE
+        executable: fill of device 0's memory, context 1: INVALID_VALUE
+        executable: copy from 0 to 1: INVALID_VALUE
+        executable: copy from 0 to 0: INVALID_VALUE
+        executable: copy from 1 to 0, other addresses: ok
+        executable: copy from 1 to 0, context 1: ok
+        launches: ok, ok, ok, ok
+        fill of device 1's pool, context 0: INVALID_VALUE
+        copy from device 1's pool, context 0: INVALID_VALUE
+        copy from device 1's pool, context 1: ok
+        copy between pools, context 0: INVALID_VALUE
+        copy between pools, context 1: INVALID_VALUE
+        with access: copy between pools, context 0: ok
+        with access: copy between pools, context 1: ok
+        launches: ok, ok, ok, ok
     ");
     pair.s.destroy(&[graph]);
 }
@@ -300,6 +303,7 @@ fn fills_and_copies_name_the_context_of_their_memory() {
 #[test]
 fn events_of_both_devices_are_recorded_and_stay_on_theirs() {
     alone!("CUDA_SOFT_DEVICES" = "2");
+    drop(setup());
     needs!(TwoDevices);
     let mut pair = pair().unwrap();
     let events = [0, 1].map(|device| pair.event(device));
@@ -325,12 +329,12 @@ fn events_of_both_devices_are_recorded_and_stay_on_theirs() {
         }
     }
     table.is("
-        record of device 1's event | SUCCESS
-        wait for device 1's event | SUCCESS
-        launches | SUCCESS SUCCESS SUCCESS SUCCESS
-        query | SUCCESS
-        executable: record of device 0's event | INVALID_VALUE
-        executable: wait for device 0's event | INVALID_VALUE
+        record of device 1's event: ok
+        wait for device 1's event: ok
+        launches: ok, ok, ok, ok
+        query: ok
+        executable: record of device 0's event: INVALID_VALUE
+        executable: wait for device 0's event: INVALID_VALUE
     ");
     // A graph goes with its destroyed events.
     pair.s.destroy(&[graph]);
@@ -339,6 +343,7 @@ fn events_of_both_devices_are_recorded_and_stay_on_theirs() {
 #[test]
 fn captures_span_streams_of_two_devices() {
     alone!("CUDA_SOFT_DEVICES" = "2");
+    drop(setup());
     needs!(TwoDevices);
     let mut pair = pair().unwrap();
     let ([here, there], pools) = (pair.words, [0, 1].map(|device| pair.pooled(device)));
@@ -380,22 +385,23 @@ fn captures_span_streams_of_two_devices() {
     table.row("copy between contexts", format!("{}; {}", said(answer), said(ended)));
     assert_eq!(unsafe { pair.s.cuEventDestroy(foreign) }, OK);
     table.is("
-        kernel | SUCCESS; SUCCESS; SUCCESS SUCCESS SUCCESS SUCCESS
-        fill of device 1's memory there | SUCCESS; SUCCESS; SUCCESS SUCCESS SUCCESS SUCCESS
-        fill of device 1's memory here | SUCCESS; SUCCESS; INVALID_VALUE (1)
-        fill of device 0's memory there | SUCCESS; SUCCESS; INVALID_VALUE (1)
-        copy from 1 to 0 there | SUCCESS; SUCCESS; SUCCESS SUCCESS SUCCESS SUCCESS
-        copy from 1 to 0 here | SUCCESS; SUCCESS; SUCCESS SUCCESS SUCCESS SUCCESS
-        copy from pool 1 to 0 there | SUCCESS; SUCCESS; SUCCESS SUCCESS SUCCESS SUCCESS
-        copy between pools there | INVALID_VALUE; SUCCESS; SUCCESS SUCCESS SUCCESS SUCCESS
-        record of device 0's event there | INVALID_HANDLE; SUCCESS
-        copy between contexts | STREAM_CAPTURE_UNSUPPORTED; STREAM_CAPTURE_INVALIDATED
+        kernel: ok; ok; ok, ok, ok, ok
+        fill of device 1's memory there: ok; ok; ok, ok, ok, ok
+        fill of device 1's memory here: ok; ok; INVALID_VALUE (1)
+        fill of device 0's memory there: ok; ok; INVALID_VALUE (1)
+        copy from 1 to 0 there: ok; ok; ok, ok, ok, ok
+        copy from 1 to 0 here: ok; ok; ok, ok, ok, ok
+        copy from pool 1 to 0 there: ok; ok; ok, ok, ok, ok
+        copy between pools there: INVALID_VALUE; ok; ok, ok, ok, ok
+        record of device 0's event there: INVALID_HANDLE; ok
+        copy between contexts: STREAM_CAPTURE_UNSUPPORTED; STREAM_CAPTURE_INVALIDATED
     ");
 }
 
 #[test]
 fn a_conditional_node_and_its_bodies_are_of_one_device() {
     alone!("CUDA_SOFT_DEVICES" = "2");
+    drop(setup());
     needs!(TwoDevices);
     needs!(Conditionals);
     let mut pair = pair().unwrap();
@@ -423,10 +429,10 @@ fn a_conditional_node_and_its_bodies_are_of_one_device() {
     }
     table.row("conditional nodes of two devices", pair.instantiated(both));
     table.is("
-        a kernel of device 1 beside it | SUCCESS SUCCESS SUCCESS SUCCESS
-        a copy from device 1 in its body | SUCCESS; INVALID_VALUE (4)
-        a kernel of device 1 in its body | INVALID_VALUE (4)
-        conditional nodes of two devices | NOT_SUPPORTED (1)
+        a kernel of device 1 beside it: ok, ok, ok, ok
+        a copy from device 1 in its body: ok; INVALID_VALUE (4)
+        a kernel of device 1 in its body: INVALID_VALUE (4)
+        conditional nodes of two devices: NOT_SUPPORTED (1)
     ");
     pair.s.destroy(&[graph, both]);
 }
@@ -434,6 +440,7 @@ fn a_conditional_node_and_its_bodies_are_of_one_device() {
 #[test]
 fn peer_access_lets_kernels_use_memory_of_the_other_device() {
     alone!("CUDA_SOFT_DEVICES" = "2");
+    drop(setup());
     needs!(TwoDevices);
     let mut pair = pair().unwrap();
     let [_, there] = pair.words;
@@ -452,12 +459,12 @@ fn peer_access_lets_kernels_use_memory_of_the_other_device() {
     table.row("launched", pair.launch_on_both(exec));
     table.row("word", pair.s.read(pooled));
     table.is("
-        enabled | SUCCESS
-        enabled again | PEER_ACCESS_ALREADY_ENABLED
-        a kernel of device 0 on device 1's memory | SUCCESS SUCCESS SUCCESS SUCCESS
-        set to memory of a pool with access | SUCCESS
-        launched | SUCCESS SUCCESS SUCCESS SUCCESS
-        word | 2
+        enabled: ok
+        enabled again: PEER_ACCESS_ALREADY_ENABLED
+        a kernel of device 0 on device 1's memory: ok, ok, ok, ok
+        set to memory of a pool with access: ok
+        launched: ok, ok, ok, ok
+        word: 2
     ");
     pair.s.end(exec);
     pair.s.destroy(&[graph]);
@@ -466,6 +473,7 @@ fn peer_access_lets_kernels_use_memory_of_the_other_device() {
 #[test]
 fn a_touch_of_the_other_device_without_access_loses_both() {
     alone!("CUDA_SOFT_DEVICES" = "2");
+    drop(setup());
     needs!(TwoDevices);
     let mut pair = pair().unwrap();
     let graph = pair.s.graph();

@@ -230,7 +230,7 @@ impl MemcpyNode {
                 let (side, other) = sides(layout);
                 ensure_fits(what, &name, memory, side, [width, height, depth])?;
                 let gone = core::mem::replace(&mut side.address, memory.address());
-                side.space = space_in(graph, allocation);
+                side.space = allocation.space();
                 match layout.overlap() {
                     0 => {}
                     bytes => return Err(HandleError::Overlap { bytes }.into()),
@@ -303,9 +303,9 @@ impl Frontier<'_> {
     /// # Errors
     /// - [`NodeError::NoElements`], if there is nothing to copy.
     /// - [`Error::Handles`], if the lengths differ ([`Length`](HandleError::Length)), the slices
-    ///   overlap ([`Overlap`](HandleError::Overlap)), the memory belongs to another context
-    ///   ([`WrongContext`](HandleError::WrongContext); see [`copy_peer`](Self::copy_peer)), or the
-    ///   driver reports an error.
+    ///   overlap ([`Overlap`](HandleError::Overlap)), the memory belongs to a context that the graph
+    ///   does not [span](crate::Graph::spanning) ([`WrongContext`](HandleError::WrongContext); see
+    ///   [`copy_peer`](Self::copy_peer)), or the driver reports an error.
     /// - [`MemoryError::ForeignMemory`], if the memory belongs to an allocation node of another
     ///   graph.
     /// - [`MemoryError::FreedBefore`], if a free node for the memory exists.
@@ -388,11 +388,13 @@ impl Frontier<'_> {
 
     /// Adds a node that copies memory of one context to memory of another, of the same length.
     ///
-    /// One side belongs to the graph's context. Order the other context's streams with the launch
-    /// by [`Stream::wait_for`], before and after it.
+    /// One side belongs to the graph's context, or to one that the graph
+    /// [spans](crate::Graph::spanning). Order the other context's streams with the launch by
+    /// [`Stream::wait_for`], before and after it.
     ///
     /// If memory of a pool is copied, the graph's device needs access to the pool
-    /// ([`MemPool::grant_access`]). A copy on a stream needs no access.
+    /// ([`MemPool::grant_access`]); where the graph spans both contexts, only copies between two
+    /// pools need it. A copy on a stream needs no access.
     ///
     /// [`MemPool::grant_access`]: cuda_handles::MemPool::grant_access
     /// [`Stream::wait_for`]: cuda_handles::Stream::wait_for
@@ -523,13 +525,9 @@ fn prepared(
     destination: &Arc<Allocation>,
     layout: Option<CopyLayout>,
 ) -> Result<Prepared> {
-    let mut layout = layout.ok_or(Error::Node(NodeError::NoElements { what: "memcpy" }))?;
+    let layout = layout.ok_or(Error::Node(NodeError::NoElements { what: "memcpy" }))?;
     ensure_memory(graph, source.context(), SOURCE, PEER_ADVICE)?;
     ensure_memory(graph, destination.context(), DESTINATION, PEER_ADVICE)?;
-    if graph.is_wide() {
-        (layout.source.space, layout.destination.space) =
-            (space_in(graph, source), space_in(graph, destination));
-    }
     Ok((layout, owners(source, destination)))
 }
 

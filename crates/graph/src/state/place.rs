@@ -64,10 +64,7 @@ pub(crate) fn far_pool<'o>(
 
 /// Whether memory lies on the device of its context for good.
 fn is_of_device(memory: &Allocation) -> bool {
-    match memory.kind() {
-        MemoryKind::Pinned | MemoryKind::Registered | MemoryKind::Managed => false,
-        _ => true,
-    }
+    !matches!(memory.kind(), MemoryKind::Pinned | MemoryKind::Registered | MemoryKind::Managed)
 }
 
 /// The memory of addresses, among these owners.

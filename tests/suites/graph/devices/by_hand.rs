@@ -6,17 +6,18 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use cuda_graph::{AllocOptions, AllocPlace, ContextExt, Graph};
 use cuda_handles::{MemPool, PoolAccess, PoolOptions};
 use cuda_launch::per;
-use cuda_tests::{alone, needs, no_leaks};
+use cuda_tests::{alone, needs, setup};
 
-use super::{LEN, N, Two, offset_copy};
+use super::{LEN, N, Two, leaves_nothing, offset_copy};
 
 #[test]
 fn kernels_fills_and_copies_of_both_devices_run_in_their_order() {
     alone!("CUDA_SOFT_DEVICES" = "2");
+    drop(setup());
     needs!(TwoDevices);
     let two = Two::new();
     let [near, far] = &two.memory;
-    no_leaks(|| {
+    leaves_nothing(|| {
         let graph = two.graph();
         let filled = graph.root().fill(far, 5).unwrap();
         let far_step = filled.then().launch(&two.increments[1], per(LEN, 32), (far, N)).unwrap();
@@ -36,9 +37,10 @@ fn kernels_fills_and_copies_of_both_devices_run_in_their_order() {
 #[test]
 fn pooled_memory_of_the_other_device_is_filled_and_copied() {
     alone!("CUDA_SOFT_DEVICES" = "2");
+    drop(setup());
     needs!(TwoDevices);
     let two = Two::new();
-    no_leaks(|| {
+    leaves_nothing(|| {
         let far = two.streams[1].zeros::<u32>(LEN).unwrap();
         let graph = two.graph();
         let filled = graph.root().fill(&far, 3).unwrap();
@@ -59,6 +61,7 @@ fn pool(two: &Two) -> MemPool {
 #[test]
 fn kernels_use_memory_of_the_other_device_once_they_have_access() {
     alone!("CUDA_SOFT_DEVICES" = "2");
+    drop(setup());
     needs!(TwoDevices);
     let two = Two::new();
     let [near, far] = &two.memory;
@@ -70,7 +73,7 @@ fn kernels_use_memory_of_the_other_device_once_they_have_access() {
         let error = graph.root().launch(&adds, per(LEN, 32), (from, near, 1, N)).unwrap_err();
         error.to_string()
     };
-    let who = "the memory of parameter `from` of kernel `offset_copy` belongs to the context of device 1, \
+    let who = "the memory of argument `from` of kernel `offset_copy` belongs to the context of device 1, \
                the kernel to the context of device 0; let the kernel's";
     let copy = "or copy it to memory of that context (`Stream::copy_peer`)";
     assert_eq!(refused(far), format!("{who} context use it (`Context::enable_peer_access`), {copy}"));
@@ -103,10 +106,12 @@ fn kernels_use_memory_of_the_other_device_once_they_have_access() {
 #[test]
 fn clones_and_child_graphs_span_as_their_originals() {
     alone!("CUDA_SOFT_DEVICES" = "2");
+    drop(setup());
     needs!(TwoDevices);
     let two = Two::new();
     let [near, far] = &two.memory;
-    no_leaks(|| {
+    leaves_nothing(|| {
+        two.reset();
         let step = two.there.graph().unwrap();
         step.root().launch(&two.increments[1], per(LEN, 32), (far, N)).unwrap();
         let graph = two.graph();
@@ -131,9 +136,11 @@ fn clones_and_child_graphs_span_as_their_originals() {
 #[test]
 fn host_functions_and_events_stand_between_nodes_of_both_devices() {
     alone!("CUDA_SOFT_DEVICES" = "2");
+    drop(setup());
     needs!(TwoDevices);
     let two = Two::new();
-    no_leaks(|| {
+    leaves_nothing(|| {
+        two.reset();
         let events = [two.here.event().unwrap(), two.there.event().unwrap()];
         let seen = Arc::new(AtomicU32::new(0));
         let graph = two.graph();
@@ -164,10 +171,11 @@ fn host_functions_and_events_stand_between_nodes_of_both_devices() {
 #[test]
 fn allocation_nodes_of_the_other_device_serve_kernels_of_both() {
     alone!("CUDA_SOFT_DEVICES" = "2");
+    drop(setup());
     needs!(TwoDevices);
     let two = Two::new();
     let adds = offset_copy::load(&two.here).unwrap();
-    no_leaks(|| {
+    leaves_nothing(|| {
         let graph = two.graph();
         let there = AllocOptions::new().on(AllocPlace::Device(two.there.device()));
         let (alloc, scratch) = graph.root().alloc_with::<u32>(LEN, there).unwrap();
@@ -200,14 +208,14 @@ fn allocation_nodes_of_the_other_device_serve_kernels_of_both() {
 #[test]
 fn a_context_stated_twice_or_as_its_home_counts_once() {
     alone!("CUDA_SOFT_DEVICES" = "2");
+    drop(setup());
     needs!(TwoDevices);
     let two = Two::new();
     let graph = Graph::spanning(&two.here, &[&two.there, &two.here, &two.there]).unwrap();
     assert_eq!(graph.contexts().count(), 2);
     let alone = Graph::spanning(&two.here, &[&two.here]).unwrap();
     assert!(alone.contexts().eq([&*two.here]));
-    alone.condition().map_or_else(
-        |error| assert!(!error.to_string().contains("several contexts"), "{error}"),
-        |condition| drop(condition),
-    );
+    alone
+        .condition()
+        .map_or_else(|error| assert!(!error.to_string().contains("several contexts"), "{error}"), drop);
 }

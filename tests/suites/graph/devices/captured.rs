@@ -4,19 +4,20 @@ use cuda_graph::{CaptureError, ContextExt, Error, StreamExt};
 use cuda_handles::Error as HandleError;
 use cuda_handles::capture::CaptureMode;
 use cuda_launch::per;
-use cuda_tests::{alone, needs, no_leaks};
+use cuda_tests::{alone, needs, setup};
 
-use super::{LEN, N, Two, offset_copy};
+use super::{LEN, N, Two, leaves_nothing, offset_copy};
 
 const MODE: CaptureMode = CaptureMode::ThreadLocal;
 
 #[test]
 fn work_on_streams_of_both_devices_becomes_one_graph() {
     alone!("CUDA_SOFT_DEVICES" = "2");
+    drop(setup());
     needs!(TwoDevices);
     let two = Two::new();
     let ([near, far], [here, there]) = (&two.memory, &two.streams);
-    no_leaks(|| {
+    leaves_nothing(|| {
         let graph = here
             .capture(MODE, |capture| {
                 capture.fill(near, 1)?;
@@ -46,6 +47,7 @@ fn work_on_streams_of_both_devices_becomes_one_graph() {
 #[test]
 fn captured_nodes_come_into_a_graph_that_spans_their_contexts() {
     alone!("CUDA_SOFT_DEVICES" = "2");
+    drop(setup());
     needs!(TwoDevices);
     let two = Two::new();
     let ([near, far], [here, there]) = (&two.memory, &two.streams);
@@ -77,6 +79,7 @@ fn captured_nodes_come_into_a_graph_that_spans_their_contexts() {
 #[test]
 fn captured_kernels_reach_as_far_as_others() {
     alone!("CUDA_SOFT_DEVICES" = "2");
+    drop(setup());
     needs!(TwoDevices);
     let two = Two::new();
     let [near, far] = &two.memory;
@@ -101,6 +104,7 @@ fn captured_kernels_reach_as_far_as_others() {
 #[test]
 fn what_a_capture_does_not_take_of_another_device_leaves_it_valid() {
     alone!("CUDA_SOFT_DEVICES" = "2");
+    drop(setup());
     needs!(TwoDevices);
     let two = Two::new();
     let ([near, far], [here, there]) = (&two.memory, &two.streams);
@@ -132,10 +136,11 @@ fn what_a_capture_does_not_take_of_another_device_leaves_it_valid() {
 #[test]
 fn a_stream_of_another_device_is_joined_as_others_are() {
     alone!("CUDA_SOFT_DEVICES" = "2");
+    drop(setup());
     needs!(TwoDevices);
     let two = Two::new();
     let [here, there] = &two.streams;
-    no_leaks(|| {
+    leaves_nothing(|| {
         let unjoined = here.capture(MODE, |capture| {
             there.wait_for(capture.stream())?;
             there.fill(&two.memory[1], 1)?;

@@ -2,22 +2,23 @@
 
 use cuda_handles::reaper;
 use cuda_launch::per;
-use cuda_tests::{Gate, Kind, SOON, alone, live, needs, no_leaks, until};
+use cuda_tests::{Gate, Kind, SOON, alone, live, needs, setup, until};
 
-use super::{LEN, N, Two, offset_copy};
+use super::{LEN, N, Two, leaves_nothing, offset_copy};
 
 #[test]
 fn everything_is_dropped_while_a_run_is_in_flight_on_either_device() {
     alone!("CUDA_SOFT_DEVICES" = "2");
+    drop(setup());
     needs!(TwoDevices);
     let two = Two::new();
     for device in [0, 1] {
-        no_leaks(|| {
+        leaves_nothing(|| {
             let stream = &two.streams[device];
             let pooled = two.streams[1].zeros::<u32>(LEN).unwrap();
             two.streams[1].synchronize_blocking().unwrap();
-            let before = live();
             let result = two.more(0);
+            let before = live().of(Kind::Allocation);
             let gate = Gate::close(stream);
             let graph = two.graph();
             let filled = graph.root().fill(&pooled, 3).unwrap();
@@ -26,15 +27,15 @@ fn everything_is_dropped_while_a_run_is_in_flight_on_either_device() {
             let mut exec = graph.instantiate().unwrap();
             exec.launch(stream).unwrap();
             drop((graph, filled, step, exec, pooled));
-            assert!(live().since(&before).of(Kind::Allocation) >= 1, "the run still uses the memory");
+            assert_eq!(live().of(Kind::Allocation), before, "the run still uses the memory");
             gate.open();
             stream.synchronize_blocking().unwrap();
             assert_eq!(two.first(0, &result), 4);
-            drop(result);
-            assert!(until(SOON, || {
+            let is_freed = || {
                 reaper::drain();
-                live().since(&before).of(Kind::Allocation) < 1
-            }));
+                live().of(Kind::Allocation) < before
+            };
+            assert!(until(SOON, is_freed));
         });
     }
 }
@@ -42,9 +43,10 @@ fn everything_is_dropped_while_a_run_is_in_flight_on_either_device() {
 #[test]
 fn values_that_updates_replace_go_behind_the_last_run_on_whatever_device() {
     alone!("CUDA_SOFT_DEVICES" = "2");
+    drop(setup());
     needs!(TwoDevices);
     let two = Two::new();
-    no_leaks(|| {
+    leaves_nothing(|| {
         let graph = two.graph();
         let fill = graph.root().fill(&two.memory[1], 1).unwrap();
         let mut exec = graph.instantiate().unwrap();
@@ -64,12 +66,13 @@ fn values_that_updates_replace_go_behind_the_last_run_on_whatever_device() {
 #[test]
 fn memory_that_a_kernel_of_the_other_device_reads_is_freed_after_it() {
     alone!("CUDA_SOFT_DEVICES" = "2");
+    drop(setup());
     needs!(TwoDevices);
     let two = Two::new();
     let adds = offset_copy::load(&two.here).unwrap();
     two.reach();
     two.there.default_pool().unwrap().grant_access(two.here.device()).unwrap();
-    no_leaks(|| {
+    leaves_nothing(|| {
         for is_pooled in [false, true] {
             let far = if is_pooled { two.streams[1].zeros::<u32>(LEN).unwrap() } else { two.more(1) };
             two.streams[1].fill(&far, 6).unwrap();
@@ -90,6 +93,7 @@ fn memory_that_a_kernel_of_the_other_device_reads_is_freed_after_it() {
 #[test]
 fn memory_of_another_device_that_a_kernel_used_is_still_no_memory_for_fills_there() {
     alone!("CUDA_SOFT_DEVICES" = "2");
+    drop(setup());
     needs!(TwoDevices);
     let two = Two::new();
     let adds = offset_copy::load(&two.here).unwrap();

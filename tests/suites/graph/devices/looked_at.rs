@@ -2,13 +2,14 @@
 
 use cuda_graph::{InstantiateOptions, Shape};
 use cuda_launch::per;
-use cuda_tests::{alone, needs};
+use cuda_tests::{alone, needs, setup};
 
 use super::{LEN, N, Two, offset_copy};
 
 #[test]
 fn races_across_devices_are_found() {
     alone!("CUDA_SOFT_DEVICES" = "2");
+    drop(setup());
     needs!(TwoDevices);
     let two = Two::new();
     let [near, far] = &two.memory;
@@ -29,6 +30,7 @@ fn races_across_devices_are_found() {
 #[test]
 fn pictures_name_the_device_of_each_node() {
     alone!("CUDA_SOFT_DEVICES" = "2");
+    drop(setup());
     needs!(TwoDevices);
     let two = Two::new();
     let [near, far] = &two.memory;
@@ -45,6 +47,7 @@ fn pictures_name_the_device_of_each_node() {
 #[test]
 fn shaping_leaves_them_as_drawn() {
     alone!("CUDA_SOFT_DEVICES" = "2");
+    drop(setup());
     needs!(TwoDevices);
     let two = Two::new();
     let graph = two.graph();

@@ -3,7 +3,7 @@
 use cuda_graph::{ConditionError, ContextExt, Error, ParamError, Test};
 use cuda_handles::Error as HandleError;
 use cuda_launch::per;
-use cuda_tests::{alone, count, needs};
+use cuda_tests::{alone, count, needs, setup};
 
 use super::{LEN, N, Two};
 
@@ -17,6 +17,7 @@ fn wrong<T: core::fmt::Debug>(outcome: Result<T, Error>) -> String {
 #[test]
 fn a_context_that_was_not_stated_stays_out() {
     alone!("CUDA_SOFT_DEVICES" = "2");
+    drop(setup());
     needs!(TwoDevices);
     let two = Two::new();
     let far = &two.memory[1];
@@ -45,6 +46,7 @@ fn a_context_that_was_not_stated_stays_out() {
 #[test]
 fn conditions_loops_and_branches_are_for_one_context() {
     alone!("CUDA_SOFT_DEVICES" = "2");
+    drop(setup());
     needs!(TwoDevices);
     let two = Two::new();
     let graph = two.graph();
@@ -59,6 +61,7 @@ fn conditions_loops_and_branches_are_for_one_context() {
 #[test]
 fn parameters_are_memory_of_the_home() {
     alone!("CUDA_SOFT_DEVICES" = "2");
+    drop(setup());
     needs!(TwoDevices);
     let two = Two::new();
     let [near, far] = &two.memory;
@@ -86,6 +89,7 @@ fn parameters_are_memory_of_the_home() {
 #[test]
 fn a_launch_that_leaves_memory_is_on_a_stream_of_the_home() {
     alone!("CUDA_SOFT_DEVICES" = "2");
+    drop(setup());
     needs!(TwoDevices);
     let two = Two::new();
     let graph = two.graph();
@@ -101,6 +105,7 @@ fn a_launch_that_leaves_memory_is_on_a_stream_of_the_home() {
 #[test]
 fn pools_out_of_reach_are_named() {
     alone!("CUDA_SOFT_DEVICES" = "2");
+    drop(setup());
     needs!(TwoDevices);
     let two = Two::new();
     let pools = [0, 1].map(|device| two.streams[device].zeros::<u32>(LEN).unwrap());

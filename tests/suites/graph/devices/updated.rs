@@ -2,17 +2,18 @@
 
 use cuda_graph::{Error, UpdateError};
 use cuda_launch::per;
-use cuda_tests::{alone, needs, no_leaks};
+use cuda_tests::{alone, needs, setup};
 
-use super::{LEN, N, Two};
+use super::{LEN, N, Two, leaves_nothing};
 
 #[test]
 fn nodes_of_both_devices_are_updated_on_theirs() {
     alone!("CUDA_SOFT_DEVICES" = "2");
+    drop(setup());
     needs!(TwoDevices);
     let two = Two::new();
     let [near, far] = &two.memory;
-    no_leaks(|| {
+    leaves_nothing(|| {
         let graph = two.graph();
         let fill = graph.root().fill(far, 1).unwrap();
         let step = fill.then().launch(&two.increments[1], per(LEN, 32), (far, N)).unwrap();
@@ -40,6 +41,7 @@ fn nodes_of_both_devices_are_updated_on_theirs() {
 #[test]
 fn an_executables_nodes_stay_on_their_devices() {
     alone!("CUDA_SOFT_DEVICES" = "2");
+    drop(setup());
     needs!(TwoDevices);
     let two = Two::new();
     let [near, far] = &two.memory;
