@@ -58,8 +58,8 @@ pub trait Launch {
     /// - [`Error::Limit`], [`Error::Attribute`] or [`Error::DriverTooOld`] for the configuration.
     /// - [`Error::WrongArguments`] or [`Error::OutsideGraph`] for the arguments.
     /// - [`Error::Handles`] if kernel and stream are of different contexts, or the kernel
-    ///   [cannot use](cuda_handles::Allocation::is_reachable_from) memory of another one; or with the
-    ///   driver's error.
+    ///   [cannot use](cuda_handles::Allocation::is_reachable_from) memory of another one; or with
+    ///   the driver's error.
     #[doc(alias = "cuLaunchKernel")]
     #[doc(alias = "cuLaunchKernelEx")]
     #[doc(alias = "cudaLaunchKernel")]

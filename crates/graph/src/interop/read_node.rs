@@ -61,8 +61,8 @@ impl GraphGuard<'_> {
         }
     }
 
-    /// `None` for a kernel of a context that the graph does not span, of a module, or of a library that the driver does
-    /// not name (before CUDA 12.5).
+    /// `None` for a kernel of a context that the graph does not span, of a module, or of a library
+    /// that the driver does not name (before CUDA 12.5).
     fn read_kernel(&self, raw: CUgraphNode) -> Result<Option<NodeParams>> {
         let params = self.kernel_params(raw)?;
         let is_its = |context: &&Context| context.as_raw() == params.ctx;

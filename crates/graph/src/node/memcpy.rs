@@ -303,9 +303,10 @@ impl Frontier<'_> {
     /// # Errors
     /// - [`NodeError::NoElements`], if there is nothing to copy.
     /// - [`Error::Handles`], if the lengths differ ([`Length`](HandleError::Length)), the slices
-    ///   overlap ([`Overlap`](HandleError::Overlap)), the memory belongs to a context that the graph
-    ///   does not [span](crate::Graph::spanning) ([`WrongContext`](HandleError::WrongContext); see
-    ///   [`copy_peer`](Self::copy_peer)), or the driver reports an error.
+    ///   overlap ([`Overlap`](HandleError::Overlap)), the memory belongs to a context that the
+    ///   graph does not [span](crate::Graph::spanning)
+    ///   ([`WrongContext`](HandleError::WrongContext); see [`copy_peer`](Self::copy_peer)), or the
+    ///   driver reports an error.
     /// - [`MemoryError::ForeignMemory`], if the memory belongs to an allocation node of another
     ///   graph.
     /// - [`MemoryError::FreedBefore`], if a free node for the memory exists.

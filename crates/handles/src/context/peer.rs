@@ -43,7 +43,8 @@ impl Context {
     /// Calls `cuCtxEnablePeerAccess` (CUDA 4.0).
     ///
     /// ```no_run
-    /// # fn example(here: &cuda_handles::Context, there: &cuda_handles::Context) -> cuda_handles::Result<()> {
+    /// # use cuda_handles::{Context, Result};
+    /// # fn example(here: &Context, there: &Context) -> Result<()> {
     /// if here.device().can_access(there.device())? {
     ///     here.enable_peer_access(there)?;
     ///     there.enable_peer_access(here)?;

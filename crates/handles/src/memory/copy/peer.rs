@@ -43,10 +43,10 @@ impl Stream {
     /// # Errors
     /// The lengths differ ([`Length`](crate::Error::Length)), the memory is of one context (then
     /// [`copy`](Self::copy) does it), the stream is of neither
-    /// ([`WrongContext`](crate::Error::WrongContext)), it is in a capture of other code or a home is
-    /// capturing ([`Capturing`](crate::Error::Capturing)), a pool does not grant access to a
-    /// captured copy ([`WrongContext`](crate::Error::WrongContext)), or the driver refuses the call
-    /// ([`Driver`](crate::Error::Driver)). If it is the home's wait that fails, the copy is
+    /// ([`WrongContext`](crate::Error::WrongContext)), it is in a capture of other code, or a home
+    /// is capturing and it is not ([`Capturing`](crate::Error::Capturing)), a pool does not grant
+    /// access to a captured copy ([`WrongContext`](crate::Error::WrongContext)), or the driver
+    /// refuses the call ([`Driver`](crate::Error::Driver)). If it is the home's wait that fails, the copy is
     /// enqueued all the same.
     #[doc(alias = "cuMemcpyPeerAsync")]
     #[doc(alias = "cudaMemcpyPeerAsync")]
@@ -127,7 +127,7 @@ impl Stream {
         let _current = self.enter_for_copy(memory.map(|memory| memory.kind()))?;
         access.captured_use(memory, work, None, || {
             let driver = self.context().driver();
-            // SAFETY: both ranges lie in memory that lives as long as the graph it is captured into.
+            // SAFETY: both ranges lie in memory that lives as long as the graph.
             let code = unsafe {
                 driver.cuMemcpyAsync(destination.address(), source.address(), bytes, self.as_raw())
             };
