@@ -8,6 +8,7 @@ use super::allocation::Allocation;
 use super::backing::{Backing, HostMemory};
 use super::pool::MemPool;
 use super::pool_options::PoolAccess;
+use super::pool_settings::any_grant;
 use crate::context::{Context, capture_mode};
 use crate::error::{Error, Result, WrongContext};
 use crate::reclaim::HostKind;
@@ -24,12 +25,13 @@ const GRAPH: &str = "let the kernel's device use it (`AllocOptions::accessible_f
 
 impl Allocation {
     /// Whether kernels of `context` can read and write the memory: its own context's, those of
-    /// contexts with [peer access](Context::enable_peer_access) to plain memory, of devices with
-    /// [access to the pool](crate::MemPool::grant_access) of pooled memory, and of all devices, if
-    /// it is pinned.
+    /// other devices' contexts with [peer access](Context::enable_peer_access) to plain memory, of
+    /// other devices with [access to the pool](crate::MemPool::grant_access) of pooled memory, and
+    /// of all devices, if it is pinned.
     ///
-    /// Calls `cuMemPoolGetAccess` (CUDA 11.2) for pooled memory of another context, after
-    /// `cuPointerGetAttribute` (CUDA 4.0) if the pool is the device's. No driver call otherwise.
+    /// Calls `cuMemPoolGetAccess` (CUDA 11.2) for pooled memory of another device, after
+    /// `cuPointerGetAttribute` (CUDA 4.0) if the pool is the device's. No driver call otherwise,
+    /// nor before the first grant of any pool.
     ///
     /// # Errors
     /// The driver refuses a call, or the context of the pool is lost.
@@ -44,8 +46,11 @@ impl Allocation {
         let may = |access| access == PoolAccess::ReadWrite;
         Ok(match &self.backing {
             _ if self.bytes == 0 => true,
-            Backing::Plain => context.has_peer_access(self.context()),
             Backing::Host(HostMemory { kind, .. }) => *kind == HostKind::Pinned,
+            // Drivers are not asked what contexts of one device share.
+            _ if self.is_on_device_of(context) => false,
+            Backing::Plain => context.has_peer_access(self.context()),
+            Backing::Pooled(_) if !any_grant() => false,
             Backing::Pooled(Some(pool)) => may(pool.access(context.device())?),
             Backing::Pooled(None) => {
                 let pool = MemPool::wrap(self.context(), self.pool_of_device()?, false);
@@ -80,6 +85,7 @@ impl Allocation {
         context: &Context,
     ) -> WrongContext {
         let advice = match &self.backing {
+            _ if self.is_on_device_of(context) => WrongContext::MEMORY,
             Backing::Plain => PLAIN,
             Backing::Pooled(_) => POOLED,
             Backing::Graph(_) => GRAPH,
@@ -90,6 +96,10 @@ impl Allocation {
             | Backing::Output(_) => WrongContext::MEMORY,
         };
         WrongContext::new(what, self.context(), with, context).advise(advice)
+    }
+
+    fn is_on_device_of(&self, context: &Context) -> bool {
+        self.context().device() == context.device()
     }
 
     /// The pool that the device gave it from.
