@@ -151,8 +151,9 @@ impl MemPool {
         Ok(PoolAccess::from_raw(flags))
     }
 
-    /// Lets another device read and write its memory, including earlier allocations. Kernels of that
-    /// device may then have the memory as an argument; that other code granted access is not seen.
+    /// Lets another device read and write its memory, including earlier allocations. Kernels of
+    /// that device may then have the memory as an argument. That other code granted access is not
+    /// seen before the first grant of any pool here.
     ///
     /// Calls `cuMemPoolSetAccess` (CUDA 11.2).
     ///

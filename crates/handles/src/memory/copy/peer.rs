@@ -46,8 +46,8 @@ impl Stream {
     /// ([`WrongContext`](crate::Error::WrongContext)), it is in a capture of other code, or a home
     /// is capturing and it is not ([`Capturing`](crate::Error::Capturing)), a pool does not grant
     /// access to a captured copy ([`WrongContext`](crate::Error::WrongContext)), or the driver
-    /// refuses the call ([`Driver`](crate::Error::Driver)). If it is the home's wait that fails, the copy is
-    /// enqueued all the same.
+    /// refuses the call ([`Driver`](crate::Error::Driver)). If it is the home's wait that fails,
+    /// the copy is enqueued all the same.
     #[doc(alias = "cuMemcpyPeerAsync")]
     #[doc(alias = "cudaMemcpyPeerAsync")]
     pub fn copy_peer<'a, 'b, T: Element>(
