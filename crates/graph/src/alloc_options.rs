@@ -90,6 +90,14 @@ impl AllocOptions {
         }
     }
 
+    /// The devices whose kernels may read and write the memory, beside that of the graph's context.
+    pub(crate) fn devices(&self) -> Box<[Device]> {
+        let there = if let AllocPlace::Device(device) = self.place { Some(device) } else { None };
+        let may =
+            |(device, access): &(Device, PoolAccess)| (*access == PoolAccess::ReadWrite).then_some(*device);
+        there.into_iter().chain(self.access.iter().filter_map(may)).collect()
+    }
+
     /// The options of a node that other code added.
     pub(crate) fn read(props: &CUmemPoolProps, access: &[CUmemAccessDesc], context: &Context) -> Self {
         // SAFETY: every location but a locality domain has a number, and any bits are a valid

@@ -57,8 +57,9 @@ pub trait Launch {
     /// # Errors
     /// - [`Error::Limit`], [`Error::Attribute`] or [`Error::DriverTooOld`] for the configuration.
     /// - [`Error::WrongArguments`] or [`Error::OutsideGraph`] for the arguments.
-    /// - [`Error::Handles`] if kernel, stream and memory are of different contexts, or with the
-    ///   driver's error.
+    /// - [`Error::Handles`] if kernel and stream are of different contexts, or the kernel
+    ///   [cannot use](cuda_handles::Allocation::is_reachable_from) memory of another one; or with
+    ///   the driver's error.
     #[doc(alias = "cuLaunchKernel")]
     #[doc(alias = "cuLaunchKernelEx")]
     #[doc(alias = "cudaLaunchKernel")]
@@ -206,7 +207,7 @@ fn turn_of_first_use<'s>(
     }
     let mut memory = SmallVec::<[_; 16]>::new();
     arguments.each_allocation(|allocation| memory.push(allocation));
-    stream.enqueue_ready(&memory).map_err(|error| named(error.into()))
+    stream.enqueue_ready_for_kernel(&memory).map_err(|error| named(error.into()))
 }
 
 /// A launch whose memory is not ready: in a capture it waits for nothing.

@@ -15,6 +15,7 @@ mod context_flags;
 mod context_limits;
 mod copies;
 mod core_dumps;
+mod devices;
 mod graph_memory;
 mod hierarchy;
 mod instantiation;

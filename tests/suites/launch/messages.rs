@@ -29,8 +29,9 @@ fn refused<T: fmt::Debug>(launch: impl FnOnce() -> Result<T, Error>) -> WrongCon
     }
 }
 
-/// The errors for all mixtures of memory, kernel and stream; `names` are those of the two contexts.
-fn told(here: &Context, there: &Context, names: [&str; 2]) {
+/// The errors for all mixtures of memory, kernel and stream; `names` are those of the two contexts,
+/// and `kernels` is the advice for arguments of kernels.
+fn told(here: &Context, there: &Context, names: [&str; 2], kernels: &str) {
     let [near, far] = names;
     let (stream, other) = (here.stream().unwrap(), there.stream().unwrap());
     let (mine, theirs) = (stream.zeros::<u32>(N).unwrap(), other.zeros::<u32>(N).unwrap());
@@ -40,7 +41,7 @@ fn told(here: &Context, there: &Context, names: [&str; 2]) {
     let config = || per(N, N as u32);
     let advice = WrongContext::MEMORY;
 
-    let text = |what: &str| format!("{what} belongs to {far}, the kernel to {near}; {advice}");
+    let text = |what: &str| format!("{what} belongs to {far}, the kernel to {near}; {kernels}");
     let typed = |from, to| refused(|| copy.launch(&stream, config(), (from, to, 1, N as u32))).to_string();
     assert_eq!(typed(&theirs, &mine), text("the memory of argument `from` of kernel `offset_copy`"));
     assert_eq!(typed(&mine, &theirs), text("the memory of argument `to` of kernel `offset_copy`"));
@@ -110,7 +111,10 @@ fn contexts_of_two_devices_are_told_by_device() {
     alone!("CUDA_SOFT_DEVICES" = "2");
     let here = setup();
     let Ok(device) = Device::new(1) else { cuda_tests::skip!("there is one device") };
-    told(&here, &device.context().unwrap(), ["the context of device 0", "the context of device 1"]);
+    let advice = "let the kernel's device use its pool (`MemPool::grant_access`), or copy it to memory of that \
+                  context (`Stream::copy_peer`)";
+    let names = ["the context of device 0", "the context of device 1"];
+    told(&here, &device.context().unwrap(), names, advice);
 }
 
 #[test]
@@ -126,5 +130,5 @@ fn contexts_of_one_device_are_told_apart() {
         Context::from_raw(own).unwrap()
     };
     let name = format!("the context {:#x} of device 0", own.addr());
-    told(&here, &there, ["the primary context of device 0", &name]);
+    told(&here, &there, ["the primary context of device 0", &name], WrongContext::MEMORY);
 }

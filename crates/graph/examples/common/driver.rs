@@ -50,8 +50,14 @@ pub(crate) fn choose(choice: &Choice) -> Outcome<Chosen> {
     }
 }
 
+/// The software driver, which poses as two devices unless the environment says otherwise.
 fn soft() -> Outcome<Chosen> {
-    let driver = cuda_soft::loader(cuda_soft::Config::from_environment()?).install()?;
+    let config = cuda_soft::Config::from_environment()?;
+    let config = match std::env::var_os("CUDA_SOFT_DEVICES") {
+        None => config.devices(2),
+        Some(_) => config,
+    };
+    let driver = cuda_soft::loader(config).install()?;
     Ok(Chosen::Here { driver, soft: true })
 }
 

@@ -47,7 +47,7 @@ impl Adopted {
     /// Adopts the graph of a capture. If it is the result, it gets the parameters that were made
     /// early.
     pub(super) fn new(captured: Captured, early: Option<EarlyParams>) -> Result<Self> {
-        let Captured { graph, records, .. } = captured;
+        let Captured { graph, records, others, .. } = captured;
         // Declared before the guard, so that what is not kept is dropped after the lock.
         let graph = match early {
             None => Graph::of(graph, GraphState::unread()),
@@ -55,6 +55,7 @@ impl Adopted {
                 Graph::numbered(graph, GraphState::unread().with_params(bindings), number)
             }
         };
+        graph.hierarchy().widen(&others);
         let mut params_of = None;
         let mut unmatched = Unmatched::new(records.iter());
         let mut handles = HashMap::new();

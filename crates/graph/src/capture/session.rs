@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use cuda_handles::capture::{ActiveCapture, CaptureMode, CaptureOptions, Scratch};
 use cuda_handles::internal::{Lock, LockGuard, Rank};
-use cuda_handles::{Error as HandleError, GraphHandle, Stream, is_forked};
+use cuda_handles::{Context, Error as HandleError, GraphHandle, Stream, WrongContext, is_forked};
 use cuda_launch::ConditionalHandle;
 
 use crate::build::frontier::Frontier;
@@ -19,7 +19,8 @@ use crate::capture::adopted::Adopted;
 use crate::capture::copied::{Position, copy_into};
 use crate::capture::early_params::EarlyParams;
 use crate::capture::placed::{Placed, broken};
-use crate::error::{CaptureError, Error, ParamError, Result};
+use crate::error::wrong_context::{SPANNING, Spans, ensure};
+use crate::error::{CaptureError, ConditionError, Error, ParamError, Result};
 use crate::graph::Graph;
 use crate::graph::node::Node;
 use crate::param::bind::NewBinding;
@@ -331,10 +332,13 @@ impl Session {
         let graph = match (&self.position, own) {
             (None, None) => adopted.into_graph(),
             (Some(position), _) => {
+                let captured = adopted.graph();
+                ensure_spans_all(position.graph(), captured.others())?;
                 copy_into(&adopted, position, placed)?;
                 position.graph().clone()
             }
             (None, Some(own)) => {
+                widen(own, adopted.graph().others())?;
                 copy_into(&adopted, &Position::of(&own.root()), placed)?;
                 own.clone()
             }
@@ -367,6 +371,25 @@ impl Session {
         let own = parts.own.as_ref();
         let _said_later = self.remove_placed(own, &parts.placed, CaptureError::GivenUp.into());
     }
+}
+
+/// Lets a graph of a capture have nodes of the contexts whose streams took part.
+fn widen(own: &Graph, others: &[Context]) -> Result<()> {
+    if !others.is_empty() && own.look()?.has_conditionals() {
+        return Err(ConditionError::SeveralContexts.into());
+    }
+    own.hierarchy().widen(others);
+    Ok(())
+}
+
+/// Refuses streams of contexts that the graph of the captured nodes does not span.
+fn ensure_spans_all(graph: &Graph, others: &[Context]) -> Result<()> {
+    others.iter().try_for_each(|found| {
+        let wrong = || {
+            WrongContext::new("a stream of the capture", found, "the graph", graph.context()).advise(SPANNING)
+        };
+        ensure(graph, found, wrong)
+    })
 }
 
 fn ensure_not_forked() -> Result<()> {

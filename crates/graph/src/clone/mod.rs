@@ -8,6 +8,7 @@ use cuda_handles::GraphHandle;
 use cuda_handles::internal::alone_in_order;
 use cuda_sys::{CUresult, Call};
 
+use crate::error::wrong_context::Spans;
 use crate::error::{EmbedError, Error, NodeError, Result};
 use crate::graph::Graph;
 use crate::graph::node::Node;
@@ -67,6 +68,7 @@ impl Graph {
         let subgraphs = state.paste(snapshot, &clone_map, SubgraphId::ROOT, false);
         drop(guard);
         let clone = Self::of(handle, state);
+        clone.hierarchy().widen(self.others());
         clone.look()?.register(&subgraphs);
         Ok(clone)
     }

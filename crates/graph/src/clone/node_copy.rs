@@ -41,8 +41,8 @@ impl NodeCopy {
                 copied.read_kernel(guard, raw)?;
                 copied.kernel = may_have_attributes(guard, id).then_some(raw);
             }
-            T::CU_GRAPH_NODE_TYPE_MEMCPY => copied.read_copy(guard, raw)?,
-            T::CU_GRAPH_NODE_TYPE_MEMSET => copied.read_fill(guard, raw)?,
+            T::CU_GRAPH_NODE_TYPE_MEMCPY => copied.read_copy(guard, (raw, id))?,
+            T::CU_GRAPH_NODE_TYPE_MEMSET => copied.read_fill(guard, (raw, id))?,
             T::CU_GRAPH_NODE_TYPE_HOST => copied.read_host(guard, raw)?,
             T::CU_GRAPH_NODE_TYPE_EVENT_RECORD => {
                 copied.params.__bindgen_anon_1.eventRecord.event = guard.recorded_event(raw)?;
@@ -107,16 +107,16 @@ impl NodeCopy {
         Ok(())
     }
 
-    fn read_copy(&mut self, guard: &GraphGuard<'_>, raw: CUgraphNode) -> Result<()> {
+    fn read_copy(&mut self, guard: &GraphGuard<'_>, (raw, id): (CUgraphNode, NodeId)) -> Result<()> {
         let to = &mut self.params.__bindgen_anon_1;
-        to.memcpy.copyCtx = guard.context().as_raw();
+        to.memcpy.copyCtx = guard.context_of(id).as_raw();
         // SAFETY: a live memcpy node; the out pointer is to this part of the union, which is zeroed
         // as a whole.
         let result = unsafe { guard.driver().cuGraphMemcpyNodeGetParams(raw, &raw mut to.memcpy.copyParams) };
         guard.answer(Call::cuGraphMemcpyNodeGetParams, result)
     }
 
-    fn read_fill(&mut self, guard: &GraphGuard<'_>, raw: CUgraphNode) -> Result<()> {
+    fn read_fill(&mut self, guard: &GraphGuard<'_>, (raw, id): (CUgraphNode, NodeId)) -> Result<()> {
         let from = guard.fill_params(raw)?;
         let to = &mut self.params.__bindgen_anon_1;
         to.memset.dst = from.dst;
@@ -125,7 +125,7 @@ impl NodeCopy {
         to.memset.elementSize = from.elementSize;
         to.memset.width = from.width;
         to.memset.height = from.height;
-        to.memset.ctx = guard.context().as_raw();
+        to.memset.ctx = guard.context_of(id).as_raw();
         Ok(())
     }
 

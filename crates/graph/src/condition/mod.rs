@@ -11,6 +11,7 @@ use std::sync::Arc;
 use cuda_launch::{Argument, ConditionalHandle, FixedArgument, KernelArg, Params};
 use cuda_sys::{CUgraph, Call};
 
+use crate::error::wrong_context::Spans;
 use crate::error::{ConditionError, Error, Result};
 use crate::graph::Graph;
 use crate::graph::node::Node;
@@ -105,6 +106,7 @@ impl Graph {
 
     fn make_condition(&self, default: Option<u32>) -> Result<Condition> {
         let mut guard = self.enter()?;
+        guard.ensure_one_context()?;
         let shared = guard.conditions.next_handles();
         let raw = match guard.reusable(default) {
             Some(raw) => raw,
@@ -198,6 +200,11 @@ unsafe impl<'a> KernelArg<'a> for &Condition {
 }
 
 impl GraphGuard<'_> {
+    /// Refuses a graph that spans several contexts, for conditions and what is made of them.
+    pub(crate) fn ensure_one_context(&self) -> Result<()> {
+        if self.is_wide() { Err(ConditionError::SeveralContexts.into()) } else { Ok(()) }
+    }
+
     /// Makes the conditions of the hierarchy once more, in the same order, for a graph that nobody
     /// else knows. Returns whether each has the handle there by which the kernels here know it.
     pub(crate) fn repeat_conditions(&self, graph: CUgraph) -> Result<bool> {

@@ -3,6 +3,7 @@
 use crate::draw::drawing::{Drawing, DrawnEdge, DrawnEdgeKind, DrawnKind, DrawnNode, Family};
 use crate::edge_kind::EdgeKind;
 use crate::error::Result;
+use crate::error::wrong_context::Spans;
 use crate::node_kind::NodeKind;
 use crate::state::guard::GraphGuard;
 use crate::state::ids::{NodeId, SubgraphId};
@@ -132,6 +133,21 @@ fn details(guard: &GraphGuard<'_>, id: NodeId, node_params: &NodeParams, is_name
         }),
         other => lines.push(other.summary()),
     }
+    lines.extend(device(guard, id, node_params));
     lines.retain(|line| !line.is_empty());
     lines
+}
+
+/// The device of a node, in a graph that spans several contexts.
+fn device(guard: &GraphGuard<'_>, id: NodeId, node_params: &NodeParams) -> Option<String> {
+    let has_one = matches!(
+        node_params,
+        NodeParams::Kernel { .. }
+            | NodeParams::Memcpy(_)
+            | NodeParams::Memset(_)
+            | NodeParams::EventRecord(_)
+            | NodeParams::Batch(_)
+    );
+    let shows = has_one && guard.is_wide();
+    shows.then(|| format!("on device {}", guard.context_of(id).device().ordinal()))
 }

@@ -72,6 +72,13 @@ pub enum ConditionError {
         /// The operation, as in `cloned`.
         what: &'static str,
     },
+    /// A graph that [spans several contexts](crate::Graph::spanning) has no conditions, loops or
+    /// branches.
+    #[error(
+        "a graph that spans several contexts has no conditions, and no loops or branches: the driver refuses most \
+         of them there; put them into a graph of one context, and launch it before or after this one"
+    )]
+    SeveralContexts,
     /// A switch cannot have this number of branches.
     #[error("a switch has 1 to {} branches, not {branches}", ConditionError::MOST_BRANCHES)]
     Branches {

@@ -15,6 +15,15 @@ pub enum ParamError {
     /// The parameter was made after the executable, whose nodes do not use it.
     #[error("the parameter was made after the executable, which has no node with it; instantiate again")]
     MadeLater,
+    /// A kernel of another context than the graph's home has a parameter in the place of memory.
+    #[error(
+        "the kernel `{kernel}` is not of the graph's home context, and takes no parameter in the place of memory: \
+         the values of such parameters are memory of the home; give it the memory itself, and set the node"
+    )]
+    MemoryElsewhere {
+        /// The kernel.
+        kernel: Box<str>,
+    },
     /// The memory of a parameter is that of an allocation node.
     #[error(
         "the memory at {address:#x} is of an allocation node, and no value of a parameter: whether nodes use it \

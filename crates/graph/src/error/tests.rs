@@ -171,6 +171,7 @@ fn param_errors(name: &str) -> Vec<Error> {
         ParamError::Foreign,
         ParamError::WrongType,
         ParamError::MadeLater,
+        ParamError::MemoryElsewhere { kernel: name.into() },
         ParamError::Attributes,
         ParamError::GraphMemory { address: 512 },
         ParamError::OwnOutput { address: 512 },
@@ -304,6 +305,7 @@ fn condition_errors(name: &str) -> Vec<Error> {
         Error::Condition(ConditionError::ChildInTwoBodies { conditional: node() }),
         Error::Condition(ConditionError::HasConditions { what: "cloned" }),
         Error::Condition(ConditionError::Branches { branches: 0 }),
+        Error::Condition(ConditionError::SeveralContexts),
     ]
 }
 

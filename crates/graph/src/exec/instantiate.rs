@@ -126,7 +126,7 @@ impl Graph {
         let end = guard.exec_end();
         let last = single.as_ref().map(|_| guard.last_runs.clone());
         let (updates, params) = (NodeUpdates::of(&mut guard), ExecParams::of(&guard, spare));
-        let mut owners = ExecResources::new(context, base, params, last);
+        let mut owners = ExecResources::new(self, base, params, last);
         if options.is_for_device_launch() {
             owners.lend();
         }
@@ -140,7 +140,7 @@ impl Graph {
 
     /// Access to a stream for an upload.
     pub(crate) fn upload_turn<'s>(&self, stream: &'s Stream) -> Result<Enqueue<'s>> {
-        ensure_of_graph(self.context(), stream.context(), || "the stream of the upload")?;
+        ensure_of_graph(self, stream.context(), || "the stream of the upload")?;
         uncaptured(stream, "uploading an executable graph")
     }
 }

@@ -21,6 +21,9 @@ use crate::state::last_runs::OwnRuns;
 const LAUNCH: &str = "the stream of the launch";
 const UPLOAD: &str = "the stream of the upload";
 
+/// What a launch needs that leaves memory of the graph.
+const OUTPUTS: &str = "a launch that leaves graph memory has to be on a stream of the graph's own context: free it in the graph";
+
 /// A launch, in errors.
 const LAUNCHING: &str = "launching an executable graph";
 
@@ -83,7 +86,8 @@ impl GraphExec {
     /// Calls `cuGraphLaunch` (CUDA 10.0).
     ///
     /// # Errors
-    /// - `stream` is of another context.
+    /// - `stream` is of a context that the graph does not [span](crate::Graph::spanning); or it is
+    ///   not of the graph's home, and the launch leaves memory of the graph.
     /// - [`ExecError::Captured`](crate::ExecError::Captured): `stream` is capturing.
     /// - The values of graph parameters do not fit: a condition of a kernel does not hold with them
     ///   ([`Error::Launch`](crate::Error::Launch)), a [`ParamError`](crate::ParamError), or
@@ -185,8 +189,23 @@ impl GraphExec {
     fn usable_on<'s>(&self, stream: &'s Stream, what: &'static str) -> Result<&'s Context> {
         let (context, own) = (stream.context(), self.context());
         context.ensure_usable()?;
-        ensure(own, context, || WrongContext::new(what, context, "the executable graph", own))?;
+        if !own.is_same(context) {
+            self.usable_beside_home(context, what)?;
+        }
         Ok(context)
+    }
+
+    /// [`usable_on`](Self::usable_on) for a stream of another context than the home.
+    #[cold]
+    fn usable_beside_home(&self, context: &Context, what: &'static str) -> Result<()> {
+        let own = self.context();
+        own.ensure_usable()?;
+        let wrong = |advice| WrongContext::new(what, context, "the executable graph", own).advise(advice);
+        ensure(self, context, || wrong(""))?;
+        match self.launches.outputs {
+            Some(_) => Err(HandleError::from(wrong(OUTPUTS)).into()),
+            None => Ok(()),
+        }
     }
 
     /// Updates the nodes whose graph parameters have changed.

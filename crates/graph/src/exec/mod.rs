@@ -35,6 +35,7 @@ use core::fmt;
 use cuda_handles::{Context, GraphExecHandle};
 use cuda_sys::{CUgraphExec, CUgraphInstantiate_flags as Flags, CUgraphNode, Call};
 
+use crate::error::wrong_context::Spans;
 use crate::error::{Error, ExecError, Refusal, Result};
 use crate::exec::launch::LaunchState;
 use crate::exec::node_updates::NodeUpdates;
@@ -130,6 +131,17 @@ pub(crate) struct NotRebuilt {
     pub(crate) refusal: Refusal,
     /// Why the next one was not made.
     pub(crate) cause: String,
+}
+
+impl Spans for GraphExec {
+    #[inline]
+    fn home(&self) -> &Context {
+        &self.context
+    }
+
+    fn others(&self) -> &[Context] {
+        self.owners.others()
+    }
 }
 
 impl GraphExec {

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use cuda_handles::internal::{FormerStream, HeldStream, Retired, WeakStream, drop_behind};
 use cuda_handles::{Context, Owner, Stream, is_forked};
 
+use crate::error::wrong_context::Spans;
 use crate::exec::exec_params::ExecParams;
 use crate::exec::last_run::LastRun;
 use crate::exec::since::{Brought, Since};
@@ -19,6 +20,8 @@ use crate::state::owners::Owners;
 /// twice as long. See [`destroy`](super::destroy) for when the share ends.
 pub(crate) struct ExecResources {
     context: Context,
+    /// The other contexts that its nodes may be of.
+    others: Box<[Context]>,
     /// Everything that the graph kept alive when the executable was made, or updated as a whole.
     base: Vec<Owner>,
     /// Everything that other updates have brought since.
@@ -34,13 +37,14 @@ pub(crate) struct ExecResources {
 
 impl ExecResources {
     pub(crate) fn new(
-        context: &Context,
+        graph: &impl Spans,
         base: Vec<Owner>,
         params: Option<Box<ExecParams>>,
         last: Option<LastRuns>,
     ) -> Self {
         Self {
-            context: context.clone(),
+            context: graph.home().clone(),
+            others: graph.others().into(),
             base,
             since: Since { params, ..Since::default() },
             has_retired: false,
@@ -66,7 +70,7 @@ impl ExecResources {
             // No run has used them.
             replaced.clear();
         } else {
-            let retired = retired.get_or_insert_with(|| Retired::new(stream.context()));
+            let retired = retired.get_or_insert_with(Retired::new);
             let former;
             (self.has_retired, former) = retired.launched(stream, replaced.drain(..));
             drop(former);
@@ -95,7 +99,7 @@ impl ExecResources {
             return Replaced { _unused: owners.into_iter().collect(), _stream: None };
         }
         self.has_retired = true;
-        let retired = self.since.retired.get_or_insert_with(|| Retired::new(&self.context));
+        let retired = self.since.retired.get_or_insert_with(Retired::new);
         Replaced { _unused: Owners::new(), _stream: retired.push(owners, self.ran.only_stream()) }
     }
 
@@ -115,7 +119,8 @@ impl ExecResources {
     fn end(&mut self) -> FormerShare {
         self.has_retired = false;
         let (base, since) = (core::mem::take(&mut self.base), core::mem::take(&mut self.since));
-        FormerShare { context: self.context.clone(), base, since, runs: self.runs() }
+        let (context, others) = (self.context.clone(), self.others.clone());
+        FormerShare { context, others, base, since, runs: self.runs() }
     }
 
     /// The streams of the runs that the next run follows, if the graph can have one executable at a
@@ -192,12 +197,25 @@ impl ExecResources {
         if is_forked() {
             return Vec::new();
         }
-        let others = if self.is_lent() { HeldStream::all_of(&self.context) } else { Vec::new() };
+        let contexts = core::iter::once(&self.context).chain(&self.others).filter(|_| self.is_lent());
+        let others = contexts.flat_map(HeldStream::all_of);
         let own = match &self.last {
             Some(last) => last.streams().iter().map(HeldStream::of).collect(),
             None => self.ran.streams().to_vec(),
         };
-        others.into_iter().chain(own).collect()
+        others.chain(own).collect()
+    }
+}
+
+impl Spans for ExecResources {
+    #[inline]
+    fn home(&self) -> &Context {
+        &self.context
+    }
+
+    #[inline]
+    fn others(&self) -> &[Context] {
+        &self.others
     }
 }
 
@@ -218,6 +236,7 @@ impl Drop for ExecResources {
 /// A share that an executable had. Dropping it drops the owners once the runs are over.
 pub(crate) struct FormerShare {
     context: Context,
+    others: Box<[Context]>,
     base: Vec<Owner>,
     since: Since,
     /// The streams of the runs that may use it: an executable does not overlap itself, so all runs
@@ -225,10 +244,23 @@ pub(crate) struct FormerShare {
     runs: Vec<HeldStream>,
 }
 
+impl FormerShare {
+    /// Whether some of several devices are lost. Then nothing says when the work on the others is
+    /// over, which was part of the runs, and the share stays to the end of the process.
+    fn is_lost_in_part(&self) -> bool {
+        let is_lost = self.context.lost().is_some();
+        self.others.iter().any(|other| other.lost().is_some() != is_lost)
+    }
+}
+
 impl Drop for FormerShare {
     fn drop(&mut self) {
         if !self.base.is_empty() || !self.since.is_empty() {
             let share = (core::mem::take(&mut self.base), core::mem::take(&mut self.since));
+            if self.is_lost_in_part() {
+                core::mem::forget(share);
+                return;
+            }
             drop_behind(&self.context, share, &self.runs);
         }
     }

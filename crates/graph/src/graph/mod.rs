@@ -13,6 +13,7 @@ use std::sync::Arc;
 use cuda_handles::internal::{Lock, Rank};
 use cuda_handles::{Context, Error as HandleError, GraphHandle, Owner};
 
+use crate::error::wrong_context::Spans;
 use crate::error::{EmbedError, Error, NodeError, Result};
 use crate::node_name::NodeName;
 use crate::state::GraphState;
@@ -65,11 +66,24 @@ pub trait ContextExt {
     #[doc(alias = "cuGraphCreate")]
     #[doc(alias = "cudaGraphCreate")]
     fn graph(&self) -> Result<Graph>;
+
+    /// Creates a graph without nodes whose nodes may be of other contexts, too; see
+    /// [`Graph::spanning`].
+    ///
+    /// Calls `cuGraphCreate` (CUDA 10.0).
+    ///
+    /// # Errors
+    /// The driver's error.
+    fn graph_spanning(&self, others: &[&Context]) -> Result<Graph>;
 }
 
 impl ContextExt for Context {
     fn graph(&self) -> Result<Graph> {
         Graph::new(self)
+    }
+
+    fn graph_spanning(&self, others: &[&Context]) -> Result<Graph> {
+        Graph::spanning(self, others)
     }
 }
 
@@ -85,6 +99,62 @@ impl Graph {
     pub fn new(context: &Context) -> Result<Self> {
         let handle = GraphHandle::create(context)?;
         Ok(Self::of(handle, GraphState::default()))
+    }
+
+    /// Creates a graph without nodes, for work in `home` and in other contexts, such as those of
+    /// other devices.
+    ///
+    /// Kernels, fills, copies, events and child graphs may then be of each of these contexts, and
+    /// executables are launched on streams of each of them. Everything of a context that was not
+    /// stated is refused, as it is in a graph for one context.
+    ///
+    /// - A fill runs in the context of its memory. [`copy`](crate::Frontier::copy) also copies from
+    ///   one context to another.
+    /// - A kernel uses memory of its own context, plain memory of contexts that it has
+    ///   [access to](Context::enable_peer_access), memory of pools that
+    ///   [grant its device access](cuda_handles::MemPool::grant_access), memory of allocation nodes
+    ///   [for its device](crate::AllocOptions::accessible_from), and pinned memory.
+    /// - Memory that graph parameters stand for, memory operations, semaphores and the memory of
+    ///   host functions are of the home. So is the stream of a launch that leaves graph memory.
+    /// - Such a graph has no conditions, and no loops and branches made of them: the driver refuses
+    ///   most of them without a reason. It runs as drawn, whatever
+    ///   [shape](crate::InstantiateOptions::shape) is asked for.
+    ///
+    /// Launches of one executable run one after the other, also on streams of several devices.
+    ///
+    /// ```no_run
+    /// # use cuda_graph::{Graph, Result};
+    /// # use cuda_handles::{Context, Stream};
+    /// # fn example(here: &Context, there: &Context, stream: &Stream) -> Result<()> {
+    /// # let zeros = here.alloc_blocking::<f32>(1024)?;
+    /// # let far = there.alloc_blocking::<f32>(1024)?;
+    /// let graph = Graph::spanning(here, &[there])?;
+    /// let filled = graph.root().fill(&far, 1.0)?;
+    /// filled.then().copy(&far, &zeros)?;
+    /// graph.instantiate()?.launch(stream)?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// Calls `cuGraphCreate` (CUDA 10.0).
+    ///
+    /// # Errors
+    /// The driver's error; or one of the contexts is lost.
+    #[doc(alias = "multi-GPU")]
+    #[doc(alias = "cuGraphCreate")]
+    #[doc(alias = "cudaGraphCreate")]
+    pub fn spanning(home: &Context, others: &[&Context]) -> Result<Self> {
+        others.iter().try_for_each(|other| other.ensure_usable())?;
+        let graph = Self::new(home)?;
+        graph.hierarchy.widen(others.iter().copied());
+        Ok(graph)
+    }
+
+    /// The contexts that the nodes may be of: its [home](Self::context) first, and then those
+    /// beside it that were [stated](Self::spanning), or whose streams were in the
+    /// [capture](crate::StreamExt).
+    pub fn contexts(&self) -> impl Iterator<Item = &Context> {
+        core::iter::once(self.context()).chain(self.others())
     }
 
     /// The root graph of a handle, with its state. The graph is tied to the handle, so that it is
@@ -165,7 +235,8 @@ impl Graph {
         Arc::ptr_eq(&self.hierarchy, &other.hierarchy)
     }
 
-    /// The context whose kernels and memory the nodes use.
+    /// The context whose kernels and memory the nodes use; the home of a graph that
+    /// [spans](Self::spanning) several.
     #[inline]
     #[must_use]
     pub fn context(&self) -> &Context {
@@ -238,6 +309,18 @@ impl Graph {
     /// Locks the hierarchies of two graphs; see [`GuardPair::enter`].
     pub(crate) fn enter_with<'g>(&'g self, other: &'g Self) -> Result<GuardPair<'g>> {
         GuardPair::enter((&self.hierarchy, self.subgraph), (&other.hierarchy, other.subgraph))
+    }
+}
+
+impl Spans for Graph {
+    #[inline]
+    fn home(&self) -> &Context {
+        self.hierarchy.context()
+    }
+
+    #[inline]
+    fn others(&self) -> &[Context] {
+        self.hierarchy.others()
     }
 }
 

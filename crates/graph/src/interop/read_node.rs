@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use cuda_handles::internal::graph_memory;
 use cuda_handles::{
-    CopyLayout, CopySide, Error as HandleError, Event, FillLayout, Kernel, Library, MemorySpace,
+    Context, CopyLayout, CopySide, Error as HandleError, Event, FillLayout, Kernel, Library, MemorySpace,
 };
 use cuda_launch::internal::Accesses;
 use cuda_launch::{LaunchConfig, MemorySyncDomain};
@@ -61,14 +61,15 @@ impl GraphGuard<'_> {
         }
     }
 
-    /// `None` for a kernel of another context, of a module, or of a library that the driver does
-    /// not name (before CUDA 12.5).
+    /// `None` for a kernel of a context that the graph does not span, of a module, or of a library
+    /// that the driver does not name (before CUDA 12.5).
     fn read_kernel(&self, raw: CUgraphNode) -> Result<Option<NodeParams>> {
         let params = self.kernel_params(raw)?;
-        if params.kern.is_null() || params.ctx != self.context().as_raw() {
+        let is_its = |context: &&Context| context.as_raw() == params.ctx;
+        let Some(context) = self.spanned().find(is_its).filter(|_| !params.kern.is_null()) else {
             return Ok(None);
-        }
-        let Some(kernel) = self.kernel(params.kern) else { return Ok(None) };
+        };
+        let Some(kernel) = self.kernel(params.kern, context) else { return Ok(None) };
         let grid = (params.gridDimX, params.gridDimY, params.gridDimZ);
         let block = (params.blockDimX, params.blockDimY, params.blockDimZ);
         let config = LaunchConfig::new(grid, block).shared_bytes(params.sharedMemBytes);
@@ -78,7 +79,7 @@ impl GraphGuard<'_> {
 
     /// The kernel behind a raw value. If nobody here knows its library, the result does not own
     /// that.
-    fn kernel(&self, raw: CUkernel) -> Option<Kernel> {
+    fn kernel(&self, raw: CUkernel, context: &Context) -> Option<Kernel> {
         // SAFETY: a node uses the kernel, so that its library is loaded.
         if let Ok(kernel) = unsafe { Kernel::from_raw(raw) } {
             return Some(kernel);
@@ -92,7 +93,7 @@ impl GraphGuard<'_> {
         // SAFETY: whoever adopts a graph promises that everything its nodes use lives as long as
         // they do.
         unsafe {
-            let library = Library::from_raw(self.context(), library);
+            let library = Library::from_raw(context, library);
             Kernel::from_raw_in(raw, Some(&library)).ok()
         }
     }
@@ -176,7 +177,8 @@ impl GraphGuard<'_> {
         let space = options.space(self.context());
         let place = graph_memory::Place { address: params.dptr, bytes: params.bytesize, space };
         // SAFETY: the driver describes the node this way.
-        let memory = unsafe { graph_memory::of_node(self.context(), self.memory_number(), place) };
+        let memory =
+            unsafe { graph_memory::of_node(self.context(), self.memory_number(), place, options.devices()) };
         Ok(NodeParams::Alloc { memory, options: Arc::new(options) })
     }
 
@@ -190,7 +192,7 @@ impl GraphGuard<'_> {
     fn event(&self, raw: CUevent) -> Option<Event> {
         // SAFETY: a node uses the event, and whoever adopts a graph promises that everything its
         // nodes use lives as long as they do.
-        unsafe { Event::from_raw(self.context(), raw) }.ok()
+        self.spanned().find_map(|context| unsafe { Event::from_raw(context, raw) }.ok())
     }
 
     /// `None` for a copy of arrays.

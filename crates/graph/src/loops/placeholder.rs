@@ -29,6 +29,7 @@ impl Frontier<'_> {
     pub(super) fn needs_placeholder(&self, class: ConditionalKind) -> Result<bool> {
         let lacks = ensure_conditionals(class, self.graph().context());
         let guard = self.graph().look()?;
+        guard.ensure_one_context()?;
         if lacks.is_ok() {
             return Ok(guard.enclosing_placeholder(self.graph().subgraph()).is_some());
         }

@@ -10,7 +10,7 @@ use cuda_sys::{
 use crate::build::frontier::Frontier;
 use crate::build::insertion::{NewNode, PlainNode};
 use crate::clone::snapshot::{CloneMap, GraphSnapshot};
-use crate::error::wrong_context::ensure;
+use crate::error::wrong_context::{Spans, ensure};
 use crate::error::{EmbedError, Error, NodeError, Result};
 use crate::exec::destroy::after_deferred;
 use crate::graph::Graph;
@@ -149,8 +149,9 @@ impl Graph {
 }
 
 pub(crate) fn ensure_child(graph: &Graph, child: &Graph) -> Result<()> {
-    let (context, of) = (graph.context(), child.context());
-    ensure(context, of, || WrongContext::new("the graph to embed", of, "the graph that embeds it", context))
+    let Some(of) = graph.missing_of(child) else { return Ok(()) };
+    let wrong = || WrongContext::new("the graph to embed", of, "the graph that embeds it", graph.context());
+    ensure(graph, of, wrong)
 }
 
 impl Frontier<'_> {

@@ -1,11 +1,11 @@
 //! Event nodes: record events and wait for them.
 
-use cuda_handles::{Context, Event, Placeholder};
+use cuda_handles::{Event, Placeholder};
 use cuda_sys::{CUevent, CUgraphNodeParams, CUgraphNodeType};
 
 use crate::build::frontier::Frontier;
 use crate::error::Result;
-use crate::error::wrong_context::ensure_of_graph;
+use crate::error::wrong_context::{Spans, ensure_of_graph};
 use crate::graph::node::{Node, typed};
 use crate::param::bind::of_event;
 use crate::param::node_event::NodeEvent;
@@ -67,7 +67,7 @@ impl EventRecordNode {
     #[doc(alias = "cudaGraphEventRecordNodeSetEvent")]
     #[doc(alias = "cudaGraphNodeSetParams")]
     pub fn set_event(&self, event: &Event) -> Result<()> {
-        self.getting(ensure_own(self.graph().context(), event))?;
+        self.getting(ensure_own(self.graph(), event))?;
         self.replace(NodeParams::EventRecord(event.clone()), Owners::new(), &mut record(event))
     }
 }
@@ -130,7 +130,7 @@ impl Frontier<'_> {
     pub fn record<'e>(&self, event: impl NodeEvent<'e>) -> Result<EventRecordNode> {
         let placeholder = event.placeholder();
         let event = event.event();
-        ensure_own(self.graph().context(), event)?;
+        ensure_own(self.graph(), event)?;
         let node_params = NodeParams::EventRecord(event.clone());
         let bound = || BoundNode::Record(event.clone());
         self.add_event(node_params, &mut record(event), placeholder, bound).map(EventRecordNode::wrap)
@@ -176,8 +176,8 @@ impl Frontier<'_> {
     }
 }
 
-pub(crate) fn ensure_own(context: &Context, event: &Event) -> Result<()> {
-    ensure_of_graph(context, event.context(), || "the event to record")
+pub(crate) fn ensure_own(graph: &impl Spans, event: &Event) -> Result<()> {
+    ensure_of_graph(graph, event.context(), || "the event to record")
 }
 
 /// The driver's parameters of a node that records an event.

@@ -3,20 +3,21 @@
 use std::sync::Arc;
 
 use cuda_handles::{
-    Allocation, Context, Copy2d, Copy3d, CopyLayout, CopySide, Device, Element, Error as HandleError,
-    MemoryKind, MemorySpace, NodeMemory, Owner, Slice,
+    Allocation, Context, Copy2d, Copy3d, CopyLayout, CopySide, Element, Error as HandleError, MemorySpace,
+    NodeMemory, Owner, Slice,
 };
 use cuda_sys::{CUdeviceptr, CUgraphNodeParams, CUgraphNodeType, CUresult};
 
 use super::raw::RawCopy;
 use crate::build::frontier::Frontier;
-use crate::error::wrong_context::ensure_memory;
+use crate::error::wrong_context::{Spans, ensure_memory};
 use crate::error::{Error, MemoryError, NodeError, Result};
 use crate::graph::node::typed;
 use crate::param::bind::{NewBinding, fixed, of_copy};
 use crate::param::graph_param::stored;
 use crate::state::owners::{Owners, replace_memory};
 use crate::state::params::NodeParams;
+use crate::state::place::{Place, copy_context, far_pool};
 use crate::state::raw_params::blank;
 
 typed! {
@@ -97,7 +98,7 @@ impl MemcpyNode {
         destination: impl NodeMemory<'b, T>,
     ) -> Result<()> {
         self.replace_by(self.getting(linear(
-            self.graph().context(),
+            self.graph(),
             fixed(source, "MemcpyNode::set")?,
             fixed(destination, "MemcpyNode::set")?,
         ))?)
@@ -126,7 +127,7 @@ impl MemcpyNode {
     #[doc(alias = "cudaGraphMemcpyNodeSetParams")]
     #[doc(alias = "cudaGraphNodeSetParams")]
     pub fn set_3d<T: Element>(&self, copy: Copy3d<'_, T>) -> Result<()> {
-        self.replace_by(self.getting(boxed(self.graph().context(), copy))?)
+        self.replace_by(self.getting(boxed(self.graph(), copy))?)
     }
 
     /// Replaces the node's copy with a copy between contexts; see [`set`](Self::set).
@@ -143,10 +144,9 @@ impl MemcpyNode {
         source: impl NodeMemory<'a, T>,
         destination: impl NodeMemory<'b, T>,
     ) -> Result<()> {
-        let context = self.graph().context();
         let (source, destination) =
             (fixed(source, "MemcpyNode::set_peer")?, fixed(destination, "MemcpyNode::set_peer")?);
-        self.getting(between(context, source, destination, |copy| self.replace_by(copy)))
+        self.getting(between(self.graph(), source, destination, |copy| self.replace_by(copy)))
     }
 
     /// Replaces the node's copy with a copy between addresses; see [`set`](Self::set).
@@ -220,8 +220,8 @@ impl MemcpyNode {
         memory: Slice<'_, T>,
         sides: impl FnOnce(&mut CopyLayout) -> (&mut CopySide, CUdeviceptr),
     ) -> Result<()> {
-        let (context, allocation) = (self.graph().context(), memory.allocation());
-        self.getting(ensure_memory(context, allocation.context(), what, PEER_ADVICE))?;
+        let (graph, allocation, place) = (self.graph(), memory.allocation(), Place::default());
+        self.getting(ensure_memory(graph, allocation.context(), what, PEER_ADVICE))?;
         let name = self.name();
         self.change(
             |node_params, owners| {
@@ -236,17 +236,25 @@ impl MemcpyNode {
                     bytes => return Err(HandleError::Overlap { bytes }.into()),
                 }
                 replace_memory(owners, gone, &[other], core::slice::from_ref(allocation));
+                place.note(graph, copy_context(graph, owners.iter(), layout));
                 Ok(())
             },
             |node_params, give| match node_params {
-                NodeParams::Memcpy(layout) => give(&mut params(context, layout)),
+                NodeParams::Memcpy(layout) => give(&mut params(&place.get(graph), layout)),
                 _ => Err(self.removed()),
             },
         )
     }
 
-    fn replace_by(&self, (layout, owners): Prepared) -> Result<()> {
-        let mut params = params(self.graph().context(), &layout);
+    fn replace_by(&self, copy: Prepared) -> Result<()> {
+        match self.graph().is_wide() {
+            true => in_reach(self.graph(), copy, |copy| self.replace_in_reach(copy)),
+            false => self.replace_in_reach(copy),
+        }
+    }
+
+    fn replace_in_reach(&self, (layout, owners): Prepared) -> Result<()> {
+        let mut params = params(copy_context(self.graph(), owners.iter(), &layout), &layout);
         self.replace(NodeParams::Memcpy(layout), owners, &mut params)
     }
 }
@@ -295,7 +303,8 @@ impl Frontier<'_> {
     /// # Errors
     /// - [`NodeError::NoElements`], if there is nothing to copy.
     /// - [`Error::Handles`], if the lengths differ ([`Length`](HandleError::Length)), the slices
-    ///   overlap ([`Overlap`](HandleError::Overlap)), the memory belongs to another context
+    ///   overlap ([`Overlap`](HandleError::Overlap)), the memory belongs to a context that the
+    ///   graph does not [span](crate::Graph::spanning)
     ///   ([`WrongContext`](HandleError::WrongContext); see [`copy_peer`](Self::copy_peer)), or the
     ///   driver reports an error.
     /// - [`MemoryError::ForeignMemory`], if the memory belongs to an allocation node of another
@@ -321,7 +330,7 @@ impl Frontier<'_> {
     ) -> Result<MemcpyNode> {
         let placeholders = [source.placeholder(), destination.placeholder()];
         let (source, destination) = (source.operand(), destination.operand());
-        let copy = linear(self.graph().context(), source, destination)?;
+        let copy = linear(self.graph(), source, destination)?;
         match of_copy::<T>(placeholders, || (stored(source), stored(destination)))? {
             None => self.add_copy(copy),
             Some(binding) => self.add_bound_copy(copy, binding),
@@ -331,7 +340,7 @@ impl Frontier<'_> {
     /// Adds a copy with graph parameters.
     #[cold]
     fn add_bound_copy(&self, (layout, owners): Prepared, binding: NewBinding) -> Result<MemcpyNode> {
-        let mut params = params(self.graph().context(), &layout);
+        let mut params = params(copy_context(self.graph(), owners.iter(), &layout), &layout);
         self.add_bound(NodeParams::Memcpy(layout), owners, &mut params, binding).map(MemcpyNode::wrap)
     }
 
@@ -375,16 +384,18 @@ impl Frontier<'_> {
     #[doc(alias = "cudaMemcpy3DAsync")]
     #[doc(alias = "cuMemcpy3DAsync")]
     pub fn copy_3d<T: Element>(&self, copy: Copy3d<'_, T>) -> Result<MemcpyNode> {
-        self.add_copy(boxed(self.graph().context(), copy)?)
+        self.add_copy(boxed(self.graph(), copy)?)
     }
 
     /// Adds a node that copies memory of one context to memory of another, of the same length.
     ///
-    /// One side belongs to the graph's context. Order the other context's streams with the launch
-    /// by [`Stream::wait_for`], before and after it.
+    /// One side belongs to the graph's context, or to one that the graph
+    /// [spans](crate::Graph::spanning). Order the other context's streams with the launch by
+    /// [`Stream::wait_for`], before and after it.
     ///
     /// If memory of a pool is copied, the graph's device needs access to the pool
-    /// ([`MemPool::grant_access`]). A copy on a stream needs no access.
+    /// ([`MemPool::grant_access`]); where the graph spans both contexts, only copies between two
+    /// pools need it. A copy on a stream needs no access.
     ///
     /// [`MemPool::grant_access`]: cuda_handles::MemPool::grant_access
     /// [`Stream::wait_for`]: cuda_handles::Stream::wait_for
@@ -411,10 +422,9 @@ impl Frontier<'_> {
         source: impl NodeMemory<'a, T>,
         destination: impl NodeMemory<'b, T>,
     ) -> Result<MemcpyNode> {
-        let context = self.graph().context();
         let (source, destination) =
             (fixed(source, "Frontier::copy_peer")?, fixed(destination, "Frontier::copy_peer")?);
-        between(context, source, destination, |copy| self.add_copy(copy))
+        between(self.graph(), source, destination, |copy| self.add_copy(copy))
     }
 
     /// Adds a node that copies between addresses.
@@ -457,8 +467,15 @@ impl Frontier<'_> {
         self.add_copy(copy.prepare(self.graph().context())?)
     }
 
-    fn add_copy(&self, (layout, owners): Prepared) -> Result<MemcpyNode> {
-        let mut params = params(self.graph().context(), &layout);
+    fn add_copy(&self, copy: Prepared) -> Result<MemcpyNode> {
+        match self.graph().is_wide() {
+            true => in_reach(self.graph(), copy, |copy| self.add_copy_in_reach(copy)),
+            false => self.add_copy_in_reach(copy),
+        }
+    }
+
+    fn add_copy_in_reach(&self, (layout, owners): Prepared) -> Result<MemcpyNode> {
+        let mut params = params(copy_context(self.graph(), owners.iter(), &layout), &layout);
         self.add(NodeParams::Memcpy(layout), owners, &mut params).map(MemcpyNode::wrap)
     }
 }
@@ -469,12 +486,12 @@ const PEER_ADVICE: &str = "a node of `Frontier::copy_peer` copies from one conte
 const NEITHER: &str = "the destination of a copy whose source is not of the graph's context either";
 
 pub(crate) fn linear<T>(
-    context: &Context,
+    graph: &impl Spans,
     source: Slice<'_, T>,
     destination: Slice<'_, T>,
 ) -> Result<Prepared> {
     let layout = CopyLayout::linear(source, destination)?;
-    prepared(context, source.allocation(), destination.allocation(), layout)
+    prepared(graph, source.allocation(), destination.allocation(), layout)
 }
 
 /// Refuses memory in which one side of a copy does not lie: a row takes all of it.
@@ -498,67 +515,72 @@ fn ensure_fits<T>(
     Err(NodeError::PastEnd { what, address: memory.address(), need, room: given }.into())
 }
 
-fn boxed<T>(context: &Context, copy: Copy3d<'_, T>) -> Result<Prepared> {
+fn boxed<T>(graph: &impl Spans, copy: Copy3d<'_, T>) -> Result<Prepared> {
     let (source, destination) = (copy.source.allocation(), copy.destination.allocation());
-    prepared(context, source, destination, copy.layout()?)
+    prepared(graph, source, destination, copy.layout()?)
 }
 
 fn prepared(
-    context: &Context,
+    graph: &impl Spans,
     source: &Arc<Allocation>,
     destination: &Arc<Allocation>,
     layout: Option<CopyLayout>,
 ) -> Result<Prepared> {
     let layout = layout.ok_or(Error::Node(NodeError::NoElements { what: "memcpy" }))?;
-    ensure_memory(context, source.context(), SOURCE, PEER_ADVICE)?;
-    ensure_memory(context, destination.context(), DESTINATION, PEER_ADVICE)?;
+    ensure_memory(graph, source.context(), SOURCE, PEER_ADVICE)?;
+    ensure_memory(graph, destination.context(), DESTINATION, PEER_ADVICE)?;
     Ok((layout, owners(source, destination)))
 }
 
-fn peer<T>(context: &Context, source: Slice<'_, T>, destination: Slice<'_, T>) -> Result<Prepared> {
+fn peer<T>(graph: &impl Spans, source: Slice<'_, T>, destination: Slice<'_, T>) -> Result<Prepared> {
     let (from, to) = (source.allocation(), destination.allocation());
     let mut layout = CopyLayout::linear(source, destination)?
         .ok_or(Error::Node(NodeError::NoElements { what: "memcpy" }))?;
-    let is_elsewhere = |memory: &Allocation| !context.is_same(memory.context());
-    if is_elsewhere(from) {
-        ensure_memory(context, to.context(), NEITHER, "one of the two has to be of the graph's context")?;
+    if !graph.covers(from.context()) {
+        ensure_memory(graph, to.context(), NEITHER, "one of the two has to be of the graph's context")?;
     }
-    for (side, memory) in [(&mut layout.source, from), (&mut layout.destination, to)] {
-        if is_elsewhere(memory) && side.space == MemorySpace::Device {
-            side.space = MemorySpace::Peer;
-        }
-    }
+    (layout.source.space, layout.destination.space) = (space_in(graph, from), space_in(graph, to));
     Ok((layout, owners(from, to)))
+}
+
+/// The space of memory, as seen from the graph's home.
+fn space_in(graph: &impl Spans, memory: &Allocation) -> MemorySpace {
+    match memory.space() {
+        MemorySpace::Device if !graph.home().is_same(memory.context()) => MemorySpace::Peer,
+        space => space,
+    }
 }
 
 /// Gives a copy between contexts to a node. The driver refuses pools out of reach without a reason;
 /// the error names it.
 fn between<T, R>(
-    context: &Context,
+    graph: &impl Spans,
     source: Slice<'_, T>,
     destination: Slice<'_, T>,
     give: impl FnOnce(Prepared) -> Result<R>,
 ) -> Result<R> {
-    let far = far_pool(context, [source.allocation(), destination.allocation()]);
-    give(peer(context, source, destination)?).map_err(|error| in_words(error, context, far))
+    let copy = peer(graph, source, destination)?;
+    if graph.is_wide() {
+        // `give` does so in such a graph.
+        return give(copy);
+    }
+    in_reach(graph, copy, give)
 }
 
-/// The device of the first of two memories that lies in a pool of another device than the graph's.
-fn far_pool(context: &Context, memories: [&Arc<Allocation>; 2]) -> Option<Device> {
-    let is_far = |memory: &&&Arc<Allocation>| {
-        memory.context().device() != context.device() && memory.kind() == MemoryKind::Pooled
-    };
-    memories.iter().find(is_far).map(|memory| memory.context().device())
-}
-
-/// Explains an `INVALID_VALUE` by the pool out of reach.
-fn in_words(error: Error, context: &Context, far: Option<Device>) -> Error {
-    match (&error, far) {
+/// Gives a copy to a node, and explains an `INVALID_VALUE` by a pool out of reach.
+fn in_reach<R>(
+    graph: &impl Spans,
+    (layout, owners): Prepared,
+    give: impl FnOnce(Prepared) -> Result<R>,
+) -> Result<R> {
+    let context = copy_context(graph, owners.iter(), &layout);
+    let (own, far) = (context.device(), far_pool(context, owners.iter(), &layout));
+    give((layout, owners)).map_err(|error| match (&error, far) {
         (Error::Handles(HandleError::Driver { code: CUresult::CUDA_ERROR_INVALID_VALUE, .. }), Some(far)) => {
-            Error::Memory(MemoryError::PoolOutOfReach { own: context.device().ordinal(), of: far.ordinal() })
+            Error::Memory(MemoryError::PoolOutOfReach { own: own.ordinal(), of: far.ordinal() })
         }
         _ => error,
-    }
+    })
 }
 
 fn owners(source: &Arc<Allocation>, destination: &Arc<Allocation>) -> Owners {

@@ -8,7 +8,7 @@ use cuda_sys::{CUdeviceptr, CUgraphNodeParams, CUgraphNodeType};
 
 use super::raw::RawFill;
 use crate::build::frontier::Frontier;
-use crate::error::wrong_context::ensure_memory;
+use crate::error::wrong_context::{Spans, ensure_memory};
 use crate::error::{Error, NodeError, Result};
 use crate::graph::node::typed;
 use crate::param::bind::{NewBinding, fixed, of_fill};
@@ -17,6 +17,7 @@ use crate::param::graph_param::stored;
 use crate::state::bindings::ValueBytes;
 use crate::state::owners::{Owners, replace_memory};
 use crate::state::params::NodeParams;
+use crate::state::place::{Place, fill_context};
 use crate::state::raw_params::blank;
 
 typed! {
@@ -97,7 +98,7 @@ impl MemsetNode {
     pub fn set<'a, T: Element>(&self, target: impl NodeMemory<'a, T>, value: T) -> Result<()> {
         const { assert_value::<T>() };
         let target = fixed(target, "MemsetNode::set")?;
-        self.replace_by(self.getting(linear(self.graph().context(), target, value))?)
+        self.replace_by(self.getting(linear(self.graph(), target, value))?)
     }
 
     /// Replaces the node's fill with the fill of a rectangle; see [`set`](Self::set).
@@ -118,7 +119,7 @@ impl MemsetNode {
     ) -> Result<()> {
         const { assert_value::<T>() };
         self.replace_by(self.getting(rectangle(
-            self.graph().context(),
+            self.graph(),
             fixed(target, "MemsetNode::set_2d")?,
             pitch,
             extent,
@@ -153,7 +154,7 @@ impl MemsetNode {
     #[doc(alias = "cudaGraphNodeSetParams")]
     pub fn set_clear<'a, T: Element>(&self, target: impl NodeMemory<'a, T>) -> Result<()> {
         let target = fixed(target, "MemsetNode::set_clear")?;
-        self.replace_by(self.getting(cleared(self.graph().context(), target))?)
+        self.replace_by(self.getting(cleared(self.graph(), target))?)
     }
 
     /// Replaces the memory that the node fills. Its value stays.
@@ -188,8 +189,8 @@ impl MemsetNode {
     #[doc(alias = "cudaGraphMemsetNodeSetParams")]
     pub fn set_target<'a, T: Element>(&self, target: impl NodeMemory<'a, T>) -> Result<()> {
         let target = fixed(target, "MemsetNode::set_target")?;
-        let (context, allocation) = (self.graph().context(), target.allocation());
-        self.getting(ensure_memory(context, allocation.context(), TARGET, WrongContext::MEMORY))?;
+        let allocation = target.allocation();
+        self.getting(ensure_memory(self.graph(), allocation.context(), TARGET, WrongContext::MEMORY))?;
         let name = self.name();
         self.change_layout(|layout, owners| {
             let new = retargeted(layout, target, &name)?;
@@ -222,20 +223,25 @@ impl MemsetNode {
     }
 
     fn change_layout(&self, change: impl FnOnce(&mut FillLayout, &mut Owners) -> Result<()>) -> Result<()> {
+        let (graph, place) = (self.graph(), Place::default());
         self.change(
             |node_params, owners| match node_params {
-                NodeParams::Memset(layout) => change(layout, owners),
+                NodeParams::Memset(layout) => {
+                    change(layout, owners)?;
+                    place.note(graph, fill_context(graph, owners.iter(), layout));
+                    Ok(())
+                }
                 _ => Err(self.removed()),
             },
             |node_params, give| match node_params {
-                NodeParams::Memset(layout) => give(&mut params(self.graph().context(), layout)),
+                NodeParams::Memset(layout) => give(&mut params(&place.get(graph), layout)),
                 _ => Err(self.removed()),
             },
         )
     }
 
     fn replace_by(&self, (layout, owners): Prepared) -> Result<()> {
-        let mut params = params(self.graph().context(), &layout);
+        let mut params = params(fill_context(self.graph(), owners.iter(), &layout), &layout);
         self.replace(NodeParams::Memset(layout), owners, &mut params)
     }
 }
@@ -290,7 +296,7 @@ impl Frontier<'_> {
         const { assert_value::<T>() };
         let placeholders = (target.placeholder(), value.placeholder());
         let target = target.operand();
-        let fill = linear(self.graph().context(), target, value.value())?;
+        let fill = linear(self.graph(), target, value.value())?;
         if let (None, None) = placeholders {
             return self.add_fill(fill);
         }
@@ -329,7 +335,7 @@ impl Frontier<'_> {
     ) -> Result<MemsetNode> {
         const { assert_value::<T>() };
         let target = fixed(target, "Frontier::fill_2d")?;
-        self.add_fill(rectangle(self.graph().context(), target, pitch, [width, height], value)?)
+        self.add_fill(rectangle(self.graph(), target, pitch, [width, height], value)?)
     }
 
     /// Adds a node that fills memory at an address.
@@ -379,7 +385,7 @@ impl Frontier<'_> {
     pub fn clear<'a, T: Element>(&self, target: impl NodeMemory<'a, T>) -> Result<MemsetNode> {
         let placeholder = target.placeholder();
         let target = target.operand();
-        let fill = cleared(self.graph().context(), target)?;
+        let fill = cleared(self.graph(), target)?;
         if placeholder.is_none() {
             return self.add_fill(fill);
         }
@@ -395,34 +401,34 @@ impl Frontier<'_> {
         bind: impl FnOnce(FillLayout) -> Result<Option<NewBinding>>,
     ) -> Result<MemsetNode> {
         let Some(binding) = bind(layout)? else { return self.add_fill((layout, owners)) };
-        let mut params = params(self.graph().context(), &layout);
+        let mut params = params(fill_context(self.graph(), owners.iter(), &layout), &layout);
         self.add_bound(NodeParams::Memset(layout), owners, &mut params, binding).map(MemsetNode::wrap)
     }
 
     fn add_fill(&self, (layout, owners): Prepared) -> Result<MemsetNode> {
-        let mut params = params(self.graph().context(), &layout);
+        let mut params = params(fill_context(self.graph(), owners.iter(), &layout), &layout);
         self.add(NodeParams::Memset(layout), owners, &mut params).map(MemsetNode::wrap)
     }
 }
 
 const TARGET: &str = "the memory of a fill";
 
-pub(crate) fn linear<T: Element>(context: &Context, target: Slice<'_, T>, value: T) -> Result<Prepared> {
-    rectangle(context, target, target.len(), [target.len(), 1], value)
+pub(crate) fn linear<T: Element>(graph: &impl Spans, target: Slice<'_, T>, value: T) -> Result<Prepared> {
+    rectangle(graph, target, target.len(), [target.len(), 1], value)
 }
 
 pub(crate) fn rectangle<T: Element>(
-    context: &Context,
+    graph: &impl Spans,
     target: Slice<'_, T>,
     pitch: usize,
     extent: [usize; 2],
     value: T,
 ) -> Result<Prepared> {
-    prepare(context, target, FillLayout::rectangle(target, pitch, extent, value)?)
+    prepare(graph, target, FillLayout::rectangle(target, pitch, extent, value)?)
 }
 
-pub(crate) fn cleared<T: Element>(context: &Context, target: Slice<'_, T>) -> Result<Prepared> {
-    prepare(context, target, FillLayout::clear(target))
+pub(crate) fn cleared<T: Element>(graph: &impl Spans, target: Slice<'_, T>) -> Result<Prepared> {
+    prepare(graph, target, FillLayout::clear(target))
 }
 
 /// Refuses elements of another size than those of a fill.
@@ -457,9 +463,9 @@ fn retargeted<T: Element>(before: &FillLayout, target: Slice<'_, T>, node: &str)
     Ok(FillLayout { address, space: target.allocation().space(), width, pitch, ..*before })
 }
 
-fn prepare<T>(context: &Context, target: Slice<'_, T>, layout: Option<FillLayout>) -> Result<Prepared> {
+fn prepare<T>(graph: &impl Spans, target: Slice<'_, T>, layout: Option<FillLayout>) -> Result<Prepared> {
     let layout = layout.ok_or(Error::Node(NodeError::NoElements { what: "memset" }))?;
-    ensure_memory(context, target.allocation().context(), TARGET, WrongContext::MEMORY)?;
+    ensure_memory(graph, target.allocation().context(), TARGET, WrongContext::MEMORY)?;
     Ok((layout, [Owner::from(target.allocation())].into_iter().collect()))
 }
 

@@ -7,6 +7,7 @@ use cuda_launch::internal::{Placeholders, StoredArguments, StoredMemory};
 use cuda_launch::{ArgumentsOf, LaunchConfig, Prepared, Signature, TypedKernel};
 use cuda_sys::CUmemorytype;
 
+use crate::error::wrong_context::Spans;
 use crate::error::{Error, ParamError, Result};
 use crate::node_name::NodeName;
 use crate::param::config::ConfigSource;
@@ -157,6 +158,20 @@ impl GraphGuard<'_> {
     /// Refuses parameters of another hierarchy, and lengths that an argument cannot express.
     pub(crate) fn ensure_own_params(&self, binding: &NewBinding) -> Result<()> {
         binding.ensure_of(self.number(), &self.bindings)
+    }
+
+    /// Refuses memory parameters for a kernel of another context than the home, of which their
+    /// values are.
+    pub(crate) fn ensure_reach(&self, binding: &NewBinding, kernel: &Kernel) -> Result<()> {
+        if self.home().is_same(kernel.context()) {
+            return Ok(());
+        }
+        let values = self.bindings.values();
+        let is_memory = |used: &Use| matches!(values.get(used.param as usize), Some(ParamValue::Memory(_)));
+        match binding.binding.uses.iter().any(is_memory) {
+            true => Err(ParamError::MemoryElsewhere { kernel: kernel.name().into() }.into()),
+            false => Ok(()),
+        }
     }
 }
 

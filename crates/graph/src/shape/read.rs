@@ -8,6 +8,7 @@ use cuda_launch::Dim;
 use crate::clone::flattened::{Action, FlatGraph};
 use crate::edge_kind::EdgeKind;
 use crate::error::Result;
+use crate::error::wrong_context::Spans;
 use crate::exec::options::InstantiateOptions;
 use crate::shape::overlap::overlap_of_kernel;
 use crate::shape::planning::drawn::{Drawn, DrawnEdge, DrawnNode, Overlap, Role, Substitute};
@@ -37,7 +38,8 @@ impl GraphGuard<'_> {
         if self.records().any(|(_, record)| matches!(record.node_params, NodeParams::Other { .. })) {
             return Some("other code added nodes to it of which too little is known");
         }
-        self.has_others_contexts().then_some("its nodes or their memory are of several contexts")
+        (self.is_wide() || self.has_others_contexts())
+            .then_some("its nodes or their memory are of several contexts")
     }
 
     /// Whether there is a conditional node that does not go by a condition of this library.

@@ -7,6 +7,7 @@ use cuda_handles::internal::{LockGuard, lock_second_unless_inside, lock_unless_i
 use cuda_handles::{Context, Error as HandleError};
 use cuda_sys::{CUgraph, CUgraphNode, CUresult, Call, Driver};
 
+use crate::error::wrong_context::Spans;
 use crate::error::{Broken, Error, NodeError, Result};
 use crate::state::hierarchy::Hierarchy;
 use crate::state::ids::SubgraphId;
@@ -166,6 +167,11 @@ impl GraphGuard<'_> {
         self.hierarchy.context()
     }
 
+    /// The contexts that the nodes may be of, the home first.
+    pub(crate) fn spanned(&self) -> impl Iterator<Item = &Context> {
+        core::iter::once(self.context()).chain(self.others())
+    }
+
     pub(crate) fn answer(&self, call: Call, result: CUresult) -> Result<()> {
         Ok(self.hierarchy.context().check(call, result)?)
     }
@@ -312,5 +318,17 @@ impl<'g> GuardPair<'g> {
     /// Whether both graphs are in one hierarchy.
     pub(crate) fn are_in_one_hierarchy(&self) -> bool {
         self.other.is_none()
+    }
+}
+
+impl Spans for GraphGuard<'_> {
+    #[inline]
+    fn home(&self) -> &Context {
+        self.context()
+    }
+
+    #[inline]
+    fn others(&self) -> &[Context] {
+        self.hierarchy.others()
     }
 }

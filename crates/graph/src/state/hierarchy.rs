@@ -5,6 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use cuda_handles::{Context, GraphHandle};
 
+use crate::error::wrong_context::Spans;
 use crate::error::{Broken, Error, Result};
 use crate::node_name::NodeName;
 use crate::state::ids::NodeId;
@@ -23,6 +24,9 @@ pub(crate) struct Hierarchy {
     /// Set once a change failed and could not be undone. Outside of the lock, since the undo may
     /// have failed because the lock could not be taken.
     broken: OnceLock<Box<Broken>>,
+    /// The contexts beside its home that the nodes may be of, if there are any. Of a capture's own
+    /// graph they are known at the end of the capture.
+    others: OnceLock<Box<[Context]>>,
 }
 
 impl Hierarchy {
@@ -35,7 +39,27 @@ impl Hierarchy {
     /// A hierarchy with a number that no other one has.
     pub(crate) fn new(handle: GraphHandle, state: GraphState, number: u64) -> Arc<Self> {
         let removed = Arc::clone(&state.removed);
-        Arc::new(Self { handle, state: LastingState::new(state), removed, number, broken: OnceLock::new() })
+        Arc::new(Self {
+            handle,
+            state: LastingState::new(state),
+            removed,
+            number,
+            broken: OnceLock::new(),
+            others: OnceLock::new(),
+        })
+    }
+
+    /// Lets nodes be of these contexts, too; once, before others know the hierarchy.
+    pub(crate) fn widen<'c>(&self, contexts: impl IntoIterator<Item = &'c Context>) {
+        let mut others: Vec<Context> = Vec::new();
+        for context in contexts {
+            if !self.context().is_same(context) && !others.iter().any(|other| other.is_same(context)) {
+                others.push(context.clone());
+            }
+        }
+        if !others.is_empty() {
+            let _ = self.others.set(others.into_boxed_slice());
+        }
     }
 
     pub(crate) fn handle(&self) -> &GraphHandle {
@@ -77,5 +101,17 @@ impl Hierarchy {
     /// The name of a removed node, if it is still remembered. Does not take the hierarchy's lock.
     pub(crate) fn name_of_removed(&self, id: NodeId) -> Option<NodeName> {
         self.removed.find(id)
+    }
+}
+
+impl Spans for Hierarchy {
+    #[inline]
+    fn home(&self) -> &Context {
+        self.context()
+    }
+
+    #[inline]
+    fn others(&self) -> &[Context] {
+        self.others.get().map_or(&[], |others| others)
     }
 }

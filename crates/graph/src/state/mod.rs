@@ -61,6 +61,7 @@ pub(crate) mod merge;
 pub(crate) mod nodes;
 pub(crate) mod owners;
 pub(crate) mod params;
+pub(crate) mod place;
 pub(crate) mod raw_params;
 pub(crate) mod removed_names;
 pub(crate) mod subgraphs;

@@ -30,7 +30,7 @@ pub(crate) fn replace_memory(owners: &mut Owners, gone: u64, kept: &[u64], new: 
 }
 
 /// Whether memory has an address.
-fn has(memory: &Allocation, address: u64) -> bool {
+pub(super) fn has(memory: &Allocation, address: u64) -> bool {
     let distance = address.checked_sub(memory.address());
     distance.is_some_and(|distance| distance < memory.bytes() as u64)
 }

@@ -45,7 +45,7 @@ pub(crate) trait ParamTarget {
     /// # Errors
     /// The driver's error.
     fn set_work(&mut self, guard: &GraphGuard<'_>, id: NodeId, work: &MemoryWork) -> Result<()> {
-        self.set_params(guard, id, &mut raw_work(guard, work))
+        self.set_params(guard, id, &mut raw_work(guard, id, work))
     }
 
     /// Why the shape does not permit the values of parameters for a node, if it does not.
@@ -107,7 +107,7 @@ impl ParamTarget for ExecTarget<'_> {
     fn set_work(&mut self, guard: &GraphGuard<'_>, id: NodeId, work: &MemoryWork) -> Result<()> {
         match self.exec.substitutes().and_then(|substitutes| substitutes.launch(id, work)) {
             Some(launch) => launch.with_params(|raw| self.set_params(guard, id, raw)),
-            None => self.set_params(guard, id, &mut raw_work(guard, work)),
+            None => self.set_params(guard, id, &mut raw_work(guard, id, work)),
         }
     }
 
@@ -350,9 +350,9 @@ fn ensure_not_refused(
 }
 
 /// The driver's form of a fill or copy.
-fn raw_work(guard: &GraphGuard<'_>, work: &MemoryWork) -> CUgraphNodeParams {
+fn raw_work(guard: &GraphGuard<'_>, id: NodeId, work: &MemoryWork) -> CUgraphNodeParams {
     match work {
-        MemoryWork::Fill(layout) => memset::params(guard.context(), layout),
-        MemoryWork::Copy(layout) => memcpy::params(guard.context(), layout),
+        MemoryWork::Fill(layout) => memset::params(guard.context_of(id), layout),
+        MemoryWork::Copy(layout) => memcpy::params(guard.context_of(id), layout),
     }
 }

@@ -1,6 +1,6 @@
 //! Checking whether an executable would be updated from a graph.
 
-use crate::error::wrong_context::ensure_of_graph;
+use crate::error::wrong_context::ensure_spans;
 use crate::error::{Error, NodeError, Refusal, Result};
 use crate::exec::GraphExec;
 use crate::exec::node_updates::Latest;
@@ -42,7 +42,7 @@ impl GraphExec {
             return Err(graph.refuse_embedded("compared"));
         }
         self.live()?;
-        ensure_of_graph(self.context(), graph.context(), || "the graph to update from")?;
+        ensure_spans(self, graph, || "the graph to update from")?;
         let source = self.pair_with(graph)?;
         let mut found = Vec::new();
         {

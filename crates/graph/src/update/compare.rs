@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use cuda_handles::{CopyLayout, FillLayout};
 use cuda_sys::CUmemorytype;
 
-use crate::error::wrong_context::ensure_of_graph;
+use crate::error::wrong_context::ensure_spans;
 use crate::error::{Refusal, RefusalReason, Result};
 use crate::graph::Graph;
 use crate::node_kind::NodeKind;
@@ -56,7 +56,7 @@ impl Graph {
                 return Err(graph.refuse_embedded("compared"));
             }
         }
-        ensure_of_graph(self.context(), new.context(), || "the graph to update from")?;
+        ensure_spans(self, new, || "the graph to update from")?;
         let mut guards = self.enter_with(new)?;
         let memory = guards.other().0.refusal_of_memory();
         let mut found: Vec<Refusal> = memory.into_iter().collect();

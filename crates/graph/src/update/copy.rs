@@ -9,6 +9,7 @@ use crate::node::{MemcpyNode, RawCopy};
 use crate::param::bind::fixed;
 use crate::state::owners::contexts_of_copy;
 use crate::state::params::NodeParams;
+use crate::state::place::copy_context;
 use crate::update::exec_node::{ExecNode, NewParams, not_possible};
 use crate::update::rules::{PoolChange, ShapeChange, is_row, is_unified, keep_types};
 
@@ -44,7 +45,7 @@ impl ExecNode<'_, MemcpyNode> {
     ) -> Result<()> {
         let node: &Node = self.node;
         let (source, destination) = (fixed(source, "ExecNode::set")?, fixed(destination, "ExecNode::set")?);
-        let copy = linear(node.graph().context(), source, destination);
+        let copy = linear(node.graph(), source, destination);
         self.replace_by(node.getting(copy)?)
     }
 
@@ -64,7 +65,8 @@ impl ExecNode<'_, MemcpyNode> {
 
     fn replace_by(&mut self, (mut layout, owners): Prepared) -> Result<()> {
         let node: &Node = self.node;
-        let mut raw = params(node.graph().context(), &layout);
+        let context = copy_context(node.graph(), owners.iter(), &layout).clone();
+        let mut raw = params(&context, &layout);
         let mut new = NewParams::new(NodeParams::Memcpy(layout), owners, &mut raw);
         let graphs = self.exec.graphs_of(node)?;
         let found = graphs.locate(self.exec, node)?;
@@ -81,7 +83,7 @@ impl ExecNode<'_, MemcpyNode> {
         }
         if let Some(before) = before {
             keep_types(&mut layout, [&before.source, &before.destination].map(is_unified));
-            *new.raw = params(node.graph().context(), &layout);
+            *new.raw = params(&context, &layout);
             new.node_params = NodeParams::Memcpy(layout);
         }
         self.exec.replace_params(&found, &mut new)

@@ -9,6 +9,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use crate::check::collect::memory_among;
+use crate::error::wrong_context::Spans;
 use crate::error::{Error, ParamError, Result, UpdateError};
 use crate::exec::resources::Replaced;
 use crate::exec::since::Brought;
@@ -217,6 +218,9 @@ pub(super) fn not_possible(
 #[cold]
 fn refused(guard: &GraphGuard<'_>, id: NodeId, error: Error) -> Error {
     let hint = match guard.record(id).map(|record| &record.node_params) {
+        _ if guard.is_wide() => {
+            "; a node of an executable stays on its device, with memory and events of the devices that it had"
+        }
         Some(NodeParams::Memcpy(_)) => {
             "; a copy of an executable keeps its direction and the kinds of its memory, of a pool or not, and \
              one of pool memory that was captured while no context was current keeps everything"

@@ -9,6 +9,7 @@ use crate::node::memset::{Prepared, cleared, linear, params, rectangle};
 use crate::node::{MemsetNode, RawFill};
 use crate::param::bind::fixed;
 use crate::state::params::NodeParams;
+use crate::state::place::fill_context;
 use crate::update::exec_node::{ExecNode, NewParams, not_possible};
 use crate::update::rules::ShapeChange;
 
@@ -38,11 +39,7 @@ impl ExecNode<'_, MemsetNode> {
     pub fn set<'a, T: Element>(&mut self, target: impl NodeMemory<'a, T>, value: T) -> Result<()> {
         const { assert_value::<T>() };
         let node: &Node = self.node;
-        self.replace_by(node.getting(linear(
-            node.graph().context(),
-            fixed(target, "ExecNode::set")?,
-            value,
-        ))?)
+        self.replace_by(node.getting(linear(node.graph(), fixed(target, "ExecNode::set")?, value))?)
     }
 
     /// Replaces the fill with one of a rectangle of the same shape and place, with another value;
@@ -61,9 +58,8 @@ impl ExecNode<'_, MemsetNode> {
     ) -> Result<()> {
         const { assert_value::<T>() };
         let node: &Node = self.node;
-        let context = node.graph().context();
         self.replace_by(node.getting(rectangle(
-            context,
+            node.graph(),
             fixed(target, "ExecNode::set_2d")?,
             pitch,
             extent,
@@ -80,7 +76,7 @@ impl ExecNode<'_, MemsetNode> {
     #[doc(alias = "cuGraphExecNodeSetParams")]
     pub fn set_clear<'a, T: Element>(&mut self, target: impl NodeMemory<'a, T>) -> Result<()> {
         let node: &Node = self.node;
-        self.replace_by(node.getting(cleared(node.graph().context(), fixed(target, "ExecNode::set_clear")?))?)
+        self.replace_by(node.getting(cleared(node.graph(), fixed(target, "ExecNode::set_clear")?))?)
     }
 
     /// Replaces the fill with one of an address; see [`set`](Self::set).
@@ -99,7 +95,7 @@ impl ExecNode<'_, MemsetNode> {
 
     fn replace_by(&mut self, (layout, owners): Prepared) -> Result<()> {
         let node: &Node = self.node;
-        let mut raw = params(node.graph().context(), &layout);
+        let mut raw = params(fill_context(node.graph(), owners.iter(), &layout), &layout);
         let mut new = NewParams::new(NodeParams::Memset(layout), owners, &mut raw);
         let graphs = self.exec.graphs_of(node)?;
         let found = graphs.locate(self.exec, node)?;

@@ -128,7 +128,7 @@ impl ExecNode<'_, EventRecordNode> {
     #[doc(alias = "cudaGraphExecNodeSetParams")]
     pub fn set_event(&mut self, event: &Event) -> Result<()> {
         let node: &Node = self.node;
-        node.getting(event::ensure_own(node.graph().context(), event))?;
+        node.getting(event::ensure_own(node.graph(), event))?;
         let mut raw = event::record(event);
         let mut new = NewParams::new(NodeParams::EventRecord(event.clone()), Owners::new(), &mut raw);
         let former_event;

@@ -6,7 +6,7 @@ use cuda_handles::internal::HeldStream;
 use cuda_handles::{Buffer, Error as HandleError, GraphHandle, Stream};
 use cuda_sys::{CUgraph, CUgraphExecUpdateResultInfo, CUgraphNode, CUresult, Call};
 
-use crate::error::wrong_context::ensure_of_graph;
+use crate::error::wrong_context::ensure_spans;
 use crate::error::{Error, ExecError, NodeError, Refusal, RefusalReason, Result};
 use crate::exec::exec_params::ExecParams;
 use crate::exec::instantiate::awaited_streams;
@@ -127,7 +127,7 @@ impl GraphExec {
             return Err(graph.refuse_embedded("taken for an update"));
         }
         self.live()?;
-        ensure_of_graph(self.context(), graph.context(), || "the graph to update from")?;
+        ensure_spans(self, graph, || "the graph to update from")?;
         match self.try_update(graph)? {
             Ok(()) => Ok(Update::Updated),
             Err(refusal) => self.with_reason(graph, refusal).map(Update::Refused),

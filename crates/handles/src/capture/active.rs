@@ -13,6 +13,7 @@ use super::mode::CaptureMode;
 use super::options::CaptureOptions;
 use super::records::Records;
 use super::scratch::Scratch;
+use crate::context::Context;
 use crate::destroy::{Kept, attempt};
 use crate::error::{Cause, Error, Result};
 use crate::graph::{GraphHandle, Owner};
@@ -79,6 +80,8 @@ pub struct Captured {
     /// The memory that the graph shares with the graphs of other captures, if it has used some: its
     /// launches are in one line with theirs. It is among the owners.
     pub scratch: Option<Scratch>,
+    /// The contexts of the streams that took part, beside that of the first one.
+    pub others: Vec<Context>,
 }
 
 /// A capture going on. It belongs to the thread that began it.
@@ -156,7 +159,9 @@ impl ActiveCapture {
                 kept.extend(memory);
                 let records = Records::new(book(ended.log), kept);
                 match ended.result {
-                    Ok(raw) => Ok(Captured { graph: own(origin, raw), records, scratch }),
+                    Ok(raw) => {
+                        Ok(Captured { graph: own(origin, raw), records, scratch, others: ended.others })
+                    }
                     Err(error) => Err(why(error, ended.fault, &ended.streams)),
                 }
             }

@@ -8,6 +8,7 @@ use cuda_sys::{CUcontext, CUctx_st, CUresult, Call, Driver};
 use super::device::{Device, checked};
 use super::in_host_function;
 use super::limits::Limits;
+use super::peer::Peers;
 use crate::error::{Cause, Error, Result};
 use crate::registry::{Raw, Registry, Sharded, identity};
 use crate::sync::process;
@@ -28,6 +29,7 @@ pub(crate) struct ContextBox {
     device: Device,
     limits: Limits,
     lost: OnceLock<Cause>,
+    peers: Peers,
 }
 
 /// A device's context. The primary one ([`Device::context`]) is retained once in a process and not
@@ -44,7 +46,13 @@ identity!(Context);
 impl Context {
     /// A context that the registry does not know yet.
     pub(crate) fn wrap(raw: CUcontext, device: Device, limits: Limits) -> Self {
-        Self(Arc::new(ContextBox { raw: Raw::new(raw), device, limits, lost: OnceLock::new() }))
+        Self(Arc::new(ContextBox {
+            raw: Raw::new(raw),
+            device,
+            limits,
+            lost: OnceLock::new(),
+            peers: Peers::new(),
+        }))
     }
 
     pub(crate) fn make_known(&self) {
@@ -65,6 +73,14 @@ impl Context {
     /// Whether there is no other handle of the driver's context.
     pub(crate) fn is_last(&self) -> bool {
         Arc::strong_count(&self.0) == 1 && Self::find(self.as_raw()).is_none_or(|found| found == *self)
+    }
+
+    pub(super) fn as_box(&self) -> &Arc<ContextBox> {
+        &self.0
+    }
+
+    pub(super) fn peers(&self) -> &Peers {
+        &self.0.peers
     }
 
     /// The device.

@@ -6,6 +6,7 @@ mod device;
 mod handle;
 pub(crate) mod in_host_function;
 mod limits;
+mod peer;
 pub(crate) mod primary;
 mod profiler;
 mod same;

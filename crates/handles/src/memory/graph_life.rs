@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use super::space::MemorySpace;
+use crate::context::Device;
 use crate::error::Error;
 use crate::reclaim::FreedWith;
 use crate::stream::Stream;
@@ -31,6 +32,8 @@ pub(super) struct GraphMemory {
     /// The hierarchy of graphs that the node is in.
     graph: AtomicU64,
     space: MemorySpace,
+    /// The devices whose kernels may use it, beside its context's.
+    devices: Box<[Device]>,
     life: AtomicU8,
     /// The stream of the last launch that left some.
     last: Lock<Option<Stream>>,
@@ -39,10 +42,11 @@ pub(super) struct GraphMemory {
 }
 
 impl GraphMemory {
-    pub(super) fn new(graph: u64, space: MemorySpace) -> Arc<Self> {
+    pub(super) fn new(graph: u64, space: MemorySpace, devices: Box<[Device]>) -> Arc<Self> {
         Arc::new(Self {
             graph: AtomicU64::new(graph),
             space,
+            devices,
             life: AtomicU8::new(Life::Free as u8),
             last: Lock::new(Rank::GraphMemory, None),
             failed: OnceLock::new(),
@@ -60,6 +64,11 @@ impl GraphMemory {
 
     pub(super) fn space(&self) -> MemorySpace {
         self.space
+    }
+
+    /// Whether kernels of a device may use it.
+    pub(super) fn is_for(&self, device: Device) -> bool {
+        self.devices.contains(&device)
     }
 
     pub(super) fn life(&self) -> Life {

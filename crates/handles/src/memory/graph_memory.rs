@@ -8,7 +8,7 @@ use super::allocation::Allocation;
 use super::buffer::Buffer;
 use super::graph_life::{GraphMemory, Life};
 use super::space::MemorySpace;
-use crate::context::Context;
+use crate::context::{Context, Device};
 use crate::error::Result;
 use crate::reclaim;
 use crate::stream::Stream;
@@ -34,13 +34,19 @@ pub struct Place {
     pub space: MemorySpace,
 }
 
-/// The memory of an allocation node in a hierarchy of graphs with this number.
+/// The memory of an allocation node in a hierarchy of graphs with this number. Kernels of the
+/// devices may use it, and those of the context.
 ///
 /// # Safety
 /// The driver has given the node this address and size.
 #[must_use]
-pub unsafe fn of_node(context: &Context, graph: u64, place: Place) -> Arc<Allocation> {
-    let memory = GraphMemory::new(graph, place.space);
+pub unsafe fn of_node(
+    context: &Context,
+    graph: u64,
+    place: Place,
+    devices: Box<[Device]>,
+) -> Arc<Allocation> {
+    let memory = GraphMemory::new(graph, place.space, devices);
     Arc::new(Allocation::of_graph(context, place.address, place.bytes, memory))
 }
 

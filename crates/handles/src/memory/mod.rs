@@ -22,6 +22,7 @@ mod pool;
 mod pool_options;
 mod pool_settings;
 mod range;
+mod reach;
 mod ready;
 mod registered;
 mod scratch_use;

@@ -2,6 +2,8 @@
 
 use super::pool_options::location;
 use core::ffi::{c_int, c_void};
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use cuda_sys::CUmemPool_attribute as Attribute;
 
 use cuda_sys::{CUmemAccessDesc, Call};
@@ -12,6 +14,14 @@ use super::pool_options::{PoolAccess, PoolReuse, PoolUsage};
 use crate::context::{Device, capture_mode};
 use crate::error::Result;
 use crate::reclaim;
+
+/// Whether a pool has ever been told to let another device use its memory.
+static ANY_GRANT: AtomicBool = AtomicBool::new(false);
+
+/// Whether it is worth asking what devices a pool is for, which takes driver calls.
+pub(super) fn any_grant() -> bool {
+    ANY_GRANT.load(Ordering::Acquire)
+}
 
 impl MemPool {
     /// How many freed bytes it keeps when the driver waits for a stream, event or context;
@@ -141,7 +151,9 @@ impl MemPool {
         Ok(PoolAccess::from_raw(flags))
     }
 
-    /// Lets another device read and write its memory, including earlier allocations.
+    /// Lets another device read and write its memory, including earlier allocations. Kernels of
+    /// that device may then have the memory as an argument. That other code granted access is not
+    /// seen before the first grant of any pool here.
     ///
     /// Calls `cuMemPoolSetAccess` (CUDA 11.2).
     ///
@@ -171,6 +183,7 @@ impl MemPool {
 
     fn set_access(&self, device: Device, access: PoolAccess) -> Result<()> {
         self.context().ensure_usable()?;
+        ANY_GRANT.store(true, Ordering::Release);
         let wish = CUmemAccessDesc { location: location(device), flags: access.as_raw() };
         let driver = self.context().driver();
         let _mode = capture_mode::relaxed(driver);

@@ -4,6 +4,7 @@ use std::sync::atomic::Ordering;
 
 use super::allocation::{Allocation, LAST, SETTLED, SHARED};
 use super::backing::HostMemory;
+use super::reach::out_of_reach;
 use crate::error::{Error, Result, WrongContext};
 use crate::reclaim;
 use crate::stream::Stream;
@@ -32,6 +33,40 @@ impl Allocation {
             return Ok(());
         }
         self.share_with(stream, state)
+    }
+
+    /// As [`ready_on`](Self::ready_on), for the argument of a kernel: memory of another context is
+    /// made ready, too, if kernels of the stream's context [can use](Self::is_reachable_from) it.
+    ///
+    /// # Errors
+    /// As [`ready_on`](Self::ready_on).
+    #[inline]
+    pub fn ready_for_kernel(&self, stream: &Stream) -> Result<()> {
+        if stream.id() == self.home_id {
+            return Ok(());
+        }
+        let state = self.state.load(Ordering::Acquire);
+        if state >> LAST == stream.id() {
+            return Ok(());
+        }
+        self.share_with_kernel(stream, state)
+    }
+
+    fn share_with_kernel(&self, stream: &Stream, state: u64) -> Result<()> {
+        if self.context().is_same(stream.context()) {
+            return self.use_on(stream, state);
+        }
+        self.reach_from(stream)?;
+        self.ready_across(stream)
+    }
+
+    /// An error for memory that kernels on the stream cannot use.
+    #[cold]
+    fn reach_from(&self, stream: &Stream) -> Result<()> {
+        match self.is_reachable_from(stream.context())? {
+            true => Ok(()),
+            false => Err(out_of_reach(self, stream.context())),
+        }
     }
 
     /// As [`ready_on`](Self::ready_on), for a copy between devices: `stream` may be of another
@@ -119,7 +154,10 @@ impl Allocation {
             stream.wait_for_ticket(home, self.ticket)?;
         }
         let bits = SHARED | if settled { SETTLED } else { 0 };
-        let mark = |old: u64| Some(stream.id() << LAST | old & BOTH | bits);
+        // The next call has to ask again whether it may use memory of another context.
+        let is_own = self.context().is_same(stream.context());
+        let last = |old: u64| if is_own { stream.id() << LAST } else { old & !BOTH };
+        let mark = |old: u64| Some(last(old) | old & BOTH | bits);
         let _ = self.state.fetch_update(Ordering::AcqRel, Ordering::Acquire, mark);
         Ok(())
     }
@@ -127,13 +165,31 @@ impl Allocation {
     /// Lets a call that is captured use the memory. It waits for nothing: the capture's graph does,
     /// before its first launch. The caller has read access of the stream, which is in this capture.
     pub(crate) fn use_captured(&self, stream: &Stream, capture: u64) -> Result<()> {
+        self.ensure_on(stream)?;
+        self.use_captured_across(stream, capture)
+    }
+
+    /// As [`use_captured`](Self::use_captured), for the argument of a kernel; see
+    /// [`ready_for_kernel`](Self::ready_for_kernel).
+    pub(crate) fn use_captured_by_kernel(&self, stream: &Stream, capture: u64) -> Result<()> {
+        if !self.context().is_same(stream.context()) {
+            self.reach_from(stream)?;
+        }
+        self.use_captured_across(stream, capture)
+    }
+
+    /// As [`use_captured`](Self::use_captured), for a stream of whatever context.
+    pub(super) fn use_captured_across(&self, stream: &Stream, capture: u64) -> Result<()> {
         if self.bytes == 0 {
             return Ok(());
         }
         if self.backing.graph().is_some() {
             return Err(Error::MemoryOfGraph);
         }
-        self.ensure_on(stream)?;
+        if !self.context().is_same(stream.context()) {
+            self.context().ensure_usable()?;
+            reclaim::expect_across();
+        }
         if let Some(scratch) = self.scratch_use() {
             scratch.note_captured(capture, stream.id());
         }

@@ -31,15 +31,17 @@ pub fn drop_behind(context: &Context, value: impl Any + Send + Sync, streams: &[
     } else if let Some((last, others)) = streams.split_last() {
         // Each of them holds the value, so the last one drops it. This thread keeps no reference:
         // the reaper may be done before it, and then this thread would drop the value.
-        others.iter().for_each(|stream| hand_over(context, value.clone(), stream));
-        hand_over(context, value, last);
+        others.iter().for_each(|stream| hand_over(value.clone(), stream));
+        hand_over(value, last);
     }
 }
 
-/// Lets the reaper drop a reference behind the work of a stream.
-fn hand_over(context: &Context, value: Kept, stream: &HeldStream) {
-    let (home, what) = (Some(Arc::clone(stream.raw_stream())), FreeKind::Behind(value));
-    push_free(Node::new(PendingFree { context: context.clone(), home, what }));
+/// Lets the reaper drop a reference behind the work of a stream, which need not be of the value's
+/// context.
+fn hand_over(value: Kept, stream: &HeldStream) {
+    let stream = stream.raw_stream();
+    let (home, what) = (Some(Arc::clone(stream)), FreeKind::Behind(value));
+    push_free(Node::new(PendingFree { context: stream.context().clone(), home, what }));
 }
 
 thread_local! {

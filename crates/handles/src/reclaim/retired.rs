@@ -4,7 +4,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 
 use super::{FreeKind, PendingFree};
-use crate::context::Context;
 use crate::destroy::{self, Kept};
 use crate::graph::Owner;
 use crate::raw_stream::RawStream;
@@ -38,7 +37,6 @@ pub struct FormerStream {
 
 #[derive(Debug)]
 struct Batch {
-    context: Context,
     owners: Vec<Owner>,
     bytes: u64,
     launches: u32,
@@ -55,14 +53,14 @@ static ALL: Lock<Vec<Weak<Lock<Batch>>>> = Lock::new(Rank::AllRetired, Vec::new(
 static ANY_DUE: AtomicBool = AtomicBool::new(false);
 
 impl Retired {
-    /// Of an executable in a context.
+    /// Of an executable.
     #[must_use]
-    pub fn new(context: &Context) -> Self {
+    #[allow(clippy::new_without_default)] // It starts a thread.
+    pub fn new() -> Self {
         // Now rather than in a launch: something will wait for the reaper.
         destroy::start();
         let owners = Vec::with_capacity(LAUNCHES as usize);
-        let batch =
-            Batch { context: context.clone(), owners, bytes: 0, launches: 0, behind: None, is_due: false };
+        let batch = Batch { owners, bytes: 0, launches: 0, behind: None, is_due: false };
         let batch = Arc::new(Lock::new(Rank::Retired, batch));
         let mut all = ALL.lock();
         all.retain(|known| known.strong_count() > 0);
@@ -169,15 +167,17 @@ impl Batch {
 
     /// Takes the owners out, if they are due.
     fn take(&mut self) -> Option<PendingFree> {
-        if !self.is_due || self.behind.is_none() {
+        if !self.is_due {
             return None;
         }
+        // Of the stream's context: the executable may run on streams of several.
+        let context = self.behind.as_ref()?.context().clone();
         // Room for as many: retiring allocates nothing from then on.
         let room = Vec::with_capacity(self.owners.capacity());
         let owners = core::mem::replace(&mut self.owners, room);
         (self.bytes, self.launches, self.is_due) = (0, 0, false);
         let what = FreeKind::Behind(Kept::new(owners));
-        Some(PendingFree { context: self.context.clone(), home: self.behind.take(), what })
+        Some(PendingFree { context, home: self.behind.take(), what })
     }
 }
 

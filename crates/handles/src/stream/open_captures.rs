@@ -250,6 +250,8 @@ pub(crate) struct Ended<R> {
     pub(crate) fault: Option<Cause>,
     /// The numbers of its streams, the first one included.
     pub(crate) streams: Box<[u64]>,
+    /// The contexts of its streams beside the first one's.
+    pub(crate) others: Vec<Context>,
 }
 
 /// Ends a capture. `call` ends it in the driver; whatever it answers, the streams are in no capture
@@ -310,6 +312,19 @@ pub(crate) fn try_end<R, C: FnOnce() -> (R, bool)>(
         unsafe { member.leave_capture() };
     }
     let streams = left.iter().map(|member| member.id()).collect();
+    let others = contexts_beside_first(&left);
     drop(alone);
-    Ok(Ok(Ended { result, log, fault, streams }))
+    Ok(Ok(Ended { result, log, fault, streams, others }))
+}
+
+/// The contexts of streams beside the first one's, each once.
+fn contexts_beside_first(streams: &[Arc<RawStream>]) -> Vec<Context> {
+    let mut others: Vec<Context> = Vec::new();
+    let Some((first, rest)) = streams.split_first() else { return others };
+    for context in rest.iter().map(|stream| stream.context()) {
+        if !context.is_same(first.context()) && !others.iter().any(|known| known.is_same(context)) {
+            others.push(context.clone());
+        }
+    }
+    others
 }

@@ -86,6 +86,7 @@ ranks! {
     DeferredBatch: "handles", "Executables that a thread made for that destroys.";
     ThreadSlots: "handles", "Which thread has which slots; taken with the first read of a thread.";
     Closures: "handles", "The closures that the driver calls; taken wherever a call finds the context lost.";
+    Peers: "handles", "The contexts to whose memory a context has access.";
     DropHook: "handles", "The hook for failures of drops.";
     CallbackHook: "handles", "The hook for panics in host functions.";
 }

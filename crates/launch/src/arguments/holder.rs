@@ -4,7 +4,7 @@ use core::ffi::c_void;
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use cuda_handles::{Allocation, Kernel, Owner, Stream, WrongContext};
+use cuda_handles::{Allocation, Kernel, Owner, Stream};
 use smallvec::SmallVec;
 
 use crate::arguments::access::{AccessRanges, Accesses};
@@ -34,11 +34,12 @@ pub trait Arguments: sealed::Sealed {
     #[doc(alias = "cuKernelGetParamInfo")]
     fn check(&self, kernel: &Kernel) -> Result<()>;
 
-    /// Checks that the memory of all arguments belongs to the kernel's context. Makes no driver
-    /// call.
+    /// Checks that the memory of all arguments belongs to the kernel's context, or to one to whose
+    /// memory it has access. Makes no driver call for memory of the kernel's context.
     ///
     /// # Errors
-    /// [`WrongContext`] names the first argument of another context.
+    /// [`WrongContext`](cuda_handles::WrongContext) names the first argument out of reach; or the
+    /// driver refuses to say what a pool permits.
     #[inline]
     fn check_memory(&self, kernel: &Kernel) -> Result<()> {
         ensure_memory_of(kernel, self)
@@ -167,28 +168,33 @@ impl<A: Arguments> Arguments for &A {
     }
 }
 
-/// Checks that the memory of all arguments belongs to the kernel's context.
+/// Checks that the memory of all arguments belongs to the kernel's context, or to one to whose
+/// memory it has access.
 ///
 /// # Errors
-/// [`WrongContext`] names the first argument of another context.
+/// [`WrongContext`](cuda_handles::WrongContext) names the first argument out of reach; or the
+/// driver refuses to say what a pool permits.
 #[inline]
 pub(crate) fn ensure_memory_of(kernel: &Kernel, arguments: &(impl Arguments + ?Sized)) -> Result<()> {
     let mut is_same = true;
     arguments.each_allocation(|allocation| is_same &= kernel.context().is_same(allocation.context()));
-    if is_same { Ok(()) } else { Err(wrong_memory(kernel, arguments)) }
+    if is_same { Ok(()) } else { ensure_reach(kernel, arguments) }
 }
 
 #[cold]
-fn wrong_memory(kernel: &Kernel, arguments: &(impl Arguments + ?Sized)) -> Error {
+fn ensure_reach(kernel: &Kernel, arguments: &(impl Arguments + ?Sized)) -> Result<()> {
     let (mut index, mut first) = (0, None);
     arguments.each_allocation(|allocation| {
-        if first.is_none() && !kernel.context().is_same(allocation.context()) {
-            first = Some((index, allocation.context()));
+        if first.is_none() {
+            match allocation.is_reachable_from(kernel.context()) {
+                Ok(true) => {}
+                Ok(false) => first = Some(Ok((index, allocation))),
+                Err(error) => first = Some(Err(error)),
+            }
         }
         index += 1;
     });
-    let (index, found) = first.unwrap_or((0, kernel.context()));
+    let Some((index, allocation)) = first.transpose()? else { return Ok(()) };
     let what = format!("the memory of {} of kernel `{}`", arguments.name_of(index), kernel.name());
-    let error = WrongContext::new(what, found, "the kernel", kernel.context());
-    Error::Handles(error.advise(WrongContext::MEMORY).into())
+    Err(Error::Handles(allocation.out_of_reach(what, "the kernel", kernel.context()).into()))
 }

@@ -45,7 +45,7 @@ impl LastLaunch {
         mut allocations: impl Iterator<Item = &'a Arc<Allocation>>,
     ) -> Result<()> {
         if self.stream.load(Ordering::Relaxed) != stream.id() {
-            allocations.try_for_each(|allocation| allocation.ready_on(stream))?;
+            allocations.try_for_each(|allocation| allocation.ready_for_kernel(stream))?;
             self.stream.store(stream.id(), Ordering::Relaxed);
         }
         Ok(())

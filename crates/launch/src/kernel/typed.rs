@@ -75,7 +75,8 @@ pub unsafe trait TypedKernel: Sized + Send + Sync + 'static {
     /// # Errors
     /// - [`Error::Condition`] if a condition does not hold.
     /// - [`Error::Overlap`] if written memory overlaps another argument.
-    /// - [`Error::Handles`] if memory is of another context.
+    /// - [`Error::Handles`] if the kernel
+    ///   [cannot use](cuda_handles::Allocation::is_reachable_from) memory of another context.
     #[inline]
     fn prepare<'a>(
         &'a self,
@@ -327,7 +328,7 @@ impl<K: TypedKernel> Arguments for Prepared<'_, K> {
 
     #[inline]
     fn ready_on(&self, stream: &Stream) -> Result<()> {
-        Ok(K::Signature::each_memory(&self.values, |memory| memory.allocation.ready_on(stream))?)
+        Ok(K::Signature::each_memory(&self.values, |memory| memory.allocation.ready_for_kernel(stream))?)
     }
 
     #[inline]

@@ -13,6 +13,7 @@ use crate::driver::pointer::given;
 use crate::driver::result_code::{Answer, INVALID_VALUE};
 use crate::graph::capture;
 use crate::graph::model::task::{CopyNode, FillNode, Task};
+use crate::graph::params::parse::check_reach;
 use crate::memory;
 use crate::memory::copy::Copy3;
 use crate::memory::copy_params;
@@ -72,6 +73,7 @@ unsafe fn enqueue(
         let has_no_context = current_handle() == 0
             && sides.iter().any(|side| !side.has_context)
             && !sides.iter().any(|side| side.place.is_host());
+        check_reach(&sides.map(|side| side.address), context)?;
         let node = CopyNode { raw: describe(&copy), copy, context, has_no_context };
         return capture::add(stream, Task::Copy(Arc::new(node)), false).map(drop);
     }
@@ -158,7 +160,7 @@ fn fill(fill: Fill, stream: Option<CUstream>) -> Answer {
             return Err(INVALID_VALUE);
         }
         let context = on.context.handle;
-        return capture::add(&on, Task::Fill(FillNode { fill, context }), false).map(drop);
+        return capture::add(&on, Task::Fill(FillNode { fill, context, is_captured: true }), false).map(drop);
     }
     fill.check(Accept::Allocated)?;
     if memory::is_read_only(fill.address) {

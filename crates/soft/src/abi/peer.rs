@@ -16,6 +16,8 @@ use crate::driver::result_code::{
     Answer, INVALID_CONTEXT, INVALID_DEVICE, INVALID_VALUE, PEER_ACCESS_ALREADY_ENABLED,
     PEER_ACCESS_NOT_ENABLED,
 };
+use crate::graph::capture;
+use crate::stream;
 use crate::sync::lock;
 
 pub(crate) const fn add(entries: Entries) -> Entries {
@@ -127,6 +129,7 @@ entries! {
         h_stream: CUstream,
     ) {
         check_pair(to, from)?;
+        capture::refuse_on(&*stream::get(number(h_stream))?)?;
         linear(dst, src, len, [DEVICE, DEVICE], Some(h_stream))
     }
 
@@ -135,6 +138,7 @@ entries! {
     }
 
     owned fn cuMemcpy3DPeerAsync(copy: *const CUDA_MEMCPY3D_PEER, h_stream: CUstream) {
+        capture::refuse_on(&*stream::get(number(h_stream))?)?;
         shaped(&plain(pointer::given(copy)?)?, Some(h_stream))
     }
 }

@@ -10,7 +10,7 @@ use super::declared::Declared;
 use crate::device::loss::{self, Loss};
 use crate::driver;
 use crate::driver::checks::Check;
-use crate::memory::{self, Allocation};
+use crate::memory::{self, Allocation, peer_access};
 use crate::module::{Function, Module};
 use crate::ptx::texture::{Texels, Texture};
 use crate::ptx::{
@@ -47,6 +47,9 @@ struct View<'a> {
 impl DeviceMemory for View<'_> {
     fn translate(&self, address: u64, len: usize, write: bool) -> Result<Span, MemoryFault> {
         let found = memory::access(address, len, write).map_err(illegal)?;
+        if !peer_access::is_in_reach_of_kernel(&found, self.context) {
+            return Err(self.out_of_reach(&found));
+        }
         let span = Span {
             device_start: found.start,
             len: found.len as u64,
@@ -115,6 +118,19 @@ impl DeviceMemory for View<'_> {
     }
 }
 
+impl View<'_> {
+    /// A touch of another device's memory without access. Both devices are lost.
+    fn out_of_reach(&self, found: &Allocation) -> MemoryFault {
+        let (own, other) = (self.context.device, found.device);
+        let message = format!(
+            "{} lies on device {other}, to whose memory the context of device {own} has no access",
+            found.description()
+        );
+        loss::set(other, Loss::new(CUresult::CUDA_ERROR_ILLEGAL_ADDRESS, message.clone()));
+        illegal(message)
+    }
+}
+
 /// The checks that the configuration names.
 fn checks() -> Checks {
     let chosen = &driver::config().checks;
@@ -168,12 +184,12 @@ impl<'a> KernelRun<'a> {
     /// Begins the kernel while kernels in front have not ended. At most `most_threads` threads,
     /// rounded up to a block, wait for these then.
     pub(crate) fn begin(&self, most_threads: u64) -> Result<BegunGrid, Loss> {
-        ptx::begin(&self.launch(), &self.view(), most_threads).map_err(loss)
+        ptx::begin(&self.launch(), &self.view(), most_threads).map_err(|fault| self.lose(fault))
     }
 
     /// Runs the rest of a kernel that has begun.
     pub(crate) fn finish(&self, begun: BegunGrid) -> Result<(), Loss> {
-        ptx::finish(&self.launch(), &self.view(), begun).map_err(loss)
+        ptx::finish(&self.launch(), &self.view(), begun).map_err(|fault| self.lose(fault))
     }
 
     fn launch(&self) -> ptx::Launch<'a> {
@@ -187,6 +203,13 @@ impl<'a> KernelRun<'a> {
         }
     }
 
+    /// The loss of the kernel's device, which need not be the device of the stream.
+    fn lose(&self, fault: Fault) -> Loss {
+        let loss = Loss::new(code_of(fault.kind), fault.to_string());
+        loss::set(self.function.module.context.device, loss.clone());
+        loss
+    }
+
     fn view(&self) -> View<'a> {
         View {
             held: Mutex::default(),
@@ -197,8 +220,4 @@ impl<'a> KernelRun<'a> {
             checks: checks(),
         }
     }
-}
-
-fn loss(fault: Fault) -> Loss {
-    Loss::new(code_of(fault.kind), fault.to_string())
 }

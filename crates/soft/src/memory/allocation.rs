@@ -323,7 +323,7 @@ impl Allocation {
         }
     }
 
-    pub(super) fn description(&self) -> String {
+    pub(crate) fn description(&self) -> String {
         format!("the {}-byte {} at {:#x}", self.len, self.origin.noun(), self.start)
     }
 }

@@ -34,6 +34,7 @@ pub(crate) mod graph_va;
 pub(crate) mod hint;
 pub(crate) mod host_pages;
 pub(crate) mod memory_kind;
+pub(crate) mod peer_access;
 pub(crate) mod pool;
 mod range;
 pub(crate) mod shared_file;

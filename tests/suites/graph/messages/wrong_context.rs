@@ -105,7 +105,7 @@ fn kernels_events_graphs_and_semaphores_are_told_with_the_node() {
     let root = graph.root();
 
     let (mine, theirs) = (kernel(&context, "empty"), kernel(&elsewhere, "empty"));
-    let advice = "load it for that context";
+    let advice = "load it for that context, or make the graph for both (`Graph::spanning`)";
     // SAFETY: the kernel takes no arguments, and writes nothing.
     let node = unsafe { root.launch_untyped(&mine, per(1, 1), params![]) }.unwrap().named("launch");
     // SAFETY: it is refused.

@@ -11,6 +11,7 @@ mod host_reads;
 #[path = "../../../../crates/graph/examples/common/kinds.rs"]
 mod kinds;
 mod staging;
+mod two_devices;
 
 use std::collections::BTreeSet;
 

@@ -204,7 +204,7 @@ impl Graph {
         let params = ExecParams::of(&guard, spare);
         drop(guard);
         drop(turn);
-        let owners = ExecResources::new(context, base, params, None);
+        let owners = ExecResources::new(self, base, params, None);
         let states = vec![ConditionalState::default(); program.conditionals.len()];
         let counts = HostCounts::default();
         let former_runs = Vec::new();

@@ -398,6 +398,7 @@ impl Frontier<'_> {
             }
             guard.ensure_may_hold(subgraph, &launch.node_params)?;
             binding.iter().try_for_each(|binding| guard.ensure_own_params(binding))?;
+            binding.iter().try_for_each(|binding| guard.ensure_reach(binding, kernel))?;
             guard.ensure_own_handles(&handles, &launch.node_params)?;
             guard.ensure_own_memory(&launch.owners, &launch.node_params)?;
             guard.ensure_not_freed(&launch.owners, &launch.node_params)?;
@@ -530,13 +531,16 @@ impl NewNode for NewLaunch {
     }
 }
 
-/// Refuses a kernel of another context than the graph's.
+/// What lets a graph have a kernel of another context.
+const ADVICE: &str = "load it for that context, or make the graph for both (`Graph::spanning`)";
+
+/// Refuses a kernel of a context that the graph does not span.
 #[inline]
 pub(crate) fn ensure_of(graph: &Graph, kernel: &Kernel) -> Result<()> {
     let (context, of) = (graph.context(), kernel.context());
-    ensure(context, of, || {
+    ensure(graph, of, || {
         let what = format!("the kernel `{}`", kernel.name());
-        WrongContext::new(what, of, "the graph", context).advise("load it for that context")
+        WrongContext::new(what, of, "the graph", context).advise(ADVICE)
     })
 }
 

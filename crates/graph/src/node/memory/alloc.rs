@@ -218,7 +218,8 @@ impl NewNode for NewAlloc {
         let Self { context, subgraph, bytes, options } = self;
         let place = graph_memory::Place { address, bytes, space: options.space(&context) };
         // SAFETY: the driver has allocated as many bytes at this address for the node.
-        let memory = unsafe { graph_memory::of_node(&context, guard.memory_number(), place) };
+        let memory =
+            unsafe { graph_memory::of_node(&context, guard.memory_number(), place, options.devices()) };
         guard.insert(subgraph, added, NodeParams::Alloc { memory, options }, Owners::new())
     }
 

@@ -3,10 +3,10 @@
 use cuda_sys::Call;
 
 use crate::context::{Device, checked};
-use crate::error::{Error, Result};
+use crate::error::{Error, MemoryKind, Result};
 use crate::memory::same_length;
-use crate::memory::{Element, Slice};
-use crate::stream::Stream;
+use crate::memory::{Allocation, Element, Slice};
+use crate::stream::{Stream, Work};
 
 impl Device {
     /// Whether kernels of this device can use the memory of another one directly. Copies work
@@ -34,15 +34,20 @@ impl Stream {
     /// ([`Stream::wait_for`]) before they use the memory, except for the home of the memory, which
     /// is made to wait here. Waits for nothing on the host.
     ///
-    /// Calls `cuMemcpyPeerAsync` (CUDA 4.0).
+    /// In a capture the copy becomes a node, and waits for no home; nor do homes wait. Then pooled
+    /// memory of the other context needs the access of its pool
+    /// ([`MemPool::grant_access`](crate::MemPool::grant_access)).
+    ///
+    /// Calls `cuMemcpyPeerAsync` (CUDA 4.0), or `cuMemcpyAsync` (CUDA 3.2) in a capture.
     ///
     /// # Errors
     /// The lengths differ ([`Length`](crate::Error::Length)), the memory is of one context (then
     /// [`copy`](Self::copy) does it), the stream is of neither
-    /// ([`WrongContext`](crate::Error::WrongContext)), it or a home is capturing
-    /// ([`Capturing`](crate::Error::Capturing)), or the driver refuses the call
-    /// ([`Driver`](crate::Error::Driver)). If it is the home's wait that fails, the copy is
-    /// enqueued all the same.
+    /// ([`WrongContext`](crate::Error::WrongContext)), it is in a capture of other code, or a home
+    /// is capturing and it is not ([`Capturing`](crate::Error::Capturing)), a pool does not grant
+    /// access to a captured copy ([`WrongContext`](crate::Error::WrongContext)), or the driver
+    /// refuses the call ([`Driver`](crate::Error::Driver)). If it is the home's wait that fails,
+    /// the copy is enqueued all the same.
     #[doc(alias = "cuMemcpyPeerAsync")]
     #[doc(alias = "cudaMemcpyPeerAsync")]
     pub fn copy_peer<'a, 'b, T: Element>(
@@ -60,6 +65,9 @@ impl Stream {
             to.context().ensure_same(self.context(), "the stream of a copy between contexts")?;
         }
         if source.size_bytes() == 0 {
+            return Ok(());
+        }
+        if self.capture_id().is_some() && self.copy_peer_captured(source, destination)? {
             return Ok(());
         }
         const WHAT: &str = "a copy between devices";
@@ -90,5 +98,41 @@ impl Stream {
         self.context().check(Call::cuMemcpyPeerAsync, code)?;
         let elsewhere = homes().filter(|home| home.context().as_raw() != self.context().as_raw());
         elsewhere.map(|home| home.wait_for_uncaptured(self)).fold(Ok(()), Result::<_, Error>::and)
+    }
+
+    /// A copy between contexts on a stream in a capture of this library: the driver captures no
+    /// `cuMemcpyPeerAsync`, and takes a copy by addresses for one between devices. False if the
+    /// capture is over: then nothing was done.
+    #[cold]
+    fn copy_peer_captured<T>(&self, source: Slice<'_, T>, destination: Slice<'_, T>) -> Result<bool> {
+        let memory = [source.allocation(), destination.allocation()];
+        for pooled in memory.iter().filter(|memory| memory.kind() == MemoryKind::Pooled) {
+            if !pooled.is_reachable_from(self.context())? {
+                let what = "the memory of a captured copy";
+                return Err(pooled.out_of_reach(what, "its stream", self.context()).into());
+            }
+        }
+        let ready = || match self.capture_id() {
+            Some(_) => Err(Error::CapturedFirstUse),
+            None => Ok(()),
+        };
+        let captured = |memory: &Allocation, capture| memory.use_captured_across(self, capture);
+        let (access, over) = self.enqueue_by(&memory, ready, captured)?;
+        if over.is_some() {
+            return Ok(false);
+        }
+        let bytes = source.size_bytes();
+        let work =
+            Work::Copy { source: source.address(), destination: destination.address(), bytes: bytes as u64 };
+        let _current = self.enter_for_copy(memory.map(|memory| memory.kind()))?;
+        access.captured_use(memory, work, None, || {
+            let driver = self.context().driver();
+            // SAFETY: both ranges lie in memory that lives as long as the graph.
+            let code = unsafe {
+                driver.cuMemcpyAsync(destination.address(), source.address(), bytes, self.as_raw())
+            };
+            (Call::cuMemcpyAsync, code)
+        })?;
+        Ok(true)
     }
 }

@@ -7,14 +7,16 @@ use std::collections::HashMap;
 
 use cuda_sys::{CUgraphInstantiateResult as Outcome, CUresult};
 
+use crate::device::context;
 use crate::driver::abort::crash;
 use crate::driver::result_code::{INVALID_CONTEXT, INVALID_VALUE, NOT_SUPPORTED};
 use crate::graph::model::graph::Owner;
 use crate::graph::model::graphs::Graphs;
 use crate::graph::model::payload::Payload;
-use crate::graph::model::task::Task;
+use crate::graph::model::task::{FillNode, Task};
 use crate::memory::copy::Copy3;
 use crate::memory::memory_kind::{Accept, MemoryKind};
+use crate::memory::peer_access;
 use crate::stream::event;
 
 /// Frees memory that the graph still holds at the next launch.
@@ -51,7 +53,7 @@ pub(crate) fn check(graphs: &Graphs, graph: u64, flags: u64) -> Result<(), Refus
     if flags & !(AUTO_FREE | UPLOAD | DEVICE_LAUNCH | NODE_PRIORITY) != 0 {
         return Err(INVALID_VALUE.into());
     }
-    if crate::device::context::current_handle() == 0 {
+    if context::current_handle() == 0 {
         return Err(INVALID_CONTEXT.into());
     }
     match own.owner {
@@ -73,39 +75,68 @@ pub(crate) fn check(graphs: &Graphs, graph: u64, flags: u64) -> Result<(), Refus
         check_device_launch(graphs, graph, flags)?;
     }
     hierarchy::ensure_whole(graphs, graphs.nodes_of(graph)?, "a graph is instantiated");
-    // Each part is in a body if its parent is: cheap even for deep nesting.
-    let mut bodies: HashMap<u64, bool> = HashMap::new();
+    ensure_conditionals_of_one_context(graphs, graph)?;
+    // Each part is in the body that its parent is in: cheap even for deep nesting.
+    let mut bodies: HashMap<u64, Option<i32>> = HashMap::new();
     for part in hierarchy::tree(graphs, graph) {
-        let in_body = match graphs.graph(part)?.owner {
-            Owner::Body { .. } => true,
+        let body = match graphs.graph(part)?.owner {
+            Owner::Body { node } => device_of_conditional(graphs, node),
             Owner::Child { node, .. } => match bodies.get(&graphs.node(node)?.graph) {
-                Some(in_body) => *in_body,
-                None => is_in_body(graphs, part),
+                Some(body) => *body,
+                None => body_around(graphs, part),
             },
-            Owner::User => false,
+            Owner::User => None,
         };
-        bodies.insert(part, in_body);
+        bodies.insert(part, body);
         for node in graphs.nodes_of(part)? {
-            check_node(graphs, node, in_body)?;
+            check_node(graphs, node, body)?;
         }
     }
     Ok(())
 }
 
-fn is_in_body(graphs: &Graphs, mut graph: u64) -> bool {
+/// The device of the conditional node in whose body a graph lies.
+fn body_around(graphs: &Graphs, mut graph: u64) -> Option<i32> {
     loop {
         match graphs.graph(graph).map(|graph| graph.owner) {
-            Ok(Owner::Body { .. }) => return true,
+            Ok(Owner::Body { node }) => return device_of_conditional(graphs, node),
             Ok(Owner::Child { node, .. }) => match graphs.node(node) {
                 Ok(node) => graph = node.graph,
-                Err(_) => return false,
+                Err(_) => return None,
             },
-            Ok(Owner::User) | Err(_) => return false,
+            Ok(Owner::User) | Err(_) => return None,
         }
     }
 }
 
-fn check_node(graphs: &Graphs, handle: u64, in_body: bool) -> Result<(), Refused> {
+/// The device of a conditional node; -1 if its context has ended.
+fn device_of_conditional(graphs: &Graphs, node: u64) -> Option<i32> {
+    let Ok(Payload::Conditional(conditional)) = graphs.node(node).map(|node| &node.payload) else {
+        return None;
+    };
+    Some(context::get(conditional.context).map_or(-1, |context| context.device))
+}
+
+/// All conditional nodes are of one context.
+fn ensure_conditionals_of_one_context(graphs: &Graphs, graph: u64) -> Result<(), Refused> {
+    let mut first = None;
+    for part in hierarchy::tree(graphs, graph) {
+        for node in graphs.nodes_of(part)? {
+            if let Payload::Conditional(conditional) = &graphs.node(node)?.payload
+                && *first.get_or_insert(conditional.context) != conditional.context
+            {
+                return Err(NOT_SUPPORTED.into());
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The check of a node, which may lie in a body of a conditional node of this device.
+fn check_node(graphs: &Graphs, handle: u64, body: Option<i32>) -> Result<(), Refused> {
+    let in_body = body.is_some();
+    let elsewhere =
+        Refused::new(INVALID_VALUE, Outcome::CUDA_GRAPH_INSTANTIATE_MULTIPLE_CTXS_NOT_SUPPORTED, handle);
     let Payload::Task(task) = &graphs.node(handle)?.payload else { return Ok(()) };
     match task {
         Task::Kernel(spec) if !spec.function.module.is_alive() => {
@@ -117,11 +148,10 @@ fn check_node(graphs: &Graphs, handle: u64, in_body: bool) -> Result<(), Refused
         Task::Signal(node) if !node.is_alive() => crash(SEMAPHORE_GONE),
         Task::Wait(node) if !node.is_alive() => crash(SEMAPHORE_GONE),
         Task::Fill(fill) if fill.fill.check(Accept::Reserved).is_err() => Err(INVALID_VALUE.into()),
+        Task::Fill(fill) if fill.is_captured && !is_at_home(fill) => Err(INVALID_VALUE.into()),
+        _ if body.is_some_and(|device| touches_another(task, device)) => Err(elsewhere),
         Task::Kernel(_) | Task::Fill(_) | Task::Empty => Ok(()),
-        Task::Copy(copy) if in_body && is_pageable(&copy.copy) => {
-            let outcome = Outcome::CUDA_GRAPH_INSTANTIATE_MULTIPLE_CTXS_NOT_SUPPORTED;
-            Err(Refused::new(INVALID_VALUE, outcome, handle))
-        }
+        Task::Copy(copy) if in_body && is_pageable(&copy.copy) => Err(elsewhere),
         Task::Copy(_) => Ok(()),
         Task::Host(_)
         | Task::EventWait(_)
@@ -137,6 +167,23 @@ fn check_node(graphs: &Graphs, handle: u64, in_body: bool) -> Result<(), Refused
                 Ok(())
             }
         }
+    }
+}
+
+/// Whether a captured fill is of memory on the device of its stream.
+fn is_at_home(fill: &FillNode) -> bool {
+    let device = context::get(fill.context).map(|context| context.device);
+    peer_access::device_of(fill.fill.address).is_none_or(|found| device.is_ok_and(|device| device == found))
+}
+
+/// Whether a node is of another device, or touches memory there.
+fn touches_another(task: &Task, device: i32) -> bool {
+    let lies_elsewhere = |address| peer_access::device_of(address).is_some_and(|found| found != device);
+    match task {
+        Task::Kernel(spec) => spec.function.module.context.device != device,
+        Task::Copy(node) => [node.copy.src.address, node.copy.dst.address].into_iter().any(lies_elsewhere),
+        Task::Fill(node) => lies_elsewhere(node.fill.address),
+        _ => false,
     }
 }
 

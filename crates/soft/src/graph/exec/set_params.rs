@@ -5,7 +5,9 @@ use std::sync::Arc;
 use cuda_sys::CUgraphNodeType;
 
 use crate::driver::result_code::{Answer, INVALID_VALUE};
-use crate::graph::exec::update_rules::{batch_may_become, copy_may_be_set, fill_may_become};
+use crate::graph::exec::update_rules::{
+    batch_may_become, copy_may_be_set, event_may_become, fill_may_become,
+};
 use crate::graph::model::executable::Exec;
 use crate::graph::model::program::Work;
 use crate::graph::model::store::store;
@@ -95,7 +97,9 @@ fn may_be_set(old: &Task, new: Task) -> Answer<Task> {
         Task::Batch(old) => matches!(&new, Task::Batch(new) if batch_may_become(old, new)),
         Task::Signal(old) => matches!(&new, Task::Signal(new) if old.params.len() == new.params.len()),
         Task::Wait(old) => matches!(&new, Task::Wait(new) if old.params.len() == new.params.len()),
-        Task::Host(_) | Task::Empty | Task::EventRecord(_) | Task::EventWait(_) => old.kind() == new.kind(),
+        Task::EventRecord(old) => matches!(&new, Task::EventRecord(new) if event_may_become(*old, *new)),
+        Task::EventWait(old) => matches!(&new, Task::EventWait(new) if event_may_become(*old, *new)),
+        Task::Host(_) | Task::Empty => old.kind() == new.kind(),
         Task::Alloc(_) | Task::Free(_) => false,
     };
     if may { Ok(new) } else { Err(INVALID_VALUE) }

@@ -5,7 +5,9 @@ use cuda_sys::{CUgraphExecUpdateResult as Outcome, CUmemorytype};
 use crate::graph::model::program::Work;
 use crate::graph::model::task::{BatchNode, CopyNode, Task};
 use crate::memory::fill::Fill;
+use crate::memory::peer_access;
 use crate::stream::attribute::is_cooperative;
+use crate::stream::event;
 
 const TYPE: Outcome = Outcome::CU_GRAPH_EXEC_UPDATE_ERROR_NODE_TYPE_CHANGED;
 const PARAMETERS: Outcome = Outcome::CU_GRAPH_EXEC_UPDATE_ERROR_PARAMETERS_CHANGED;
@@ -32,12 +34,9 @@ pub(crate) fn may_become(old: &Work, new: &Work) -> Result<(), Outcome> {
         Task::Batch(old) => matches!(new, Task::Batch(new) if batch_may_become(old, new)),
         Task::Signal(old) => matches!(new, Task::Signal(new) if old.params.len() == new.params.len()),
         Task::Wait(old) => matches!(new, Task::Wait(new) if old.params.len() == new.params.len()),
-        Task::Host(_)
-        | Task::Empty
-        | Task::EventWait(_)
-        | Task::EventRecord(_)
-        | Task::Alloc(_)
-        | Task::Free(_) => true,
+        Task::EventRecord(old) => matches!(new, Task::EventRecord(new) if event_may_become(*old, *new)),
+        Task::EventWait(old) => matches!(new, Task::EventWait(new) if event_may_become(*old, *new)),
+        Task::Host(_) | Task::Empty | Task::Alloc(_) | Task::Free(_) => true,
     };
     if allowed { Ok(()) } else { Err(PARAMETERS) }
 }
@@ -68,11 +67,37 @@ pub(crate) fn copy_may_become(old: &CopyNode, new: &CopyNode) -> bool {
     } else {
         was.extent == is.extent && was.src.pitch == is.src.pitch && was.dst.pitch == is.dst.pitch
     };
-    shape && was.src.may_become(&is.src) && was.dst.may_become(&is.dst)
+    let stays = |was: u64, is: u64| stays_on_device(was, is);
+    shape
+        && was.src.may_become(&is.src)
+        && was.dst.may_become(&is.dst)
+        && stays(was.src.address, is.src.address)
+        && stays(was.dst.address, is.dst.address)
+}
+
+/// Whether new memory of a node is not on another device than the old. Memory that is gone says
+/// nothing.
+fn stays_on_device(old: u64, new: u64) -> bool {
+    match (peer_access::device_of(old), peer_access::device_of(new)) {
+        (Some(old), Some(new)) => old == new,
+        (None, _) | (_, None) => true,
+    }
+}
+
+/// Whether an event may take the place of another one.
+pub(crate) fn event_may_become(old: u64, new: u64) -> bool {
+    let device = |event: u64| event::get(event).map(|event| event.context.device).ok();
+    match (device(old), device(new)) {
+        (Some(old), Some(new)) => old == new,
+        (None, _) | (_, None) => true,
+    }
 }
 
 /// Whether a fill may be replaced. With several rows only the value may change.
 pub(crate) fn fill_may_become(old: &Fill, new: &Fill) -> bool {
+    if !stays_on_device(old.address, new.address) {
+        return false;
+    }
     if old.height == 1 && new.height == 1 {
         return true;
     }

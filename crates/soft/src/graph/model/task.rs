@@ -127,6 +127,8 @@ unsafe impl Sync for CopyNode {}
 pub(crate) struct FillNode {
     pub(crate) fill: Fill,
     pub(crate) context: u64,
+    /// Whether a stream of the context made it, rather than a call for a node.
+    pub(crate) is_captured: bool,
 }
 
 /// An allocation node.

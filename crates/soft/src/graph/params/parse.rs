@@ -25,8 +25,8 @@ use crate::launch::{self, Sizes, declared};
 use crate::memory::copy_params;
 use crate::memory::fill::Fill;
 use crate::memory::memory_kind::Accept;
+use crate::memory::peer_access;
 use crate::memory::pool;
-use crate::memory::{self, Origin};
 use crate::module;
 use crate::stream::attribute::Attributes;
 use crate::stream::callback::Callback;
@@ -77,17 +77,11 @@ pub(crate) fn copy_node(raw: &CUDA_MEMCPY3D_v2, context: u64) -> Answer<Arc<Copy
     Ok(Arc::new(CopyNode { raw: *raw, copy, context, has_no_context: false }))
 }
 
-/// Checks that the device of a copy node may access the pools of other devices. Plain memory is
+/// Checks that the device of a copy or fill may access the pools of other devices. Plain memory is
 /// always accessible.
-fn check_reach(addresses: &[u64], context: u64) -> Answer {
-    let Ok(device) = context::get(context).map(|known| known.device) else { return Ok(()) };
-    for found in addresses.iter().filter_map(|address| memory::find(*address)) {
-        let is_far = found.origin == Origin::Pool && found.device != device;
-        if is_far && pool::get(found.pool).is_ok_and(|pool| pool.access(device) != pool::READ_WRITE) {
-            return Err(INVALID_VALUE);
-        }
-    }
-    Ok(())
+pub(crate) fn check_reach(addresses: &[u64], context: u64) -> Answer {
+    let in_reach = |address: &u64| peer_access::is_in_reach_of_node(*address, context);
+    if addresses.iter().all(in_reach) { Ok(()) } else { Err(INVALID_VALUE) }
 }
 
 /// Parses the parameters of a fill node.
@@ -101,7 +95,8 @@ pub(crate) fn fill_node(raw: &CUDA_MEMSET_NODE_PARAMS_v2) -> Answer<FillNode> {
         height: raw.height,
     };
     fill.check(Accept::Reserved)?;
-    Ok(FillNode { fill, context: number(raw.ctx) })
+    check_reach(&[fill.address], number(raw.ctx))?;
+    Ok(FillNode { fill, context: number(raw.ctx), is_captured: false })
 }
 
 /// Parses the parameters of a host node.

@@ -1,0 +1,90 @@
+//! Graphs whose nodes run on two devices.
+
+mod by_hand;
+mod captured;
+mod lifetimes;
+mod looked_at;
+mod refused;
+mod states;
+mod updated;
+
+use cuda_graph::{ContextExt, Graph};
+use cuda_handles::{Buffer, Context, Device, Image, Stream};
+use cuda_launch::kernel;
+use cuda_tests::{SMALL, Setup, no_leaks, setup};
+
+const LEN: usize = 64;
+const N: u32 = LEN as u32;
+
+kernel! {
+    // SAFETY: the kernels in the image have these parameters, and each thread touches the elements
+    // of its own number, if that is below `n`.
+    unsafe in Image::Ptx(SMALL);
+
+    fn increment(values: InOut<u32>, n: u32) where values.len() >= n;
+    fn offset_copy(from: In<u32>, to: Out<u32>, add: u32, n: u32) where from.len() >= n, to.len() >= n;
+}
+
+/// Two devices: a context, a stream, plain memory and a kernel of each.
+struct Two {
+    here: Setup,
+    there: Context,
+    streams: [Stream; 2],
+    memory: [Buffer<u32>; 2],
+    increments: [increment; 2],
+}
+
+/// Runs a section, and then asserts that another run of it leaves nothing. From the first run on,
+/// the reaper keeps a stream of each device, and streams that were waited for an event.
+fn leaves_nothing(section: impl Fn()) {
+    section();
+    no_leaks(section);
+}
+
+impl Two {
+    /// After `needs!(TwoDevices)`.
+    fn new() -> Self {
+        let here = setup();
+        let there = Device::new(1).unwrap().context().unwrap();
+        let contexts = [&*here, &there];
+        let streams = contexts.map(|context| context.stream().unwrap());
+        let memory = contexts.map(|context| context.alloc_blocking::<u32>(LEN).unwrap());
+        let increments = contexts.map(|context| increment::load(context).unwrap());
+        let two = Self { streams, memory, increments, there, here };
+        two.reset();
+        two
+    }
+
+    fn graph(&self) -> Graph {
+        self.here.graph_spanning(&[&self.there]).unwrap()
+    }
+
+    /// Lets kernels of the first device use plain memory of the second.
+    fn reach(&self) {
+        self.here.enable_peer_access(&self.there).unwrap();
+    }
+
+    /// Makes the memory of both devices 0 again.
+    fn reset(&self) {
+        for (stream, memory) in self.streams.iter().zip(&self.memory) {
+            stream.fill(memory, 0).unwrap();
+            stream.synchronize_blocking().unwrap();
+        }
+    }
+
+    /// Other memory of a device, all 0.
+    fn more(&self, device: usize) -> Buffer<u32> {
+        let context = [&*self.here, &self.there][device];
+        let memory = context.alloc_blocking::<u32>(LEN).unwrap();
+        self.streams[device].fill(&memory, 0).unwrap();
+        self.streams[device].synchronize_blocking().unwrap();
+        memory
+    }
+
+    /// The first element of memory, read on a stream of its device.
+    fn first(&self, device: usize, memory: &Buffer<u32>) -> u32 {
+        let values = memory.read_blocking(&self.streams[device]).unwrap();
+        assert_eq!(values, [values[0]; LEN]);
+        values[0]
+    }
+}
