@@ -20,6 +20,8 @@
 //! | have a driver and a context | [`setup`], [`install`] without a context |
 //! | be skipped where driver or devices lack something | [`needs!`], [`Need`], [`skip!`], [`takes_all_memory!`] |
 //! | behave otherwise on the software driver | [`is_soft`] |
+//! | open the device under test itself, or a second one | [`device`], [`other_device`] |
+//! | behave otherwise in a run of the matrix | [`forced_shape`], [`host_decides`], [`null_stream_is_per_thread`] |
 //! | call the driver past the library | [`raw`], [`last_graph`] |
 //! | know what a section costs | [`count`], [`Counts::assert_calls`]; [`trace`] for the order of calls |
 //! | know how many objects there are | [`live`], [`Kind`] |
@@ -52,7 +54,10 @@ mod record;
 mod things;
 mod wrapped;
 
-pub use driver::{Need, Setup, chosen, forced_shape, install, is_soft, raw, setup};
+pub use driver::{
+    Need, Setup, chosen, device, forced_shape, host_decides, install, is_soft, null_stream_is_per_thread,
+    other_device, raw, setup,
+};
 pub use faults::{Hold, Injection, fail, fail_any, hold};
 pub use poll::{SOON, ends_soon, until};
 #[cfg(unix)]

@@ -14,6 +14,7 @@ mod hierarchy;
 mod interop;
 mod lifetimes;
 mod loops;
+mod matrix;
 mod memory;
 mod messages;
 mod nodes;

@@ -5,9 +5,9 @@ use core::fmt;
 use core::ptr;
 
 use cuda_graph::ContextExt;
-use cuda_handles::{Context, Device, WrongContext};
+use cuda_handles::{Context, WrongContext};
 use cuda_launch::{Error, Launch, ParamBytes, Params, kernel, params, per};
-use cuda_tests::{SMALL, alone, count, kernel as untyped, raw, setup};
+use cuda_tests::{SMALL, alone, count, kernel as untyped, needs, other_device, raw, setup};
 
 kernel! {
     // SAFETY: the kernel has these parameters, and each thread touches the element of its own
@@ -109,8 +109,10 @@ fn told(here: &Context, there: &Context, names: [&str; 2]) {
 fn contexts_of_two_devices_are_told_by_device() {
     alone!("CUDA_SOFT_DEVICES" = "2");
     let here = setup();
-    let Ok(device) = Device::new(1) else { cuda_tests::skip!("there is one device") };
-    told(&here, &device.context().unwrap(), ["the context of device 0", "the context of device 1"]);
+    needs!(TwoDevices);
+    let (near, far) = (here.device().ordinal(), other_device());
+    let names = [near, far.ordinal()].map(|number| format!("the context of device {number}"));
+    told(&here, &far.context().unwrap(), names.each_ref().map(String::as_str));
 }
 
 #[test]
@@ -125,6 +127,7 @@ fn contexts_of_one_device_are_told_apart() {
         raw::ok(raw::driver().cuCtxPopCurrent(&raw mut popped));
         Context::from_raw(own).unwrap()
     };
-    let name = format!("the context {:#x} of device 0", own.addr());
-    told(&here, &there, ["the primary context of device 0", &name]);
+    let device = here.device().ordinal();
+    let primary = format!("the primary context of device {device}");
+    told(&here, &there, [&primary, &format!("the context {:#x} of device {device}", own.addr())]);
 }
