@@ -45,7 +45,7 @@ fn loops_are_decided_where_the_run_says() {
         let stream = context.stream().unwrap();
         let (number, target) = (stream.upload(&[0_u32]).unwrap(), stream.zeros::<u32>(1).unwrap());
         let graph = context.graph().unwrap();
-        let body = |body: &cuda_graph::LoopBody<'_>| body.root().fill(&target, 1).map(drop);
+        let body = |body: &cuda_graph::LoopBody| body.root().fill(&target, 1).map(drop);
         graph.root().while_loop(Test::nonzero(&number), body).unwrap();
         let exec = graph.instantiate_with_fallback(Fallback::HostLoop, InstantiateOptions::new()).unwrap();
         assert_eq!(exec.is_on_host(), host_decides() || !has_nodes);
