@@ -69,7 +69,9 @@ fn block(out: &mut String, output: &str) -> std::fmt::Result {
     let shown = lines.get(lines.len().saturating_sub(LINES)..).unwrap_or_default();
     let longest = output.split(|letter| letter != '`').map(str::len).max().unwrap_or(0);
     let fence = "`".repeat(longest.max(2) + 1);
-    writeln!(out, "\n{fence}text\n{}\n{fence}", shown.join("\n"))
+    let mut text = shown.join("\n");
+    text.retain(|letter| letter == '\n' || !letter.is_control());
+    writeln!(out, "\n{fence}text\n{text}\n{fence}")
 }
 
 fn reasons(out: &mut String, what: &str, reasons: &ByReason<'_>, report: &MatrixReport) -> std::fmt::Result {
