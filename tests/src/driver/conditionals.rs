@@ -1,6 +1,6 @@
 //! Which side decides about ready-made loops and branches.
 
-const VARIABLE: &str = "CUDA_TEST_CONDITIONALS";
+pub(crate) const VARIABLE: &str = "CUDA_TEST_CONDITIONALS";
 
 /// Whether the host decides in this run, though the driver may have conditional nodes: the
 /// environment variable `CUDA_TEST_CONDITIONALS` is `host`. Tests of conditional nodes are skipped

@@ -1,6 +1,6 @@
 //! The driver under test: installing it, what it has, its raw calls.
 
-mod conditionals;
+pub(crate) mod conditionals;
 mod declared;
 mod device;
 pub(crate) mod install;

@@ -8,6 +8,7 @@ mod common;
 mod conditions;
 mod costs;
 mod dataflow;
+mod devices;
 mod edges;
 mod exec;
 mod hierarchy;

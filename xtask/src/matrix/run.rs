@@ -1,6 +1,5 @@
 //! Runs the rows, one after the other.
 
-use std::ffi::OsString;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
@@ -16,10 +15,11 @@ use crate::detect::Machine;
 use crate::runner::options::jobs;
 use crate::runner::schedule::{self, Settings};
 use crate::runner::suite::Test;
+use crate::runner::wrapper::Wrapper;
 use crate::runner::{Driver, Row, Suite};
 
 /// The exit code of compute-sanitizer if it has found something.
-const FOUND: &str = "86";
+const FOUND: i32 = 86;
 
 /// Runs all rows. With a folder for reports, these are written after each.
 pub(super) fn all(
@@ -119,17 +119,17 @@ impl Run<'_> {
     }
 
     /// The program that watches the tests with its arguments, and how much slower they are.
-    fn tool(&self) -> Result<(Vec<OsString>, u32)> {
+    fn tool(&self) -> Result<(Option<Wrapper>, u32)> {
         let name = self.planned.axes.get(Axis::Tool);
         if name == Axis::Tool.usual() {
-            return Ok((Vec::new(), 1));
+            return Ok((None, 1));
         }
         let tool = self.declaration.tools.get(name).with_context(|| format!("{name} is not declared"))?;
         let program = self.machine.sanitizer.as_ref().context("there is no compute-sanitizer")?;
-        let mut wrapper: Vec<OsString> = vec![program.into()];
-        wrapper
-            .extend(["--tool", name, "--target-processes", "all", "--error-exitcode", FOUND].map(Into::into));
-        wrapper.extend(tool.arguments.iter().map(Into::into));
-        Ok((wrapper, tool.patience.max(1)))
+        let exit_code = FOUND.to_string();
+        let usual = ["--tool", name, "--target-processes", "all", "--error-exitcode", &exit_code];
+        let arguments = usual.into_iter().chain(tool.arguments.iter().map(String::as_str));
+        let arguments = arguments.map(Into::into).collect();
+        Ok((Some(Wrapper { program: program.into(), arguments, found: FOUND }), tool.patience.max(1)))
     }
 }

@@ -14,6 +14,7 @@ mod progress;
 mod report;
 pub(crate) mod schedule;
 pub(crate) mod suite;
+pub(crate) mod wrapper;
 
 pub use bench::{BenchOptions, bench};
 pub use driver::Driver;

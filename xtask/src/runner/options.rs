@@ -61,7 +61,7 @@ impl TestOptions {
     pub(crate) fn settings(&self) -> Settings {
         let environment = self.environment().map(|(name, value)| (name, Some(value))).collect();
         let (limit, jobs, retries) = (self.limit(), jobs(self.jobs, &self.driver), self.retries);
-        Settings { environment, wrapper: Vec::new(), limit, jobs, retries }
+        Settings { environment, wrapper: None, limit, jobs, retries }
     }
 
     fn limit(&self) -> Duration {

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use super::process;
 use super::suite::Test;
+use super::wrapper::Wrapper;
 use super::{Outcome, Row};
 
 /// How tests are started.
@@ -15,8 +16,8 @@ use super::{Outcome, Row};
 pub(crate) struct Settings {
     /// Environment variables; those without a value are unset.
     pub(crate) environment: Vec<(&'static str, Option<OsString>)>,
-    /// A program that runs the test, with its arguments; empty for none.
-    pub(crate) wrapper: Vec<OsString>,
+    /// A program that runs the test and watches it.
+    pub(crate) wrapper: Option<Wrapper>,
     /// The time after which a test is stopped.
     pub(crate) limit: Duration,
     /// Tests at a time.
@@ -78,19 +79,19 @@ fn one(test: &Test<'_>, settings: &Settings) -> Row {
             return Row::new(test, outcome);
         }
     };
-    let outcome = Outcome::of(&test.name, &ended, settings.limit);
+    let finding = settings.wrapper.as_ref().and_then(|wrapper| wrapper.finding(&ended));
+    let outcome = match finding {
+        Some(reason) => Outcome::Failed { reason },
+        None => Outcome::of(&test.name, &ended, settings.limit),
+    };
     let output = if matches!(outcome, Outcome::Failed { .. }) { ended.output } else { String::new() };
     Row { seconds: ended.time.as_secs_f64(), output, ..Row::new(test, outcome) }
 }
 
 impl Settings {
     fn command(&self, test: &Test<'_>) -> Command {
-        let mut command = match self.wrapper.split_first() {
-            Some((program, arguments)) => {
-                let mut command = Command::new(program);
-                command.args(arguments).arg(&test.binary.file);
-                command
-            }
+        let mut command = match &self.wrapper {
+            Some(wrapper) => wrapper.command(&test.binary.file),
             None => Command::new(&test.binary.file),
         };
         command.args(["--exact", &test.name, "--nocapture"]).current_dir(&test.binary.folder);
