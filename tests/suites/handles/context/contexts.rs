@@ -105,7 +105,7 @@ fn others_context() -> CUcontext {
     let (mut context, mut popped) = (ptr::null_mut(), ptr::null_mut());
     // SAFETY: the out pointers are valid; what creating made current is popped.
     unsafe {
-        raw::ok(raw::driver().cuCtxCreate(&raw mut context, ptr::null_mut(), 0, 0, 0));
+        raw::ok(raw::driver().cuCtxCreate(&raw mut context, ptr::null_mut(), 0, 0, device().as_raw()));
         raw::ok(raw::driver().cuCtxPopCurrent(&raw mut popped));
     }
     context
