@@ -75,6 +75,8 @@ fn drivers_side_by_side_are_found_once_each() {
 #[test]
 fn the_sanitizer_is_found_in_the_path_and_in_toolkits_unless_it_is_named() {
     let mut fake = Fake::new("sanitizer");
+    let wheel = fake.file("usr/local/lib/python3.12/dist-packages/nvidia/cu13/bin/compute-sanitizer");
+    assert_eq!(sanitizer::find(&fake), Some(wheel));
     let toolkit = fake.file("usr/local/cuda-13.0/bin/compute-sanitizer");
     assert_eq!(sanitizer::find(&fake), Some(toolkit));
     let in_path = fake.file("home/bin/compute-sanitizer");

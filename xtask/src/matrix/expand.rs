@@ -157,7 +157,9 @@ impl Plan<'_> {
         } else if self.machine.driver().name == "soft" {
             Some("compute-sanitizer watches NVIDIA's driver, and this is the software driver".to_owned())
         } else if self.machine.sanitizer.is_none() {
-            Some("there is no compute-sanitizer; install it with CUDA's toolkit, or name it with CUDA_SANITIZER".to_owned())
+            Some("there is no compute-sanitizer; CUDA's toolkit and the Python package nvidia-cuda-sanitizer-api have it, and \
+                 CUDA_SANITIZER can name it"
+                    .to_owned())
         } else {
             None
         }

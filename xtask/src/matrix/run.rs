@@ -127,8 +127,9 @@ impl Run<'_> {
         let tool = self.declaration.tools.get(name).with_context(|| format!("{name} is not declared"))?;
         let program = self.machine.sanitizer.as_ref().context("there is no compute-sanitizer")?;
         let exit_code = FOUND.to_string();
-        let usual = ["--tool", name, "--target-processes", "all", "--error-exitcode", &exit_code];
-        let arguments = usual.into_iter().chain(tool.arguments.iter().map(String::as_str));
+        let usual = ["--tool", name, "--target-processes", "all", "--require-cuda-init", "no"];
+        let usual = usual.into_iter().chain(["--error-exitcode", &exit_code]);
+        let arguments = usual.chain(tool.arguments.iter().map(String::as_str));
         let arguments = arguments.map(Into::into).collect();
         Ok((Some(Wrapper { program: program.into(), arguments, found: FOUND }), tool.patience.max(1)))
     }
