@@ -27,9 +27,9 @@ impl Wrapper {
     /// What it has found.
     pub(crate) fn finding(&self, ended: &Ended) -> Option<String> {
         let code = ended.status.and_then(|status| status.code());
-        let summary = || ended.output.lines().filter_map(|line| line.split_once("SUMMARY: ")).last();
-        let words = || summary().map_or_else(|| "see its output".to_owned(), |(_, words)| words.to_owned());
-        (code == Some(self.found)).then(|| format!("found by the tool: {}", words()))
+        let mut summaries = ended.output.lines().rev().filter_map(|line| line.split_once("SUMMARY: "));
+        let words = summaries.next().map_or("see its output", |(_, words)| words);
+        (code == Some(self.found)).then(|| format!("found by the tool: {words}"))
     }
 }
 
