@@ -27,8 +27,8 @@ static ALONE: Mutex<()> = Mutex::new(());
 static WARM: OnceLock<()> = OnceLock::new();
 static WATCH: Watch = Watch;
 
-/// The context of the device under test, for one test at a time: tests in one process wait for each other, since
-/// the counts are those of the process.
+/// The context of the device under test, for one test at a time: tests in one process wait for each
+/// other, since the counts are those of the process.
 #[derive(Debug)]
 pub struct Setup {
     context: Context,
@@ -116,8 +116,8 @@ pub fn forced_shape() -> Option<Shape> {
     }
 }
 
-/// Installs the driver under test, once, and opens the device under test. One test of a process at a time gets
-/// past this.
+/// Installs the driver under test, once, and opens the device under test. One test of a process at
+/// a time gets past this.
 ///
 /// # Panics
 /// There is no driver or no device.

@@ -1,4 +1,5 @@
-//! `test-gpu`: the tests on a GPU, in a matrix of rows that differ in driver, device and other axes.
+//! `test-gpu`: the tests on a GPU, in a matrix of rows that differ in driver, device and other
+//! axes.
 //!
 //! The matrix is declared in a TOML file. A run first looks at the machine, before anything is
 //! built; then it expands the declaration into rows, runs their tests, and reports.

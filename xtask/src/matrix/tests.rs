@@ -299,7 +299,7 @@ fn a_declared_failure_that_passes_is_stale() {
     assert!(stale(&declaration, &place, &row, true).is_empty());
 }
 
-/// Compares a text with the file that keeps it. With `XTASK_WRITE_REPORTS` set, the file is written.
+/// Compares a text with the file that keeps it. With `XTASK_WRITE_REPORTS` set, writes the file.
 #[track_caller]
 fn assert_is_kept(name: &str, text: &str) {
     let file = crate::workspace().join("xtask/src/matrix/tests").join(name);

@@ -1,5 +1,5 @@
-//! Libraries: images for all contexts, loaded into each at its first use, or with eager loading into
-//! all that there are.
+//! Libraries: images for all contexts, loaded into each at its first use, or with eager loading
+//! into all that there are.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
