@@ -75,8 +75,8 @@ fn one_thread_captures_streams_of_two_devices_at_once() {
         let mut inner = None;
         let outer = near.capture(CaptureMode::ThreadLocal, |capture| {
             capture.fill(&here, 1)?;
-            inner = Some(far.capture(CaptureMode::ThreadLocal, |capture| Ok(capture.fill(&there, 2)?))?);
-            Ok(capture.fill(here.slice(..1)?, 3)?)
+            inner = Some(far.capture(CaptureMode::ThreadLocal, |capture| capture.fill(&there, 2))?);
+            capture.fill(here.slice(..1)?, 3)
         });
         let (outer, inner) = (outer.unwrap(), inner.unwrap());
         assert_eq!((outer.len().unwrap(), inner.len().unwrap()), (2, 1));

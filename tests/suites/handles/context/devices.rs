@@ -75,8 +75,8 @@ fn limits_are_the_devices_attributes_and_cost_no_call() {
     let context = setup();
     let attribute = |attribute: CUdevice_attribute| {
         let mut value = 0;
-        // SAFETY: the out pointer is valid and the device is there.
         let device = context.device().as_raw();
+        // SAFETY: the out pointer is valid and the device is there.
         raw::ok(unsafe { raw::driver().cuDeviceGetAttribute(&raw mut value, attribute, device) });
         u32::try_from(value).unwrap()
     };
