@@ -20,6 +20,8 @@
 //! | have a driver and a context | [`setup`], [`install`] without a context |
 //! | be skipped where driver or devices lack something | [`needs!`], [`Need`], [`skip!`], [`takes_all_memory!`] |
 //! | behave otherwise on the software driver | [`is_soft`] |
+//! | open the device under test itself, or others | [`device`], [`other_device`], [`other_context`], [`all_contexts`] |
+//! | behave otherwise in a run of the matrix | [`forced_shape`], [`host_decides`], [`null_stream_is_per_thread`] |
 //! | call the driver past the library | [`raw`], [`last_graph`] |
 //! | know what a section costs | [`count`], [`Counts::assert_calls`]; [`trace`] for the order of calls |
 //! | know how many objects there are | [`live`], [`Kind`] |
@@ -52,13 +54,18 @@ mod record;
 mod things;
 mod wrapped;
 
-pub use driver::{Need, Setup, chosen, forced_shape, install, is_soft, raw, setup};
+pub use driver::{
+    Need, Setup, chosen, device, forced_shape, host_decides, install, is_soft, null_stream_is_per_thread,
+    other_device, raw, setup,
+};
 pub use faults::{Hold, Injection, fail, fail_any, hold};
 pub use poll::{SOON, ends_soon, until};
 #[cfg(unix)]
 pub use process::in_forked_child;
 pub use process::{printed_by_child, ran_as_child};
-pub use promises::{every_failure, no_leaks, settle, states, sweep, used_stream};
+pub use promises::{
+    all_contexts, every_failure, no_leaks, other_context, settle, states, sweep, used_stream,
+};
 pub use record::{Counts, Kind, Live, Step, calls_from_destructors, count, live, resident, trace};
 #[cfg(unix)]
 pub use things::VulkanSemaphore;

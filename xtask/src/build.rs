@@ -20,6 +20,8 @@ const BENCH: &str = "bench";
 /// Options of a build.
 pub(crate) struct Build<'a> {
     pub(crate) asan: bool,
+    /// Without the software driver's own tests, which say nothing about a GPU.
+    pub(crate) gpu: bool,
     /// Release binaries without symbols, built in this folder.
     pub(crate) bundle: Option<&'a Path>,
 }
@@ -29,8 +31,7 @@ impl Build<'_> {
     pub(crate) fn suite(&self, cargo: &Cargo) -> Result<Suite> {
         let mut command = self.cargo(cargo)?;
         command.args(["test", "--no-run", "--workspace", "--exclude", "xtask", "--all-features"]);
-        if self.bundle.is_some() {
-            // Its tests say nothing about the machine that the bundle is taken to.
+        if self.gpu {
             command.args(["--exclude", "cuda-soft"]);
         }
         self.configure(&mut command, cargo);
@@ -63,6 +64,11 @@ impl Build<'_> {
             command.args(["--config", "profile.release.debug=0", "--target-dir"]).arg(folder);
         }
     }
+}
+
+/// The declaration of the matrix.
+pub(crate) fn matrix(cargo: &Cargo) -> PathBuf {
+    cargo.root().join("tests").join(xtask::matrix::FILE)
 }
 
 /// Builds the examples of the graph crate, which are whole programs.

@@ -3,10 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
+use xtask::matrix::FILE;
 use xtask::pypi::Wheel;
 use xtask::runner::Suite;
 
-use crate::build::Build;
+use crate::build::{Build, matrix};
 use crate::cargo::Cargo;
 
 /// The limit for a bundle, which is copied between machines.
@@ -19,7 +20,7 @@ const DEVICE_RUNTIME: Wheel = Wheel { package: "nvidia-cuda-runtime", version: "
 /// Builds everything and fills `bundle`.
 pub(crate) fn run(cargo: &Cargo) -> Result<()> {
     let target = cargo.target().join("bundle");
-    let build = Build { asan: false, bundle: Some(&target) };
+    let build = Build { asan: false, gpu: true, bundle: Some(&target) };
     let suite = build.suite(cargo)?.without_empty()?;
     let runner = build.program(cargo, "xtask", "runner")?;
     let folder = cargo.root().join("bundle");
@@ -28,6 +29,7 @@ pub(crate) fn run(cargo: &Cargo) -> Result<()> {
     }
     std::fs::create_dir_all(folder.join("tests"))?;
     let mut bytes = fill(&folder, suite, &runner)?;
+    bytes += copy(&matrix(cargo), &folder, Path::new(FILE))?;
     match device_runtime(&cargo.target(), &folder) {
         Ok(more) => bytes += more,
         Err(error) => {
@@ -35,7 +37,7 @@ pub(crate) fn run(cargo: &Cargo) -> Result<()> {
         }
     }
     ensure!(bytes <= MOST, "{} has {} MiB; {} are allowed", folder.display(), bytes >> 20, MOST >> 20);
-    println!("wrote {}, {:.1} MiB; there: ./runner test --driver system", folder.display(), mib(bytes));
+    println!("wrote {}, {:.1} MiB; there: ./runner test-gpu", folder.display(), mib(bytes));
     Ok(())
 }
 

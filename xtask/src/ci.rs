@@ -120,7 +120,7 @@ fn test(cargo: &Cargo, asan: bool, more: &[&str]) -> Result<Ended> {
     if options.nvrtc.is_none() {
         options.nvrtc = Some(kernels::oldest_compiler(&cargo.target())?);
     }
-    let suite = Build { asan, bundle: None }.suite(cargo)?;
+    let suite = Build { asan, gpu: false, bundle: None }.suite(cargo)?;
     judge(runner::test(&suite, &options)?)
 }
 

@@ -1,5 +1,8 @@
 //! Code shared by the programs of this package: `xtask`, `bindings` and `runner`.
 
+pub mod detect;
+pub mod matrix;
+pub mod pattern;
 pub mod pypi;
 pub mod runner;
 

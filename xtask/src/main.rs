@@ -18,6 +18,8 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::{Parser, Subcommand};
+use xtask::detect::ask;
+use xtask::matrix::{self, MatrixOptions};
 use xtask::runner::{self, BenchOptions, DemoOptions, Driver, Report, TestOptions};
 
 use build::Build;
@@ -42,10 +44,13 @@ enum Task {
         #[arg(long)]
         asan: bool,
     },
-    /// Run all tests on the system's driver and list what became of each
-    TestGpu {
-        #[command(flatten)]
-        options: TestOptions,
+    /// Run the tests on a GPU, in the rows of tests/matrix.toml
+    TestGpu(MatrixOptions),
+    /// Load a driver and print what it says, for the search for drivers
+    #[command(name = ask::COMMAND, hide = true)]
+    AskDriver {
+        #[arg(value_parser = Driver::parse_for_tests)]
+        driver: Driver,
     },
     /// Measure the library's own time beside the raw driver's, optimised
     Bench(BenchOptions),
@@ -104,10 +109,11 @@ fn run(task: Task) -> Result<u8> {
     match task {
         Task::Demo(options) => demo(&cargo, &options),
         Task::Test { options, asan } => test(&cargo, &options, asan),
-        Task::TestGpu { mut options } => {
-            options.driver = Driver::System;
-            test_gpu(&cargo, &options)
+        Task::TestGpu(options) => {
+            let build = Build { asan: false, gpu: true, bundle: None };
+            matrix::run(&options, &build::matrix(&cargo), || build.suite(&cargo))
         }
+        Task::AskDriver { driver } => ask::answer(&driver).map(|()| 0),
         Task::Bench(options) => runner::bench(&build::bench(&cargo)?, &options),
         Task::Bundle => bundle::run(&cargo).map(|()| 0),
         Task::Bindgen { check } => ci::bindgen(&cargo, check).map(|()| 0),
@@ -131,19 +137,12 @@ fn demo(cargo: &Cargo, options: &DemoOptions) -> Result<u8> {
 }
 
 fn test(cargo: &Cargo, options: &TestOptions, asan: bool) -> Result<u8> {
-    let suite = Build { asan, bundle: None }.suite(cargo)?;
+    let suite = Build { asan, gpu: false, bundle: None }.suite(cargo)?;
     let mut report = runner::test(&suite, options)?;
     // A sanitised build has no examples, and a filter is for a single test.
     if !asan && options.filter.is_none() {
         report.rows.extend(doc_tests::run(cargo)?);
     }
-    finish(&report, options)
-}
-
-fn test_gpu(cargo: &Cargo, options: &TestOptions) -> Result<u8> {
-    let suite = Build { asan: false, bundle: None }.suite(cargo)?;
-    let report = runner::test(&suite, options)?;
-    report.print_rows();
     finish(&report, options)
 }
 

@@ -6,6 +6,8 @@ mod cache;
 mod compiled;
 mod compiler;
 mod error;
+#[doc(hidden)]
+pub mod internal;
 mod program;
 mod search;
 mod version;

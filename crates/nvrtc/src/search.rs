@@ -11,13 +11,20 @@ const NAMES: [&str; 2] = ["nvrtc64_130_0.dll", "nvrtc64_120_0.dll"];
 #[cfg(not(windows))]
 const NAMES: [&str; 2] = ["libnvrtc.so.13", "libnvrtc.so.12"];
 
-/// Environment variables, replaced in tests.
-pub(crate) trait Environment {
+/// The machine as a search sees it, replaced in tests.
+pub trait Environment {
+    /// The value of an environment variable, if it has one that is not empty.
     fn variable(&self, name: &str) -> Option<OsString>;
+
+    /// The folder that stands for the root of the file system.
+    fn root(&self) -> &Path {
+        Path::new("/")
+    }
 }
 
 /// The environment of the process.
-pub(crate) struct Process;
+#[derive(Clone, Copy, Debug)]
+pub struct Process;
 
 impl Environment for Process {
     fn variable(&self, name: &str) -> Option<OsString> {
@@ -59,6 +66,14 @@ pub(crate) fn find(environment: &impl Environment, major: Option<u32>) -> Found 
     found
 }
 
+/// The folders of toolkits and of Python environments in which NVIDIA's libraries lie.
+#[must_use]
+pub fn folders(environment: &impl Environment) -> Vec<PathBuf> {
+    let toolkits = toolkits(environment).into_iter().flat_map(|root| in_toolkit(&root));
+    let environments = environments(environment).into_iter().flat_map(|root| in_environment(&root));
+    toolkits.chain(environments).collect()
+}
+
 fn named_folders<const N: usize>(environment: &impl Environment, names: [&str; N]) -> Vec<PathBuf> {
     names.iter().filter_map(|name| environment.variable(name)).map(PathBuf::from).collect()
 }
@@ -66,7 +81,7 @@ fn named_folders<const N: usize>(environment: &impl Environment, names: [&str; N
 fn toolkits(environment: &impl Environment) -> Vec<PathBuf> {
     let mut roots = named_folders(environment, ["CUDA_HOME", "CUDA_PATH", "CUDA_ROOT"]);
     if cfg!(not(windows)) {
-        roots.extend(["/usr/local/cuda", "/opt/cuda"].map(PathBuf::from));
+        roots.extend(["usr/local/cuda", "opt/cuda"].map(|folder| environment.root().join(folder)));
     }
     roots
 }
@@ -81,7 +96,7 @@ fn environments(environment: &impl Environment) -> Vec<PathBuf> {
     let mut roots = named_folders(environment, ["VIRTUAL_ENV", "CONDA_PREFIX"]);
     roots.extend(environment.variable("HOME").map(|home| PathBuf::from(home).join(".local")));
     if cfg!(not(windows)) {
-        roots.extend(["/usr/local", "/usr"].map(PathBuf::from));
+        roots.extend(["usr/local", "usr"].map(|folder| environment.root().join(folder)));
     }
     roots
 }

@@ -5,11 +5,14 @@ use core::ops::Deref;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use cuda_graph::{ContextExt, Shape};
-use cuda_handles::{Context, Device, reaper};
+use cuda_handles::{Context, reaper};
 use cuda_soft::Check;
 use cuda_sys::{Driver, Loader};
 
+use crate::driver::conditionals::host_decides;
 use crate::driver::declared::check_declarations;
+use crate::driver::device::device;
+use crate::driver::null_stream::{self, null_stream_is_per_thread};
 use crate::poll::{SOON, until};
 use crate::record::live::{Kind, live};
 use crate::record::watch::Watch;
@@ -17,12 +20,15 @@ use crate::wrapped::{created, graph_memory, moved, user_object};
 
 const VARIABLE: &str = "CUDA_TEST_DRIVER";
 
+/// NVIDIA's driver, as the system finds it.
+const SYSTEM: &str = if cfg!(windows) { "nvcuda.dll" } else { "libcuda.so.1" };
+
 static ALONE: Mutex<()> = Mutex::new(());
 static WARM: OnceLock<()> = OnceLock::new();
 static WATCH: Watch = Watch;
 
-/// The context of device 0, for one test at a time: tests in one process wait for each other, since
-/// the counts are those of the process.
+/// The context of the device under test, for one test at a time: tests in one process wait for each
+/// other, since the counts are those of the process.
 #[derive(Debug)]
 pub struct Setup {
     context: Context,
@@ -44,11 +50,18 @@ impl Deref for Setup {
 /// The configuration of the software driver in the environment is wrong.
 #[must_use]
 pub fn chosen() -> Loader {
-    match std::env::var(VARIABLE).as_deref() {
-        Err(_) | Ok("" | "soft") => cuda_soft::loader(soft_config()),
-        Ok("system") => Loader::system(),
+    let name = std::env::var(VARIABLE);
+    match (name.as_deref(), null_stream_is_per_thread()) {
+        (Err(_) | Ok("" | "soft"), false) => cuda_soft::loader(soft_config()),
+        (Err(_) | Ok("" | "soft"), true) => {
+            drop(cuda_soft::loader(soft_config()));
+            null_stream::soft()
+        }
+        (Ok("system"), false) => Loader::system(),
+        (Ok("system"), true) => null_stream::file(SYSTEM),
         // SAFETY: whoever sets the variable names a driver.
-        Ok(path) => unsafe { Loader::file(path) },
+        (Ok(path), false) => unsafe { Loader::file(path) },
+        (Ok(path), true) => null_stream::file(path),
     }
 }
 
@@ -77,6 +90,9 @@ pub fn install(loader: Loader) -> &'static Driver {
     if let Some(shape) = forced_shape() {
         cuda_graph::internal::set_shape_by_default(shape);
     }
+    if host_decides() {
+        cuda_graph::internal::let_the_host_decide();
+    }
     let driver = loader.install().unwrap_or_else(|error| panic!("the driver under test: {error}"));
     if is_soft() && std::env::var_os("CUDA_TEST_DECLARATIONS").is_some() {
         check_declarations();
@@ -100,8 +116,8 @@ pub fn forced_shape() -> Option<Shape> {
     }
 }
 
-/// Installs the driver under test, once, and opens device 0. One test of a process at a time gets
-/// past this.
+/// Installs the driver under test, once, and opens the device under test. One test of a process at
+/// a time gets past this.
 ///
 /// # Panics
 /// There is no driver or no device.
@@ -111,9 +127,8 @@ pub fn setup() -> Setup {
     if cuda_sys::installed().is_none() {
         install(chosen());
     }
-    let context = Device::new(0)
-        .and_then(|device| device.context())
-        .unwrap_or_else(|error| panic!("device 0: {error}"));
+    let device = device();
+    let context = device.context().unwrap_or_else(|error| panic!("device {}: {error}", device.ordinal()));
     WARM.get_or_init(|| warm(&context));
     Setup { context, _alone: alone }
 }

@@ -3,6 +3,8 @@
 use cuda_handles::Device;
 use cuda_sys::{Feature, Version};
 
+use super::conditionals::host_decides;
+use super::device::device;
 use super::raw::driver;
 
 /// A feature that came with a version of the driver or with a generation of devices.
@@ -67,6 +69,11 @@ impl Need {
         Some(feature.since())
     }
 
+    /// Whether it is about conditional nodes.
+    fn is_of_conditionals(self) -> bool {
+        matches!(self, Self::Conditionals | Self::Branches | Self::EmptyBodies)
+    }
+
     /// Whether driver and devices have the feature.
     ///
     /// # Panics
@@ -82,6 +89,9 @@ impl Need {
     /// No driver is installed, or there is no device.
     #[must_use]
     pub fn lacking(self) -> Option<String> {
+        if host_decides() && self.is_of_conditionals() {
+            return Some(format!("{self:?}: the host decides in this run"));
+        }
         if let Some(needed) = self.version() {
             let found = driver().version();
             return (found < needed)
@@ -96,11 +106,10 @@ impl Need {
     }
 }
 
-/// The compute capability of device 0.
+/// The compute capability of the device under test.
 fn capability() -> (u32, u32) {
-    Device::new(0)
-        .and_then(|device| device.compute_capability())
-        .unwrap_or_else(|error| panic!("device 0: {error}"))
+    let found = device().compute_capability();
+    found.unwrap_or_else(|error| panic!("the device under test: {error}"))
 }
 
 /// Skips the test if the driver or the devices lack a feature: `needs!(Branches);`, after

@@ -15,6 +15,7 @@ mod hierarchy;
 mod interop;
 mod lifetimes;
 mod loops;
+mod matrix;
 mod memory;
 mod messages;
 mod nodes;

@@ -3,6 +3,7 @@
 
 mod capture;
 mod context;
+mod devices;
 mod interop;
 mod lifetimes;
 mod memory;

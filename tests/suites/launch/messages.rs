@@ -5,9 +5,9 @@ use core::fmt;
 use core::ptr;
 
 use cuda_graph::ContextExt;
-use cuda_handles::{Context, Device, WrongContext};
+use cuda_handles::{Context, WrongContext};
 use cuda_launch::{Error, Launch, ParamBytes, Params, kernel, params, per};
-use cuda_tests::{SMALL, alone, count, kernel as untyped, raw, setup};
+use cuda_tests::{SMALL, alone, count, kernel as untyped, needs, other_device, raw, setup};
 
 kernel! {
     // SAFETY: the kernel has these parameters, and each thread touches the element of its own
@@ -110,11 +110,12 @@ fn told(here: &Context, there: &Context, names: [&str; 2], kernels: &str) {
 fn contexts_of_two_devices_are_told_by_device() {
     alone!("CUDA_SOFT_DEVICES" = "2");
     let here = setup();
-    let Ok(device) = Device::new(1) else { cuda_tests::skip!("there is one device") };
+    needs!(TwoDevices);
     let advice = "let the kernel's device use its pool (`MemPool::grant_access`), or copy it to memory of that \
                   context (`Stream::copy_peer`)";
-    let names = ["the context of device 0", "the context of device 1"];
-    told(&here, &device.context().unwrap(), names, advice);
+    let (near, far) = (here.device().ordinal(), other_device());
+    let names = [near, far.ordinal()].map(|number| format!("the context of device {number}"));
+    told(&here, &far.context().unwrap(), names.each_ref().map(String::as_str), advice);
 }
 
 #[test]
@@ -129,6 +130,8 @@ fn contexts_of_one_device_are_told_apart() {
         raw::ok(raw::driver().cuCtxPopCurrent(&raw mut popped));
         Context::from_raw(own).unwrap()
     };
-    let name = format!("the context {:#x} of device 0", own.addr());
-    told(&here, &there, ["the primary context of device 0", &name], WrongContext::MEMORY);
+    let device = here.device().ordinal();
+    let primary = format!("the primary context of device {device}");
+    let own = format!("the context {:#x} of device {device}", own.addr());
+    told(&here, &there, [&primary, &own], WrongContext::MEMORY);
 }

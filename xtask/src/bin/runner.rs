@@ -5,7 +5,9 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use clap::{Parser, Subcommand};
-use xtask::runner::{self, BenchOptions, DemoOptions, Suite, TestOptions};
+use xtask::detect::ask;
+use xtask::matrix::{self, FILE, MatrixOptions};
+use xtask::runner::{self, BenchOptions, DemoOptions, Driver, Suite, TestOptions};
 
 #[derive(Parser)]
 #[command(name = "runner", about = "Runs the tests, the demo and the measurements of the bundle it lies in")]
@@ -26,6 +28,14 @@ enum Task {
     },
     /// Run all tests, each in its own process, and list what became of each
     Test(TestOptions),
+    /// Run the tests on a GPU, in the rows of matrix.toml
+    TestGpu(MatrixOptions),
+    /// Load a driver and print what it says, for the search for drivers
+    #[command(name = ask::COMMAND, hide = true)]
+    AskDriver {
+        #[arg(value_parser = Driver::parse_for_tests)]
+        driver: Driver,
+    },
     /// Measure the library's own time beside the raw driver's
     Bench(BenchOptions),
 }
@@ -42,12 +52,15 @@ fn main() -> ExitCode {
 
 fn run(task: Task) -> Result<u8> {
     let program = std::env::current_exe().context("the runner does not know where it lies")?;
-    let suite = Suite::load(program.parent().unwrap_or(Path::new(".")))?;
+    let folder = program.parent().unwrap_or(Path::new("."));
+    let suite = || Suite::load(folder);
     match task {
-        Task::Demo { options, out } => runner::demo(&suite.demo, &out, &options),
-        Task::Bench(options) => runner::bench(&suite.bench, &options),
+        Task::AskDriver { driver } => ask::answer(&driver).map(|()| 0),
+        Task::TestGpu(options) => matrix::run(&options, &folder.join(FILE), suite),
+        Task::Demo { options, out } => runner::demo(&suite()?.demo, &out, &options),
+        Task::Bench(options) => runner::bench(&suite()?.bench, &options),
         Task::Test(options) => {
-            let report = runner::test(&suite, &options)?;
+            let report = runner::test(&suite()?, &options)?;
             report.print_rows();
             if let Some(path) = &options.report {
                 report.write(path)?;

@@ -44,6 +44,16 @@ impl Driver {
         }
     }
 
+    /// The variable by which a library finds its other parts, which lie beside it.
+    pub(crate) fn library_path(&self) -> Option<(&'static str, OsString)> {
+        const VARIABLE: &str = "LD_LIBRARY_PATH";
+        let Self::File(path) = self else { return None };
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty())?;
+        let known = std::env::var_os(VARIABLE).unwrap_or_default();
+        let all = [folder.to_owned()].into_iter().chain(std::env::split_paths(&known));
+        Some((VARIABLE, std::env::join_paths(all).ok()?))
+    }
+
     /// The argument that programs of the workspace take.
     #[must_use]
     pub fn argument(&self) -> OsString {

@@ -6,14 +6,15 @@
 
 mod bench;
 mod driver;
-mod options;
+pub(crate) mod options;
 mod outcome;
 mod output;
 mod process;
 mod progress;
 mod report;
-mod schedule;
-mod suite;
+pub(crate) mod schedule;
+pub(crate) mod suite;
+pub(crate) mod wrapper;
 
 pub use bench::{BenchOptions, bench};
 pub use driver::Driver;
@@ -34,10 +35,13 @@ use anyhow::{Context, Result};
 /// There is no such driver, or a test binary does not start or does not list its tests.
 pub fn test(suite: &Suite, options: &TestOptions) -> Result<Report> {
     let tests = suite.list(options.filter.as_deref())?;
-    let (driver, devices) = suite.describe(options)?;
+    let (driver, devices) = suite.describe(&options.driver, options.environment())?;
     println!("driver: {driver}");
     devices.iter().for_each(|device| println!("{device}"));
-    let rows = schedule::run(&tests, options);
+    let progress = progress::Progress::new(tests.len());
+    let tests: Vec<_> = tests.iter().collect();
+    let rows = schedule::run(&tests, &options.settings(), &|row| progress.ended(row));
+    progress.finish();
     Ok(Report { driver, devices, rows })
 }
 

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::Driver;
+use super::schedule::Settings;
 
 /// Options of a test run.
 #[derive(Clone, Debug, clap::Args)]
@@ -56,15 +57,23 @@ impl TestOptions {
         [driver].into_iter().chain(version).chain(compiler).chain(shape)
     }
 
-    pub(crate) fn limit(&self) -> Duration {
-        Duration::from_secs(self.timeout.max(1))
+    /// How the tests are started.
+    pub(crate) fn settings(&self) -> Settings {
+        let environment = self.environment().map(|(name, value)| (name, Some(value))).collect();
+        let (limit, jobs, retries) = (self.limit(), jobs(self.jobs, &self.driver), self.retries);
+        Settings { environment, wrapper: None, limit, jobs, retries }
     }
 
-    pub(crate) fn jobs(&self) -> usize {
-        let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
-        let usual = if self.driver == Driver::Soft { cores } else { cores.min(JOBS_ON_A_GPU) };
-        self.jobs.map_or(usual, NonZeroUsize::get)
+    fn limit(&self) -> Duration {
+        Duration::from_secs(self.timeout.max(1))
     }
+}
+
+/// The number of tests at a time, if nobody names one.
+pub(crate) fn jobs(asked: Option<NonZeroUsize>, driver: &Driver) -> usize {
+    let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
+    let usual = if *driver == Driver::Soft { cores } else { cores.min(JOBS_ON_A_GPU) };
+    asked.map_or(usual, NonZeroUsize::get)
 }
 
 /// Options of the demo.

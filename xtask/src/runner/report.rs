@@ -8,6 +8,7 @@ use std::path::Path;
 use anyhow::Result;
 
 use super::Outcome;
+use super::suite::Test;
 
 /// A test of the run.
 #[derive(Clone, Debug, serde::Serialize)]
@@ -30,6 +31,23 @@ pub struct Row {
 }
 
 impl Row {
+    /// A test that ran for no time.
+    pub(crate) fn new(test: &Test<'_>, outcome: Outcome) -> Self {
+        let (suite, test) = (test.binary.name.clone(), test.name.clone());
+        Self { suite, test, outcome, seconds: 0.0, output: String::new(), flaky: None }
+    }
+
+    /// A test that is not run.
+    pub(crate) fn skipped(test: &Test<'_>, reason: &str) -> Self {
+        Self::new(test, Outcome::Skipped { reason: reason.to_owned() })
+    }
+
+    /// The test's name behind that of its binary.
+    #[must_use]
+    pub fn full_name(&self) -> String {
+        format!("{}::{}", self.suite, self.test)
+    }
+
     pub(crate) fn has_failed(&self) -> bool {
         matches!(self.outcome, Outcome::Failed { .. })
     }

@@ -1,37 +1,52 @@
 //! Runs the tests, several at a time, and then the failed ones again, one at a time.
 
+use std::ffi::OsString;
 use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::channel;
+use std::time::Duration;
 
 use super::process;
-use super::progress::Progress;
 use super::suite::Test;
-use super::{Outcome, Row, TestOptions};
+use super::wrapper::Wrapper;
+use super::{Outcome, Row};
 
-/// One row for each test, in the order of `tests`.
-pub(crate) fn run(tests: &[Test<'_>], options: &TestOptions) -> Vec<Row> {
+/// How tests are started.
+#[derive(Clone, Debug)]
+pub(crate) struct Settings {
+    /// Environment variables; those without a value are unset.
+    pub(crate) environment: Vec<(&'static str, Option<OsString>)>,
+    /// A program that runs the test and watches it.
+    pub(crate) wrapper: Option<Wrapper>,
+    /// The time after which a test is stopped.
+    pub(crate) limit: Duration,
+    /// Tests at a time.
+    pub(crate) jobs: usize,
+    /// How often a test that failed is run again.
+    pub(crate) retries: u32,
+}
+
+/// One row for each test, in the order of `tests`. `ended` sees each row as its test ends.
+pub(crate) fn run(tests: &[&Test<'_>], settings: &Settings, ended: &dyn Fn(&Row)) -> Vec<Row> {
     let next = AtomicUsize::new(0);
     let (send, receive) = channel();
-    let progress = Progress::new(tests.len());
     let mut rows: Vec<_> = std::thread::scope(|scope| {
-        for _ in 0..options.jobs().min(tests.len()) {
+        for _ in 0..settings.jobs.min(tests.len()) {
             let send = send.clone();
             let next = &next;
             scope.spawn(move || {
                 while let Some((index, test)) = take(tests, next) {
-                    let _ = send.send((index, one(test, options)));
+                    let _ = send.send((index, one(test, settings)));
                 }
             });
         }
         drop(send);
-        receive.iter().inspect(|(_, row)| progress.ended(row)).collect()
+        receive.iter().inspect(|(_, row)| ended(row)).collect()
     });
-    progress.finish();
     rows.sort_by_key(|(index, _)| *index);
     let mut rows: Vec<_> = rows.into_iter().map(|(_, row)| row).collect();
     let failed = rows.iter_mut().zip(tests).filter(|(row, _)| row.has_failed());
-    failed.for_each(|(row, test)| again(row, options.retries, || one(test, options)));
+    failed.for_each(|(row, test)| again(row, settings.retries, || one(test, settings)));
     rows
 }
 
@@ -48,34 +63,46 @@ fn again(row: &mut Row, retries: u32, run: impl FnMut() -> Row) {
     }
 }
 
-fn take<'a>(tests: &'a [Test<'a>], next: &AtomicUsize) -> Option<(usize, &'a Test<'a>)> {
+fn take<'a>(tests: &[&'a Test<'a>], next: &AtomicUsize) -> Option<(usize, &'a Test<'a>)> {
     let index = next.fetch_add(1, Ordering::Relaxed);
-    Some((index, tests.get(index)?))
+    Some((index, *tests.get(index)?))
 }
 
-fn one(test: &Test<'_>, options: &TestOptions) -> Row {
-    let suite = test.binary.name.clone();
-    let name = test.name.clone();
+fn one(test: &Test<'_>, settings: &Settings) -> Row {
     if test.ignored {
-        let outcome = Outcome::Skipped { reason: "marked as ignored".to_owned() };
-        return Row { suite, test: name, outcome, seconds: 0.0, output: String::new(), flaky: None };
+        return Row::skipped(test, "marked as ignored");
     }
-    let mut command = Command::new(&test.binary.file);
-    command
-        .args(["--exact", &test.name, "--nocapture"])
-        .envs(options.environment())
-        .current_dir(&test.binary.folder);
-    let limit = options.limit();
-    let ended = match process::run(command, limit) {
+    let ended = match process::run(settings.command(test), settings.limit) {
         Ok(ended) => ended,
         Err(error) => {
             let outcome = Outcome::Failed { reason: format!("its process does not start: {error}") };
-            return Row { suite, test: name, outcome, seconds: 0.0, output: String::new(), flaky: None };
+            return Row::new(test, outcome);
         }
     };
-    let outcome = Outcome::of(&test.name, &ended, limit);
+    let finding = settings.wrapper.as_ref().and_then(|wrapper| wrapper.finding(&ended));
+    let outcome = match finding {
+        Some(reason) => Outcome::Failed { reason },
+        None => Outcome::of(&test.name, &ended, settings.limit),
+    };
     let output = if matches!(outcome, Outcome::Failed { .. }) { ended.output } else { String::new() };
-    Row { suite, test: name, outcome, seconds: ended.time.as_secs_f64(), output, flaky: None }
+    Row { seconds: ended.time.as_secs_f64(), output, ..Row::new(test, outcome) }
+}
+
+impl Settings {
+    fn command(&self, test: &Test<'_>) -> Command {
+        let mut command = match &self.wrapper {
+            Some(wrapper) => wrapper.command(&test.binary.file),
+            None => Command::new(&test.binary.file),
+        };
+        command.args(["--exact", &test.name, "--nocapture"]).current_dir(&test.binary.folder);
+        for (name, value) in &self.environment {
+            match value {
+                Some(value) => command.env(name, value),
+                None => command.env_remove(name),
+            };
+        }
+        command
+    }
 }
 
 #[cfg(test)]

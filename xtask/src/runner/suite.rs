@@ -1,12 +1,13 @@
 //! The test binaries and what is in them.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 
-use super::{TestOptions, process};
+use super::{Driver, process};
 
 /// A binary that lists its tests, or names its devices, for longer than this hangs.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -112,9 +113,13 @@ impl Suite {
     }
 
     /// Names the driver and its devices, one line each.
-    pub(crate) fn describe(&self, options: &TestOptions) -> Result<(String, Vec<String>)> {
+    pub(crate) fn describe(
+        &self,
+        driver: &Driver,
+        environment: impl IntoIterator<Item = (&'static str, OsString)>,
+    ) -> Result<(String, Vec<String>)> {
         let mut command = Command::new(&self.demo);
-        command.arg("--describe").arg("--driver").arg(options.driver.argument()).envs(options.environment());
+        command.arg("--describe").arg("--driver").arg(driver.argument()).envs(environment);
         let ended = process::run(command, PATIENCE)
             .with_context(|| format!("{} does not start", self.demo.display()))?;
         let message = ended.output.trim().trim_start_matches("error: ");

@@ -1,6 +1,7 @@
 //! Conditions: values that kernels set and conditional nodes read.
 
 pub(crate) mod body;
+pub(crate) mod by_default;
 pub(crate) mod kernels;
 pub(crate) mod set_kernel;
 
@@ -20,7 +21,7 @@ use crate::state::guard::GraphGuard;
 use crate::state::ids::{NodeId, SubgraphId};
 use crate::state::params::ConditionalKind;
 use cuda_handles::Context;
-use cuda_sys::Feature;
+use cuda_sys::{Feature, Version};
 
 /// A condition: a 32-bit value that kernels set while the graph runs, and that one conditional node
 /// reads.
@@ -289,5 +290,6 @@ pub(crate) fn ensure_conditionals(kind: ConditionalKind, context: &Context) -> R
         ConditionalKind::IfElse => Feature::IfElse,
         ConditionalKind::Switch => Feature::Switch,
     };
-    Ok(context.driver().version().ensure(feature)?)
+    let version = if by_default::host_decides() { Version::BASELINE } else { context.driver().version() };
+    Ok(version.ensure(feature)?)
 }

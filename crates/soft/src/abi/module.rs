@@ -261,7 +261,10 @@ entries! {
     }
 
     init fn cuModuleGetLoadingMode(mode: *mut CUmoduleLoadingMode) {
-        put(mode, CUmoduleLoadingMode::CU_MODULE_LAZY_LOADING)
+        put(mode, match module::loading::is_eager() {
+            true => CUmoduleLoadingMode::CU_MODULE_EAGER_LOADING,
+            false => CUmoduleLoadingMode::CU_MODULE_LAZY_LOADING,
+        })
     }
 
     live fn cuLibraryLoadData(

@@ -253,6 +253,11 @@ pub(crate) fn get(handle: u64) -> Answer<Arc<Context>> {
     slot.context.clone().ok_or(CONTEXT_IS_DESTROYED)
 }
 
+/// All contexts that live.
+pub(crate) fn all() -> Vec<Arc<Context>> {
+    contexts().values().filter_map(|slot| slot.context.clone()).collect()
+}
+
 /// Whether the handle is that of a context, or of an inactive primary one.
 pub(crate) fn exists(handle: u64) -> bool {
     contexts().get(handle).is_some()

@@ -1,11 +1,13 @@
-//! Libraries: images for all contexts, loaded into each at its first use.
+//! Libraries: images for all contexts, loaded into each at its first use, or with eager loading
+//! into all that there are.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
 use super::kernel_code::{Code, codes};
 use super::loaded::{self, Function, Module, instantiate};
-use crate::device::context::Context;
+use super::loading;
+use crate::device::context::{self, Context};
 use crate::driver::handle::{Kind, Slots};
 use crate::driver::result_code::{Answer, INVALID_HANDLE, NOT_FOUND};
 use crate::ptx::Image;
@@ -40,7 +42,7 @@ pub(crate) fn load_library(image: Answer<Image>) -> u64 {
         let codes = codes(&image);
         (image, codes)
     });
-    lock(&LIBRARIES).insert_with(|handle| {
+    let handle = lock(&LIBRARIES).insert_with(|handle| {
         let mut table = lock(&KERNELS);
         let kernel = |(index, code): (usize, &Arc<Code>)| {
             table.insert(Arc::new(LibraryKernel { code: Arc::clone(code), library: handle, index }))
@@ -48,7 +50,19 @@ pub(crate) fn load_library(image: Answer<Image>) -> u64 {
         let codes = content.as_ref().map_or(&[][..], |(_, codes)| codes);
         let kernels = codes.iter().enumerate().map(kernel).collect();
         Arc::new(Library { handle, content, kernels, modules: Mutex::default() })
-    })
+    });
+    if loading::is_eager() {
+        load_into_all_contexts(handle);
+    }
+    handle
+}
+
+/// What fails here fails again at the first use, which returns the code.
+fn load_into_all_contexts(handle: u64) {
+    let Ok(library) = library(handle) else { return };
+    for context in context::all() {
+        let _ = library.load_into(&context);
+    }
 }
 
 pub(crate) fn library(handle: u64) -> Answer<Arc<Library>> {
@@ -114,8 +128,14 @@ impl Library {
         if let Some(module) = known {
             return Ok(module);
         }
-        let (image, codes) = self.content()?;
+        self.content()?;
         stream::synchronize_context(context)?;
+        self.load_into(context)
+    }
+
+    /// The library's module in a context, loaded without a wait.
+    fn load_into(&self, context: &Arc<Context>) -> Answer<Arc<Module>> {
+        let (image, codes) = self.content()?;
         let mut modules = lock(&self.modules);
         if let Some(module) = modules.get(&context.id) {
             return Ok(Arc::clone(module));

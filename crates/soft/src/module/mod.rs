@@ -4,6 +4,7 @@ pub(crate) mod image;
 mod kernel_code;
 mod library;
 mod loaded;
+pub(crate) mod loading;
 
 pub(crate) use kernel_code::Code;
 pub(crate) use library::{counts, forget_context, kernel, library, load_library, unload_library};

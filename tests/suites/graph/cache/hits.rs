@@ -1,8 +1,8 @@
 //! Keys, stamps, and what the statistics say.
 
 use cuda_graph::{CacheOptions, CachePath, ContextExt, Error, GraphCache, InstantiateOptions, RefusalReason};
-use cuda_handles::{Device, Error as HandleError};
-use cuda_tests::{alone, count, needs, no_leaks, setup};
+use cuda_handles::Error as HandleError;
+use cuda_tests::{alone, count, needs, no_leaks, other_device, setup};
 
 use super::{Cache, fill_with, filling};
 
@@ -157,7 +157,7 @@ fn the_context_is_part_of_the_key() {
     alone!("CUDA_SOFT_DEVICES" = "2");
     let context = setup();
     needs!(TwoDevices);
-    let other = Device::new(1).unwrap().context().unwrap();
+    let other = other_device().context().unwrap();
     no_leaks(|| {
         let (stream, stream_of_other) = (context.stream().unwrap(), other.stream().unwrap());
         let target = stream.zeros::<u32>(16).unwrap();

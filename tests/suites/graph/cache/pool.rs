@@ -4,8 +4,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Barrier;
 
 use cuda_graph::{CacheError, ContextExt, Error, ExecPool};
-use cuda_handles::{Buffer, Context, Device, Error as HandleError, Stream};
-use cuda_tests::{Gate, alone, count, needs, no_leaks, setup};
+use cuda_handles::{Buffer, Context, Error as HandleError, Stream};
+use cuda_tests::{Gate, alone, count, needs, no_leaks, other_device, setup};
 
 use super::{Fill, fill_with, filling};
 
@@ -181,7 +181,7 @@ fn a_pool_is_of_one_context() {
     alone!("CUDA_SOFT_DEVICES" = "2");
     let context = setup();
     needs!(TwoDevices);
-    let other = Device::new(1).unwrap().context().unwrap();
+    let other = other_device().context().unwrap();
     no_leaks(|| {
         let target = context.stream().unwrap().zeros::<u32>(16).unwrap();
         let pool = pool(&context, 1, &target);

@@ -7,10 +7,10 @@ use std::sync::{Arc, Mutex};
 use cuda_graph::capture::ForeignNode;
 use cuda_graph::{CaptureError, ConditionError, ContextExt, Error, NodeError, NodeKind, Result, StreamExt};
 use cuda_handles::capture::{CaptureMode, CaptureOptions, Scratch};
-use cuda_handles::{Batch, Device, Owner, Stream};
+use cuda_handles::{Batch, Owner, Stream};
 use cuda_launch::per;
 use cuda_sys::{CUresult, Call};
-use cuda_tests::{SOON, alone, fail, needs, no_leaks, raw, settle, setup, until};
+use cuda_tests::{SOON, alone, fail, needs, no_leaks, other_device, raw, settle, setup, until};
 #[cfg(unix)]
 use {cuda_tests::in_forked_child, std::sync::atomic::AtomicBool};
 
@@ -91,7 +91,7 @@ fn a_stream_of_another_context_allocates_in_its_own() {
     alone!("CUDA_SOFT_DEVICES" = "2");
     let context = setup();
     needs!(TwoDevices);
-    let there = Device::new(1).unwrap().context().unwrap();
+    let there = other_device().context().unwrap();
     let allocate = || {
         let bench = Bench::new(&context);
         let other = there.stream().unwrap();

@@ -4,11 +4,10 @@ use cuda_graph::{
     ChildGraphNode, ConditionError, ContextExt, Disorder, EdgeKind, Error, ExecError, Finding, Graph,
     IfElseNode, RawCopy, RawMemory, Test,
 };
-use cuda_handles::Device;
 use cuda_handles::{Batch, Copy2d, Copy3d};
 use cuda_launch::{TypedKernel, per};
 use cuda_sys::CUgraph;
-use cuda_tests::{alone, needs, raw, setup};
+use cuda_tests::{alone, needs, other_device, raw, setup};
 
 use super::{Lab, N, seen};
 use crate::common::other;
@@ -536,7 +535,7 @@ fn an_event_in_a_child_in_a_body() {
 fn kernels_of_another_context_in_a_body() {
     alone!("CUDA_SOFT_DEVICES" = "2", "CUDA_SOFT_VERSION" = "13.2", "CUDA_TEST_DRIVER" = "soft");
     let context = setup();
-    let device = Device::new(1).unwrap();
+    let device = other_device();
     let lab = Lab::new(&context);
     let far = Lab::new(&device.context().unwrap());
     let elsewhere = far.graph();

@@ -8,7 +8,7 @@ use cuda_sys::{
     CUDA_MEM_ALLOC_NODE_PARAMS, CUdeviceptr, CUgraph, CUgraphConditionalNodeType, CUgraphExec, CUgraphNode,
     CUgraphNodeParams, CUgraphNodeType, CUmemAllocationType, CUmemLocationType,
 };
-use cuda_tests::raw;
+use cuda_tests::{device, raw};
 
 pub(crate) fn graph() -> CUgraph {
     let mut graph = ptr::null_mut();
@@ -99,6 +99,7 @@ pub(crate) fn alloc(graph: CUgraph, after: &[CUgraphNode], bytes: usize) -> (CUg
     let mut params = CUDA_MEM_ALLOC_NODE_PARAMS { bytesize: bytes, ..Default::default() };
     params.poolProps.allocType = CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_PINNED;
     params.poolProps.location.type_ = CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE;
+    params.poolProps.location.__bindgen_anon_1.id = device().as_raw();
     let mut node = ptr::null_mut();
     // SAFETY: graph and nodes live, the parameters are complete, and the out pointer is valid.
     raw::ok(unsafe {

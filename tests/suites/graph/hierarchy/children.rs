@@ -3,8 +3,7 @@
 use std::sync::Barrier;
 
 use cuda_graph::{ChildGraphNode, ContextExt, EdgeError, EmbedError, Error, Graph, NodeError, NodeKind};
-use cuda_handles::Device;
-use cuda_tests::{alone, count, is_soft, needs, no_leaks, raw, setup, skip};
+use cuda_tests::{alone, count, is_soft, needs, no_leaks, other_device, raw, setup, skip};
 
 use crate::common::chains::{Bench, N, moves, names};
 use crate::common::driver_view::Drawn;
@@ -283,10 +282,13 @@ fn graphs_of_another_context_are_refused() {
     alone!("CUDA_SOFT_DEVICES" = "2");
     let context = setup();
     needs!(TwoDevices);
-    let other = Device::new(1).unwrap().context().unwrap().graph().unwrap();
+    let other = other_device().context().unwrap().graph().unwrap();
     let graph = context.graph().unwrap();
     let error = graph.root().child(&other).unwrap_err();
-    let words = "the graph to embed belongs to the context of device 1, the graph that embeds it to the context of device 0";
+    let [near, far] = [context.device(), other_device()].map(|device| device.ordinal());
+    let words = format!(
+        "the graph to embed belongs to the context of device {far}, the graph that embeds it to the context of device {near}"
+    );
     assert_eq!(error.to_string(), words);
     assert!(graph.is_empty().unwrap() && other.is_empty().unwrap());
 }

@@ -7,10 +7,12 @@ use cuda_graph::{
     Branch, ConditionError, ContextExt, EdgeError, Error, ExecError, Frontier, Graph, IfNode, KernelNode,
     Loop, LoopBody, LoopError, Node, NodeError, NodeKind, Test, Testable,
 };
-use cuda_handles::{Buffer, Context, Device, Slice, Stream};
+use cuda_handles::{Buffer, Context, Slice, Stream};
 use cuda_launch::per;
 use cuda_sys::{CUresult, Call};
-use cuda_tests::{alone, count, fail, fail_any, needs, no_leaks, raw, setup, sweep, used_stream};
+use cuda_tests::{
+    alone, count, fail, fail_any, needs, no_leaks, other_device, raw, setup, sweep, used_stream,
+};
 
 use crate::conditions::branches_and_loops::{Kernels, filler, increment_by};
 use crate::rollback::broken::assert_broken;
@@ -576,7 +578,7 @@ fn memory_of_another_context_is_refused() {
     alone!("CUDA_SOFT_DEVICES" = "2");
     let context = setup();
     needs!(TwoDevices);
-    let other = Device::new(1).unwrap().context().unwrap();
+    let other = other_device().context().unwrap();
     let number = other.stream().unwrap().zeros::<u32>(1).unwrap();
     let graph = context.graph().unwrap();
     let error = graph.root().if_then(cuda_graph::Test::nonzero(&number), |_| Ok::<_, Error>(())).unwrap_err();

@@ -3,13 +3,15 @@
 use core::fmt;
 
 use cuda_graph::{ContextExt, Error, Fallback, InstantiateOptions, Test};
-use cuda_handles::{Copy2d, Device, Error as HandleError, ExternalSemaphore, SemaphoreKind, WrongContext};
+use cuda_handles::{Copy2d, Error as HandleError, ExternalSemaphore, SemaphoreKind, WrongContext};
 use cuda_launch::{params, per};
 use cuda_soft::control;
-use cuda_tests::{alone, count, is_soft, kernel, needs, setup};
+use cuda_tests::{alone, count, device, is_soft, kernel, needs, other_device, setup};
 
-const NEAR: &str = "the context of device 0";
-const FAR: &str = "the context of device 1";
+/// The context of the graphs, and that of the things from elsewhere.
+fn contexts() -> [String; 2] {
+    [device(), other_device()].map(|device| format!("the context of device {}", device.ordinal()))
+}
 
 /// The words of a refusal that the driver never sees.
 #[track_caller]
@@ -24,7 +26,8 @@ fn refused<T: fmt::Debug>(act: impl FnOnce() -> Result<T, Error>) -> String {
 
 /// A thing of the second device, for a graph of the first.
 fn far(what: &str) -> String {
-    format!("{what} belongs to {FAR}, the graph to {NEAR}")
+    let [near, far] = contexts();
+    format!("{what} belongs to {far}, the graph to {near}")
 }
 
 #[test]
@@ -32,11 +35,12 @@ fn streams_are_told_with_what_was_to_run_there() {
     alone!("CUDA_SOFT_DEVICES" = "2");
     let context = setup();
     needs!(TwoDevices);
-    let stream = Device::new(1).unwrap().context().unwrap().stream().unwrap();
+    let stream = other_device().context().unwrap().stream().unwrap();
     let graph = context.graph().unwrap();
     graph.root().empty().unwrap();
     let mut exec = graph.instantiate().unwrap();
-    let text = |what: &str| format!("{what} belongs to {FAR}, the executable graph to {NEAR}");
+    let [near, distant] = contexts();
+    let text = |what: &str| format!("{what} belongs to {distant}, the executable graph to {near}");
     assert_eq!(refused(|| exec.launch(&stream)), text("the stream of the launch"));
     assert_eq!(refused(|| exec.upload(&stream)), text("the stream of the upload"));
     let options = InstantiateOptions::new();
@@ -51,7 +55,7 @@ fn memory_of_nodes_is_told_by_its_part() {
     alone!("CUDA_SOFT_DEVICES" = "2");
     let context = setup();
     needs!(TwoDevices);
-    let elsewhere = Device::new(1).unwrap().context().unwrap();
+    let elsewhere = other_device().context().unwrap();
     let (stream, other) = (context.stream().unwrap(), elsewhere.stream().unwrap());
     let (here, there) = (stream.zeros::<u32>(8).unwrap(), other.zeros::<u32>(8).unwrap());
     let also = other.zeros::<u32>(8).unwrap();
@@ -100,7 +104,7 @@ fn kernels_events_graphs_and_semaphores_are_told_with_the_node() {
     alone!("CUDA_SOFT_DEVICES" = "2");
     let context = setup();
     needs!(TwoDevices);
-    let elsewhere = Device::new(1).unwrap().context().unwrap();
+    let elsewhere = other_device().context().unwrap();
     let graph = context.graph().unwrap();
     let root = graph.root();
 
@@ -122,7 +126,8 @@ fn kernels_events_graphs_and_semaphores_are_told_with_the_node() {
 
     let other = elsewhere.graph().unwrap();
     let child = root.child(&context.graph().unwrap()).unwrap().named("child");
-    let text = |what: &str| format!("{what} belongs to {FAR}, the graph that embeds it to {NEAR}");
+    let [near, distant] = contexts();
+    let text = |what: &str| format!("{what} belongs to {distant}, the graph that embeds it to {near}");
     assert_eq!(refused(|| root.child(&other)), text("the graph to embed"));
     assert_eq!(refused(|| root.child_moved(other.clone())), text("the graph to embed"));
     assert_eq!(refused(|| child.set_graph(&other)), text("the graph to embed for node `child`"));

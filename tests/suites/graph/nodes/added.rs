@@ -1,10 +1,9 @@
 //! Nodes are added, listed, removed and refused.
 
 use cuda_graph::{ContextExt, Error, Graph, NodeError, NodeKind};
-use cuda_handles::Device;
 use cuda_launch::{LaunchConfig, params, per};
 use cuda_sys::CUgraphNodeType;
-use cuda_tests::{alone, count, kernel, no_leaks, raw, setup};
+use cuda_tests::{alone, count, kernel, no_leaks, other_device, raw, setup};
 
 use crate::common::driver_view::Drawn;
 
@@ -245,7 +244,7 @@ fn memory_nodes_that_the_driver_would_refuse_are_refused_before() {
 fn things_of_another_context_are_refused() {
     alone!("CUDA_SOFT_DEVICES" = "2", "CUDA_TEST_DRIVER" = "soft");
     let context = setup();
-    let other = Device::new(1).unwrap().context().unwrap();
+    let other = other_device().context().unwrap();
     let stream = other.stream().unwrap();
     let buffer = stream.zeros::<u32>(8).unwrap();
     let graph = Drawn::new(&context);

@@ -4,10 +4,12 @@ use std::sync::Arc;
 
 use cuda_graph::{ContextExt, Error, MemcpyNode, MemoryError, NodeError, RawCopy, RawMemory};
 use cuda_handles::{
-    Buffer, Context, Copy2d, Copy3d, CopyLayout, Device, Error as HandleError, MemorySpace, Owner, Stream,
+    Buffer, Context, Copy2d, Copy3d, CopyLayout, Error as HandleError, MemorySpace, Owner, Stream,
 };
 use cuda_sys::{CUDA_MEMCPY3D_v2, CUmemorytype, CUresult, Call};
-use cuda_tests::{Gate, Kind, SOON, alone, count, fail, live, needs, no_leaks, raw, settle, setup, until};
+use cuda_tests::{
+    Gate, Kind, SOON, alone, count, fail, live, needs, no_leaks, other_device, raw, settle, setup, until,
+};
 use proptest::prelude::*;
 
 use crate::common::driver_view::Drawn;
@@ -507,7 +509,7 @@ fn memory_of_two_devices_is_copied() {
     alone!("CUDA_SOFT_DEVICES" = "2");
     let context = setup();
     needs!(TwoDevices);
-    let other = Device::new(1).unwrap().context().unwrap();
+    let other = other_device().context().unwrap();
     // The reaper gets its stream there, which it keeps.
     drop(other.alloc_blocking::<u32>(1).unwrap());
     no_leaks(|| {
@@ -518,7 +520,8 @@ fn memory_of_two_devices_is_copied() {
         assert!(matches!(error, Error::Handles(HandleError::WrongContext { .. })), "{error:?}");
         let error = graph.root().copy_peer(&there, &far.zeros::<u32>(N).unwrap()).unwrap_err();
         assert!(matches!(error, Error::Handles(HandleError::WrongContext { .. })), "{error:?}");
-        let refused = Error::Memory(MemoryError::PoolOutOfReach { own: 0, of: 1 });
+        let [own, of] = [context.device(), other.device()].map(|device| device.ordinal());
+        let refused = Error::Memory(MemoryError::PoolOutOfReach { own, of });
         assert_eq!(graph.root().copy_peer(&there, &here).unwrap_err(), refused);
         assert_eq!(graph.root().copy_peer(&here, &there).unwrap_err(), refused);
         let plain = other.alloc_blocking::<u32>(N).unwrap();

@@ -5,9 +5,11 @@ use core::time::Duration;
 use cuda_graph::{
     ContextExt, Error, EventRecordNode, EventWaitNode, Graph, HostCallbackNode, NodeError, NodeKind,
 };
-use cuda_handles::{Device, Error as HandleError, EventOptions, NoTime, Which};
+use cuda_handles::{Error as HandleError, EventOptions, NoTime, Which};
 use cuda_sys::{CUDA_HOST_NODE_PARAMS_v1, CUevent, CUgraphNode, CUresult, Call};
-use cuda_tests::{Gate, Kind, SOON, alone, count, fail, live, needs, no_leaks, raw, settle, setup, until};
+use cuda_tests::{
+    Gate, Kind, SOON, alone, count, fail, live, needs, no_leaks, other_device, raw, settle, setup, until,
+};
 
 use crate::common::driver_view::Drawn;
 use crate::common::events::{ensure_held_up, is_captured, record_in_capture};
@@ -178,7 +180,7 @@ fn an_event_of_another_context_can_be_waited_for_but_not_recorded() {
     alone!("CUDA_SOFT_DEVICES" = "2");
     let context = setup();
     needs!(TwoDevices);
-    let other = Device::new(1).unwrap().context().unwrap();
+    let other = other_device().context().unwrap();
     no_leaks(|| {
         let event = other.event().unwrap();
         let own = context.event().unwrap();

@@ -16,17 +16,16 @@ mod two_devices;
 use std::collections::BTreeSet;
 
 use cuda_graph::Graph;
-use cuda_sys::Version;
-use cuda_tests::{Setup, setup};
+use cuda_tests::{Need, Setup, setup};
 
 /// The context, if its driver has IF with two bodies and SWITCH; else the test is skipped.
 fn branching() -> Option<Setup> {
     let context = setup();
-    let has_them = context.driver().version() >= Version::new(12, 8);
-    if !has_them {
-        println!("skipped: IF with two bodies and SWITCH need CUDA 12.8");
+    let lacking = Need::Branches.lacking();
+    if let Some(lacking) = &lacking {
+        println!("skipped: {lacking}");
     }
-    has_them.then_some(context)
+    lacking.is_none().then_some(context)
 }
 
 /// The texts that the picture of each program contains.

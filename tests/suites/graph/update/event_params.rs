@@ -1,8 +1,8 @@
 //! Graph parameters that are events.
 
 use cuda_graph::{ContextExt, Error, ParamError};
-use cuda_handles::{Device, Error as HandleError};
-use cuda_tests::{alone, count, needs, no_leaks, setup};
+use cuda_handles::Error as HandleError;
+use cuda_tests::{alone, count, needs, no_leaks, other_device, setup};
 
 use crate::common::events::{ensure_held_up, is_captured, record_in_capture};
 
@@ -80,7 +80,7 @@ fn an_event_of_another_context_is_not_recorded() {
     alone!("CUDA_SOFT_DEVICES" = "2");
     let context = setup();
     needs!(TwoDevices);
-    let far = Device::new(1).unwrap().context().unwrap();
+    let far = other_device().context().unwrap();
     no_leaks(|| {
         let stream = context.stream().unwrap();
         let (event, far_event) = (context.event().unwrap(), far.event().unwrap());

@@ -10,7 +10,7 @@ use cuda_graph::{
 use cuda_handles::{Buffer, Error as HandleError, Image, NodeMemory, Placeholder, Slice};
 use cuda_launch::internal::Placeholders;
 use cuda_launch::{Argument, ArgumentsOf, In, LaunchConfig, Struct, kernel, per};
-use cuda_tests::{alone, count, is_soft, needs, no_leaks, setup};
+use cuda_tests::{alone, count, is_soft, needs, no_leaks, other_device, setup};
 
 use super::params::scale;
 
@@ -474,7 +474,7 @@ fn nodes_of_adopted_graphs_take_parameters() {
 fn memory_of_another_context_is_refused() {
     alone!("CUDA_SOFT_DEVICES" = "2", "CUDA_TEST_DRIVER" = "soft");
     let context = setup();
-    let there = cuda_handles::Device::new(1).unwrap().context().unwrap();
+    let there = other_device().context().unwrap();
     let (stream, other) = (context.stream().unwrap(), there.stream().unwrap());
     let (x, far) = (stream.zeros::<u32>(8).unwrap(), other.zeros::<u32>(8).unwrap());
     let graph = context.graph().unwrap();

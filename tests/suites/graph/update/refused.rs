@@ -5,9 +5,9 @@ use cuda_graph::{
     RawMemory, Test, UpdateError,
 };
 use cuda_handles::capture::CaptureMode;
-use cuda_handles::{Buffer, Context, Device, Error as HandleError, Stream};
+use cuda_handles::{Buffer, Context, Error as HandleError, Stream};
 use cuda_launch::per;
-use cuda_tests::{Gate, count, in_callback, is_soft, needs, no_leaks, settle, setup};
+use cuda_tests::{Gate, count, in_callback, is_soft, needs, no_leaks, other_device, settle, setup};
 use std::sync::mpsc::channel;
 
 use crate::capture::{N, add_to, count_down, increment_all, set_to};
@@ -379,7 +379,7 @@ fn arguments_that_an_added_node_could_not_have_either() {
 fn things_of_another_context() {
     let context = setup();
     needs!(TwoDevices);
-    let second = Device::new(1).unwrap().context().unwrap();
+    let second = other_device().context().unwrap();
     no_leaks(|| {
         let mut bench = Bench::new(&context);
         let record = bench.graph.root().record(&context.event().unwrap()).unwrap();

@@ -3,7 +3,7 @@
 use cuda_handles::capture::{ActiveCapture, CaptureMode, CaptureOptions, Captured, Scratch};
 use cuda_handles::{Buffer, Context, Error, Owner, PoolOptions, Stream};
 use cuda_sys::{CUDA_GRAPH_INSTANTIATE_PARAMS, CUgraphExec, CUresult, CUstreamCaptureMode, Call};
-use cuda_tests::{Kind, alone, count, every_failure, fail, live, no_leaks, raw, settle, setup};
+use cuda_tests::{Kind, alone, count, every_failure, fail, live, no_leaks, other_device, raw, settle, setup};
 
 fn begin(stream: &Stream) -> ActiveCapture {
     stream.begin_capture(CaptureMode::ThreadLocal).unwrap()
@@ -259,7 +259,7 @@ fn scratch_memory_of_another_context_is_refused() {
     alone!("CUDA_SOFT_DEVICES" = "2");
     let context = setup();
     cuda_tests::needs!(TwoDevices);
-    let other = cuda_handles::Device::new(1).unwrap().context().unwrap();
+    let other = other_device().context().unwrap();
     let (stream, scratch) = (context.stream().unwrap(), Scratch::new(&other));
     let refused = stream.begin_capture_with(&CaptureOptions::new().scratch(&scratch));
     assert!(matches!(refused, Err(Error::WrongContext { .. })), "{refused:?}");

@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use cuda_handles::capture::CaptureMode;
 use cuda_handles::{Context, Device, Scheduling, reaper};
 use cuda_sys::{CUcontext, CUctx_flags};
-use cuda_tests::{Kind, alone, chosen, count, install, live, no_leaks, raw, settle, setup};
+use cuda_tests::{Kind, alone, chosen, count, device, install, live, no_leaks, raw, settle, setup};
 
 fn current() -> CUcontext {
     let mut current = ptr::null_mut();
@@ -18,12 +18,12 @@ fn current() -> CUcontext {
 #[test]
 fn a_device_gives_the_same_context_every_time() {
     let context = setup();
-    let (again, cost) = count(|| Device::new(0).unwrap().context().unwrap());
+    let (again, cost) = count(|| device().context().unwrap());
     assert_eq!(cost.calls("cuDevicePrimaryCtxRetain"), 0, "{cost}");
     assert_eq!(again, *context);
     assert_eq!(again.as_raw(), context.as_raw());
     assert_eq!(HashSet::<Context>::from_iter([again, context.clone()]).len(), 1);
-    assert_eq!(context.device(), Device::new(0).unwrap());
+    assert_eq!(context.device(), device());
 }
 
 #[test]
@@ -31,9 +31,8 @@ fn a_primary_context_is_retained_once_and_stays_after_its_last_handle() {
     alone!();
     install(chosen());
     let raw_values: HashSet<usize> = std::thread::scope(|scope| {
-        let threads: Vec<_> = (0..4)
-            .map(|_| scope.spawn(|| Device::new(0).unwrap().context().unwrap().as_raw() as usize))
-            .collect();
+        let threads: Vec<_> =
+            (0..4).map(|_| scope.spawn(|| device().context().unwrap().as_raw() as usize)).collect();
         threads.into_iter().map(|thread| thread.join().unwrap()).collect()
     });
     assert_eq!(raw_values.len(), 1);
@@ -106,7 +105,7 @@ fn others_context() -> CUcontext {
     let (mut context, mut popped) = (ptr::null_mut(), ptr::null_mut());
     // SAFETY: the out pointers are valid; what creating made current is popped.
     unsafe {
-        raw::ok(raw::driver().cuCtxCreate(&raw mut context, ptr::null_mut(), 0, 0, 0));
+        raw::ok(raw::driver().cuCtxCreate(&raw mut context, ptr::null_mut(), 0, 0, device().as_raw()));
         raw::ok(raw::driver().cuCtxPopCurrent(&raw mut popped));
     }
     context

@@ -75,8 +75,9 @@ fn limits_are_the_devices_attributes_and_cost_no_call() {
     let context = setup();
     let attribute = |attribute: CUdevice_attribute| {
         let mut value = 0;
+        let device = context.device().as_raw();
         // SAFETY: the out pointer is valid and the device is there.
-        raw::ok(unsafe { raw::driver().cuDeviceGetAttribute(&raw mut value, attribute, 0) });
+        raw::ok(unsafe { raw::driver().cuDeviceGetAttribute(&raw mut value, attribute, device) });
         u32::try_from(value).unwrap()
     };
     let (limits, cost) = count(|| context.limits());

@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use cuda_handles::{Buffer, Context, Device, Error, Stream, reaper};
+use cuda_handles::{Buffer, Context, Error, Stream, reaper};
 use cuda_sys::CUresult;
-use cuda_tests::{Gate, SOON, Setup, alone, kernel, raw, settle, setup, skip, until};
+use cuda_tests::{Gate, Need, SOON, Setup, alone, kernel, other_device, raw, settle, setup, skip, until};
 
 /// Long enough for the reaper to do the wrong thing.
 const A_WHILE: Duration = Duration::from_millis(300);
@@ -15,7 +15,7 @@ const LEN: usize = 1 << 10;
 /// The contexts of two devices, if there are two.
 fn two() -> Option<(Setup, Context)> {
     let here = setup();
-    let second = Device::new(1).ok()?;
+    let second = Need::TwoDevices.is_met().then(other_device)?;
     Some((here, second.context().unwrap()))
 }
 

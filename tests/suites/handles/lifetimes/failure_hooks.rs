@@ -2,15 +2,14 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use cuda_handles::Device;
 use cuda_handles::reaper::{self, DropFailure};
 use cuda_sys::{CUresult, Call};
-use cuda_tests::{SOON, alone, fail, settle, setup, until};
+use cuda_tests::{SOON, alone, device, fail, settle, setup, until};
 
 static CALLED: AtomicUsize = AtomicUsize::new(0);
 
 fn busy(_: &DropFailure) {
-    let context = Device::new(0).and_then(Device::context).unwrap();
+    let context = device().context().unwrap();
     let stream = context.stream().unwrap();
     let buffer = stream.zeros::<u32>(8).unwrap();
     assert_eq!(buffer.read_blocking(&stream).unwrap(), [0; 8]);

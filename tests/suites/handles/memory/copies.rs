@@ -1,9 +1,11 @@
 //! Copies and fills of rectangles and boxes.
 
 use cuda_handles::capture::CaptureMode;
-use cuda_handles::{Copy2d, Copy3d, Device, Error, MemoryKind, Stream};
+use cuda_handles::{Copy2d, Copy3d, Error, MemoryKind, Stream};
 use cuda_sys::{CUresult, Call};
-use cuda_tests::{Gate, Kind, alone, count, every_failure, fail, live, needs, no_leaks, settle, setup};
+use cuda_tests::{
+    Gate, Kind, alone, count, every_failure, fail, live, needs, no_leaks, other_device, settle, setup,
+};
 use proptest::prelude::*;
 
 /// The expected target of a copy of a box.
@@ -320,7 +322,7 @@ fn memory_is_copied_between_devices() {
     alone!("CUDA_SOFT_DEVICES" = "2");
     let context = setup();
     needs!(TwoDevices);
-    let second = Device::new(1).unwrap().context().unwrap();
+    let second = other_device().context().unwrap();
     // Once before, so that the reaper has the stream of its own that it keeps.
     let pair = [second.stream().unwrap(), second.stream().unwrap()];
     pair[1].fill(&pair[0].zeros::<u32>(1).unwrap(), 1).unwrap();

@@ -7,7 +7,8 @@ use cuda_handles::capture::CaptureMode;
 use cuda_handles::{Batch, Buffer, Error, HostBuffer, MemoryKind, MemorySpace, RegisterOptions, reaper};
 use cuda_sys::{CUresult, Call};
 use cuda_tests::{
-    Gate, Kind, SOON, alone, count, fail, in_callback, kernel, live, no_leaks, raw, settle, setup, until,
+    Gate, Kind, SOON, alone, count, fail, in_callback, kernel, live, no_leaks, other_device, raw, settle,
+    setup, until,
 };
 
 fn numbers() -> Vec<u32> {
@@ -408,7 +409,7 @@ fn memory_of_another_context_is_neither_cleared_nor_allocated_from() {
     alone!("CUDA_SOFT_DEVICES" = "2");
     let context = setup();
     cuda_tests::needs!(TwoDevices);
-    let other = cuda_handles::Device::new(1).unwrap().context().unwrap();
+    let other = other_device().context().unwrap();
     let (stream, elsewhere) = (context.stream().unwrap(), other.stream().unwrap());
     let (buffer, pool) =
         (elsewhere.zeros::<u64>(4).unwrap(), other.pool(cuda_handles::PoolOptions::default()));

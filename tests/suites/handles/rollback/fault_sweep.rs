@@ -12,7 +12,7 @@ use cuda_tests::{SMALL, VARIABLES, needs, raw, setup, sweep, used_stream};
 fn devices_and_contexts() {
     let context = setup();
     let cases = sweep("devices and contexts", || -> Result<(), Error> {
-        let device = Device::new(0)?;
+        let device = Device::new(context.device().ordinal())?;
         assert_eq!(device.context()?, *context);
         drop((device.name()?, device.uuid()?, device.total_memory()?, device.compute_capability()?));
         context.memory_info()?;

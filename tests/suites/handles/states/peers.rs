@@ -1,12 +1,13 @@
 //! Operations that need two devices.
 
 use cuda_handles::{Buffer, Context, Device, MemPool, PoolAccess, PoolOptions, Stream};
+use cuda_tests::other_device;
 use cuda_tests::states::{CALLS, DEVICE, LEN, PURE, Refusal, Row, Things, done, drops, prepared, row};
 
 cuda_tests::six_states!(rows, devices: 2);
 
 fn second() -> Result<Device, Refusal> {
-    Ok(Device::new(1)?)
+    Ok(other_device())
 }
 
 /// A stream and memory of the second device; the memory is settled.

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use cuda_handles::capture::CaptureMode;
 use cuda_handles::{CallbackPanic, Context, Error, HostView, MemoryKind, SharedHostBuffer, set_panic_hook};
-use cuda_tests::{Gate, SOON, alone, count, no_leaks, setup};
+use cuda_tests::{Gate, SOON, alone, count, no_leaks, other_device, setup};
 
 /// A buffer of each kind, with 0, 1, 2 and so on in it.
 fn all(context: &Context, len: u32) -> [SharedHostBuffer<u32>; 3] {
@@ -298,7 +298,7 @@ fn a_function_of_another_context_gets_no_memory() {
     alone!("CUDA_SOFT_DEVICES" = "2");
     let context = setup();
     cuda_tests::needs!(TwoDevices);
-    let other = cuda_handles::Device::new(1).unwrap().context().unwrap();
+    let other = other_device().context().unwrap();
     let stream = other.stream().unwrap();
     let [host, ..] = all(&context, 4);
     let (refused, cost) = count(|| stream.host_with(&host, |_| ()).unwrap_err());

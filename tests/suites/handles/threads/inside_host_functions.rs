@@ -7,9 +7,9 @@ use std::thread;
 use std::time::Duration;
 
 use cuda_handles::capture::{ActiveCapture, CaptureMode};
-use cuda_handles::{Context, Device, Error, Event, Image, Library, Owner, SharedHostBuffer, Stream, reaper};
+use cuda_handles::{Context, Error, Event, Image, Library, Owner, SharedHostBuffer, Stream, reaper};
 use cuda_sys::{CUresult, Call};
-use cuda_tests::{Hold, SMALL, SOON, alone, hold, in_callback, needs, no_leaks, setup, until};
+use cuda_tests::{Hold, SMALL, SOON, alone, hold, in_callback, needs, no_leaks, other_device, setup, until};
 
 const RELAXED: CaptureMode = CaptureMode::Relaxed;
 
@@ -273,7 +273,7 @@ fn a_context_that_is_known_is_given_while_another_one_is_retained() {
     alone!("CUDA_SOFT_DEVICES" = "2");
     let context = setup();
     needs!(TwoDevices);
-    let (first, second) = (context.device(), Device::new(1).unwrap());
+    let (first, second) = (context.device(), other_device());
     let inside = move || (first.context().map(drop), second.context().map(drop));
     let outside = move || second.context().map(drop);
     let ((known, unknown), retained) =

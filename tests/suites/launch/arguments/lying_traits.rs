@@ -12,7 +12,7 @@ use cuda_launch::{
     Argument, ArgumentsOf, ConditionalHandle, Error, FixedArgument, FixedArgumentsOf, InOut, PlainArgument,
     PlainArgumentsOf, kernel, per,
 };
-use cuda_tests::{Need, SMALL, alone, no_leaks, setup};
+use cuda_tests::{Need, SMALL, alone, no_leaks, other_device, setup};
 
 kernel! {
     // SAFETY: each thread touches the element of its own number, if that is below `n`.
@@ -38,7 +38,7 @@ impl AsStream for Wavering<'_> {
 fn a_stream_that_is_another_one_each_time_is_asked_once_for_a_launch() {
     alone!("CUDA_SOFT_DEVICES" = "2", "CUDA_TEST_DRIVER" = "soft");
     let context = setup();
-    let there = cuda_handles::Device::new(1).unwrap().context().unwrap();
+    let there = other_device().context().unwrap();
     let (stream, other) = (context.stream().unwrap(), there.stream().unwrap());
     let increment = increment::load(&context).unwrap();
     let memory = stream.zeros::<u32>(8).unwrap();

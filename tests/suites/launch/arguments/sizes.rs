@@ -1,7 +1,7 @@
 //! Arguments of the wrong number or size.
 
 use cuda_launch::{Arguments, Error, Launch, Params, params, per};
-use cuda_tests::{alone, count, kernel, needs, no_leaks, setup};
+use cuda_tests::{alone, count, kernel, needs, no_leaks, other_device, setup};
 
 /// Launches and expects a refusal without a driver call; returns its text.
 fn refused(name: &str, params: &Params<'_>, context: &cuda_handles::Context) -> String {
@@ -89,7 +89,7 @@ fn a_driver_without_layouts_launches_unchecked_arguments() {
 fn a_stream_of_another_context_is_refused() {
     alone!("CUDA_SOFT_DEVICES" = "2", "CUDA_TEST_DRIVER" = "soft");
     let context = setup();
-    let other = cuda_handles::Device::new(1).unwrap().context().unwrap();
+    let other = other_device().context().unwrap();
     let (empty, stream) = (kernel(&context, "empty"), other.stream().unwrap());
     // SAFETY: the launch is refused.
     let (outcome, cost) = count(|| unsafe { empty.launch(&stream, per(1, 1), params![]) });

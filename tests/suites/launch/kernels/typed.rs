@@ -6,7 +6,7 @@ use cuda_graph::ContextExt;
 use cuda_handles::{Context, Image, Library};
 use cuda_launch::{Error, LaunchConfig, TypedKernel, fields, kernel, params, per};
 use cuda_sys::Version;
-use cuda_tests::{SMALL, count, no_leaks, raw, setup};
+use cuda_tests::{SMALL, count, no_leaks, other_device, raw, setup};
 use proptest::prelude::*;
 
 kernel! {
@@ -370,8 +370,8 @@ fn kernels_of_one_image_can_share_a_library() {
     });
 }
 
-fn other_device(context: &Context) -> Context {
-    let other = cuda_handles::Device::new(1).unwrap().context().unwrap();
+fn context_of_other_device(context: &Context) -> Context {
+    let other = other_device().context().unwrap();
     assert_ne!(context, &other);
     other
 }
@@ -380,7 +380,7 @@ fn other_device(context: &Context) -> Context {
 fn memory_of_another_context_is_refused() {
     cuda_tests::alone!("CUDA_SOFT_DEVICES" = "2", "CUDA_TEST_DRIVER" = "soft");
     let context = setup();
-    let other = other_device(&context);
+    let other = context_of_other_device(&context);
     let (increment, stream) = (increment::load(&context).unwrap(), context.stream().unwrap());
     let buffer = other.stream().unwrap().zeros::<u32>(8).unwrap();
     let error = refused(|| increment.launch(&stream, per(8, 8), (&buffer, 8)));

@@ -7,6 +7,7 @@ use core::ptr;
 use std::path::{Path, PathBuf};
 
 use cuda_handles::Context;
+use cuda_nvrtc::internal::{Process, folders};
 use cuda_sys::{CUdeviceptr, CUstream};
 use cuda_tests::is_soft;
 use libloading::Library;
@@ -171,7 +172,7 @@ fn open(context: &Context) -> Result<Api, String> {
     }
     let by_name = names(context).map(PathBuf::from);
     let mut failures = Vec::new();
-    for path in by_name.chain(folders().iter().flat_map(|folder| libraries(folder, context))) {
+    for path in by_name.chain(folders(&Process).iter().flat_map(|folder| libraries(folder, context))) {
         match Api::open(&path) {
             Ok(api) => return Ok(api),
             Err(failure) => failures.push(failure),
@@ -189,25 +190,6 @@ fn names(context: &Context) -> impl Iterator<Item = String> {
 /// The libraries in a folder.
 fn libraries(folder: &Path, context: &Context) -> impl Iterator<Item = PathBuf> {
     names(context).map(|name| folder.join(name)).filter(|path| path.exists())
-}
-
-/// The folders of toolkits and of Python environments, where wheels are.
-fn folders() -> Vec<PathBuf> {
-    let set = |names: &[&str]| -> Vec<PathBuf> {
-        names.iter().filter_map(std::env::var_os).filter(|path| !path.is_empty()).map(PathBuf::from).collect()
-    };
-    let toolkits = set(&["CUDA_HOME", "CUDA_PATH", "CUDA_ROOT"]).into_iter();
-    let toolkits = toolkits.chain(["/usr/local/cuda", "/opt/cuda"].map(PathBuf::from));
-    let environments = set(&["VIRTUAL_ENV", "CONDA_PREFIX"]).into_iter();
-    let environments = environments.chain(["/usr/local", "/usr"].map(PathBuf::from));
-    let pythons = environments
-        .flat_map(|root| entries(Some(&root.join("lib"))).filter(|path| has_name(path, "python3")))
-        .flat_map(|python| ["site-packages", "dist-packages"].map(|packages| python.join(packages)));
-    let wheels = pythons.flat_map(|packages| entries(Some(&packages.join("nvidia"))));
-    toolkits
-        .flat_map(|root| ["lib64", "lib"].map(|folder| root.join(folder)))
-        .chain(wheels.map(|wheel| wheel.join("lib")))
-        .collect()
 }
 
 /// The entries of a folder; none if there is no such folder.

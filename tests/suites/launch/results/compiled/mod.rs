@@ -17,8 +17,8 @@ mod values;
 mod warp;
 mod zig;
 
-use cuda_handles::{Context, Device, Image, Kernel, Library, Stream};
-use cuda_tests::{Need, setup, skip};
+use cuda_handles::{Context, Image, Kernel, Library, Stream};
+use cuda_tests::{Need, device, setup, skip};
 
 use super::reference::with_stream;
 
@@ -79,7 +79,7 @@ fn lacking(image: &str) -> Option<String> {
     let target = directive(".target sm_");
     let digits = target.trim_end_matches(|one: char| !one.is_ascii_digit());
     let number: u32 = digits.parse().unwrap();
-    let (needed, found) = ((number / 10, number % 10), Device::new(0).unwrap().compute_capability().unwrap());
+    let (needed, found) = ((number / 10, number % 10), device().compute_capability().unwrap());
     // `a` stands for instructions of one generation alone.
     let is_taken = if target.contains(&format!("{digits}a")) { found == needed } else { found >= needed };
     (!is_taken).then(|| format!("the image is for sm_{target}"))

@@ -1,8 +1,8 @@
 //! Triton's PTX: lists of one register, required block sizes, shared memory set by the launch.
 
-use cuda_handles::{Context, Device, Stream};
+use cuda_handles::{Context, Stream};
 use cuda_launch::{Launch, LaunchConfig, params};
-use cuda_tests::{Need, no_leaks, setup, skip};
+use cuda_tests::{Need, device, no_leaks, setup, skip};
 
 use super::compiled;
 
@@ -17,7 +17,7 @@ macro_rules! with_triton {
         if let Some(lacking) = Need::Ptx88.lacking() {
             skip!("{lacking}");
         }
-        if Device::new(0).unwrap().compute_capability().unwrap() < (8, 0) {
+        if device().compute_capability().unwrap() < (8, 0) {
             skip!("the kernels are for compute capability 8.0");
         }
         let test: fn(&Context, &Stream) = $test;

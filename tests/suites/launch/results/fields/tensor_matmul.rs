@@ -1,8 +1,7 @@
 //! A product by tensor cores, of 16-bit floats with 32-bit sums.
 
-use cuda_handles::Device;
 use cuda_launch::{LaunchConfig, kernel};
-use cuda_tests::{setup, skip};
+use cuda_tests::{device, setup, skip};
 
 use crate::results::reference::{Numbers, assert_close, halves, product, size, wide, with_stream};
 
@@ -18,7 +17,7 @@ kernel! {
 #[test]
 fn tensor_cores_make_the_product() {
     drop(setup());
-    if Device::new(0).unwrap().compute_capability().unwrap() < (8, 0) {
+    if device().compute_capability().unwrap() < (8, 0) {
         skip!("the kernel is for compute capability 8.0");
     }
     with_stream(|context, stream| {

@@ -1,0 +1,63 @@
+//! `test-gpu`: the tests on a GPU, in a matrix of rows that differ in driver, device and other
+//! axes.
+//!
+//! The matrix is declared in a TOML file. A run first looks at the machine, before anything is
+//! built; then it expands the declaration into rows, runs their tests, and reports.
+
+mod axes;
+mod condition;
+mod declaration;
+mod expand;
+mod list;
+mod options;
+mod progress;
+mod report;
+mod run;
+
+use declaration::Declaration;
+pub use declaration::FILE;
+pub use options::MatrixOptions;
+
+use std::path::Path;
+
+use anyhow::{Result, ensure};
+use cuda_nvrtc::internal::Process;
+
+use crate::detect::Machine;
+use crate::runner::Suite;
+
+/// The exit code of a run that is impossible here: no driver, or no device.
+const IMPOSSIBLE: u8 = 2;
+
+/// Runs the matrix and returns the exit code. `suite` gives the test binaries, which may build
+/// them; `default` is the declaration if the command line names no other.
+///
+/// # Errors
+/// The declaration is wrong, there is no such row or device, the tests do not build, or a report
+/// cannot be written.
+pub fn run(options: &MatrixOptions, default: &Path, suite: impl FnOnce() -> Result<Suite>) -> Result<u8> {
+    let declaration = Declaration::read(options.matrix.as_deref().unwrap_or(default))?;
+    let machine = Machine::detect(&options.driver, &Process);
+    print!("{machine}");
+    let refusal = machine.refusal();
+    if let (Some(refusal), false) = (&refusal, options.list) {
+        eprintln!("error: no test can run here: {refusal}");
+        return Ok(IMPOSSIBLE);
+    }
+    if let Some(device) = options.device {
+        let count = machine.driver().devices.len();
+        ensure!(device < count || refusal.is_some(), "there is no device {device}; there are {count}");
+    }
+    let rows = expand::rows(&declaration, &machine, &options.selection())?;
+    if options.list {
+        list::print(&rows);
+        refusal.iter().for_each(|refusal| println!("\nno test can run here: {refusal}"));
+        return Ok(0);
+    }
+    let report = run::all(&suite()?, &declaration, machine, &rows, options)?;
+    report::print(&report);
+    Ok(u8::from(!report.is_good()))
+}
+
+#[cfg(test)]
+mod tests;
