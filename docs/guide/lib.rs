@@ -19,4 +19,5 @@ pages! {
     Start "start.md"
     Compiling "compiling.md"
     Memory "memory.md"
+    Launching "launching.md"
 }
