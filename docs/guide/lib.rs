@@ -20,4 +20,6 @@ pages! {
     Compiling "compiling.md"
     Memory "memory.md"
     Launching "launching.md"
+    Graphs "graphs.md"
+    Capture "capture.md"
 }
