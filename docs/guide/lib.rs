@@ -22,4 +22,6 @@ pages! {
     Launching "launching.md"
     Graphs "graphs.md"
     Capture "capture.md"
+    Loops "loops.md"
+    Parameters "parameters.md"
 }
