@@ -24,4 +24,6 @@ pages! {
     Capture "capture.md"
     Loops "loops.md"
     Parameters "parameters.md"
+    CallSites "call-sites.md"
+    Checking "checking.md"
 }
