@@ -26,4 +26,6 @@ pages! {
     Parameters "parameters.md"
     CallSites "call-sites.md"
     Checking "checking.md"
+    Shaping "shaping.md"
+    Devices "devices.md"
 }
