@@ -19,6 +19,7 @@ macro_rules! pages {
 }
 
 pages! {
+    About "about.md"
     Start "start.md"
     Compiling "compiling.md"
     Memory "memory.md"
