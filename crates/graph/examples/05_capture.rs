@@ -1,4 +1,4 @@
-//! 5: code that is written against a stream is captured. It forks where branches may run side by side.
+//! 5: code that is written against a stream is captured, with a fork for branches side by side.
 //!
 //! ```sh
 //! cargo run -p cuda-graph --example 05_capture -- --driver soft

@@ -1,4 +1,4 @@
-//! 10: work that is captured again goes into the executable that exists; where it cannot, another is made.
+//! 10: work that is captured again goes into the executable that exists, or into a new one.
 //!
 //! ```sh
 //! cargo run -p cuda-graph --example 10_update -- --driver soft
