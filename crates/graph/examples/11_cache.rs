@@ -17,10 +17,12 @@ kernel! {
     where x.len() >= n, y.len() >= n, grid.x * block.x >= n;
 }
 
-/// Two kernels behind one call.
+/// What differs from call to call: the source and the target.
+type Arrays = (GraphParam<[f32]>, GraphParam<[f32]>);
+
 struct Axpy {
     saxpy: saxpy,
-    cache: GraphCache<&'static str, (GraphParam<[f32]>, GraphParam<[f32]>)>,
+    cache: GraphCache<&'static str, Arrays>,
 }
 
 impl Axpy {
