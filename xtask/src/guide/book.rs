@@ -32,7 +32,8 @@ pub(crate) fn run(cargo: &Cargo) -> Result<PathBuf> {
     let pages = Pages::read(&folder)?;
     let items = Items::of(&pages, &documentation::libraries(cargo, &folder)?);
     for (path, text) in pages.texts().filter(|(path, _)| path.starts_with(FOLDER)) {
-        let text = with_items(text, &items);
+        let foreign = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("from-"));
+        let text = with_items(text, &items, foreign);
         std::fs::write(folder.join(path), with_files(&text, cargo.root(), &book)?)?;
     }
     let dead = Pages::read(&folder)?.dead_links(&[FOLDER.to_owned()].into());
@@ -41,15 +42,17 @@ pub(crate) fn run(cargo: &Cargo) -> Result<PathBuf> {
     Ok(book.join("index.html"))
 }
 
-/// A page with links from the names of items.
-fn with_items(text: &str, items: &Items) -> String {
+/// A page with links from the names of items. With `foreign`, the first column of its tables has
+/// names of others.
+fn with_items(text: &str, items: &Items, foreign: bool) -> String {
     let mut out = String::new();
     let mut parts = text.split("<code>");
     out.push_str(parts.next().unwrap_or_default());
     for part in parts {
         let name = part.split("</code>").next().unwrap_or_default();
         // Not in a link already.
-        let is_free = out.matches("<a ").count() == out.matches("</a>").count();
+        let is_free = out.matches("<a ").count() == out.matches("</a>").count()
+            && !(foreign && is_in_first_column(&out));
         match items.place(name).filter(|_| is_free) {
             Some(place) => {
                 let rest = part.get(name.len() + "</code>".len()..).unwrap_or_default();
@@ -62,6 +65,12 @@ fn with_items(text: &str, items: &Items) -> String {
         }
     }
     out
+}
+
+/// Whether a page breaks off in the first column of a table.
+fn is_in_first_column(text: &str) -> bool {
+    let row = text.rsplit("<tr>").next().unwrap_or_default();
+    row.len() < text.len() && row.matches("<td").count() == 1 && !row.contains("</tr>")
 }
 
 /// A page whose links out of the book lead to copies of the files.
@@ -98,6 +107,14 @@ fn file(link: &str, root: &Path) -> Option<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_first_column_is_told_from_others() {
+        assert!(is_in_first_column("<table><tr><td>a</td></tr><tr><td>"));
+        assert!(!is_in_first_column("<tr><td>a</td><td>"));
+        assert!(!is_in_first_column("<tr><td>a</td></tr></table><p>"));
+        assert!(!is_in_first_column("<p>"));
+    }
 
     #[test]
     fn links_out_of_the_book_lead_to_files() {
