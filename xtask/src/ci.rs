@@ -196,7 +196,16 @@ fn alone(cargo: &Cargo) -> Result<Ended> {
 /// Packages without lock files: for unpublished packages, cargo would look for their neighbours on
 /// the public registry.
 fn package(cargo: &Cargo) -> Result<Ended> {
-    let exclude = ["--exclude", "xtask", "--exclude", "cuda-tests", "--exclude", "cuda-tests-cudarc"];
+    let exclude = [
+        "--exclude",
+        "xtask",
+        "--exclude",
+        "cuda-tests",
+        "--exclude",
+        "cuda-tests-cudarc",
+        "--exclude",
+        "cuda-guide",
+    ];
     let arguments =
         ["package", "--workspace", "--no-verify", "--exclude-lockfile", "--allow-dirty", "--quiet"];
     passed(cargo.run(&[arguments.as_slice(), &exclude].concat()))

@@ -8,12 +8,17 @@ use anyhow::{Context, Result, ensure};
 use xtask::runner::{Outcome, Row};
 
 use crate::cargo::Cargo;
+use crate::kernels;
 
 /// One row for each example.
 pub(crate) fn run(cargo: &Cargo) -> Result<Vec<Row>> {
     let start = Instant::now();
-    let mut child = cargo
-        .command()
+    let mut command = cargo.command();
+    // The guide compiles CUDA C++, where there is a compiler.
+    if let Ok(compiler) = kernels::oldest_compiler(&cargo.target()) {
+        command.env("CUDA_NVRTC", compiler);
+    }
+    let mut child = command
         .args(["test", "--doc", "--workspace", "--exclude", "xtask", "--all-features", "--no-fail-fast"])
         .stdout(Stdio::piped())
         .spawn()

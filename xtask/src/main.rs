@@ -7,6 +7,7 @@ mod ci;
 mod cudarc;
 mod doc_tests;
 mod documentation;
+mod guide;
 mod kernels;
 mod soft_lib;
 mod stats;
@@ -83,8 +84,10 @@ enum Task {
     Suites(suites::Options),
     /// Check comments and Markdown: width, spelling, and the names of files in documents
     Words,
-    /// Make the documentation of the libraries and follow its links
+    /// Make the documentation of the libraries, follow its links, and check the names in the guide
     Doc,
+    /// Make the documentation and the guide as a book; needs mdBook
+    Book,
     /// Print the size of each package and the functions of more than 60 lines
     Stats {
         /// Another checkout of the workspace to read
@@ -124,6 +127,10 @@ fn run(task: Task) -> Result<u8> {
         Task::Words => words::run(&cargo).map(|()| 0),
         Task::Doc => documentation::run(&cargo).map(|found| {
             println!("{found}, and every link leads somewhere");
+            0
+        }),
+        Task::Book => guide::book::run(&cargo).map(|page| {
+            println!("{}", page.display());
             0
         }),
         Task::Stats { checkout } => stats::run(&cargo, checkout.as_deref()).map(|()| 0),

@@ -2,7 +2,7 @@
 
 use std::error::Error;
 use std::path::PathBuf;
-use std::process::{Command, ExitCode};
+use std::process::Command;
 
 use cuda_handles::Device;
 use cuda_sys::{Driver, Loader};
@@ -32,7 +32,7 @@ impl From<String> for Choice {
 /// The driver in use, or the exit code of a second process that used another one.
 pub(crate) enum Chosen {
     Here { driver: &'static Driver, soft: bool },
-    Elsewhere(ExitCode),
+    Elsewhere(i32),
 }
 
 /// Installs a driver. `Auto` takes the system's driver if it has a device, and the software driver
@@ -89,8 +89,7 @@ fn again_with_soft() -> Outcome<Chosen> {
     let arguments = std::env::args_os().skip(1);
     let status =
         Command::new(std::env::current_exe()?).args(arguments).args(["--driver", "soft"]).status()?;
-    let code = status.code().and_then(|code| u8::try_from(code).ok());
-    Ok(Chosen::Elsewhere(code.map_or(ExitCode::FAILURE, ExitCode::from)))
+    Ok(Chosen::Elsewhere(status.code().unwrap_or(1)))
 }
 
 pub(crate) fn name(driver: &Driver) -> String {

@@ -69,7 +69,7 @@ fn start(run: impl FnOnce(&Context, &Options) -> Outcome<bool>) -> Outcome<ExitC
             options.is_soft = soft;
             driver
         }
-        Chosen::Elsewhere(code) => return Ok(code),
+        Chosen::Elsewhere(code) => std::process::exit(code),
     };
     let device = Device::new(0)?;
     println!("driver  {}", driver::name(driver));

@@ -46,7 +46,7 @@ fn run() -> Outcome<ExitCode> {
     let options = Options::parse(std::env::args().skip(1))?;
     let (driver, soft) = match driver::choose(&options.driver)? {
         Chosen::Here { driver, soft } => (driver, soft),
-        Chosen::Elsewhere(code) => return Ok(code),
+        Chosen::Elsewhere(code) => std::process::exit(code),
     };
     if options.describe {
         println!("{}", driver::name(driver));

@@ -1,79 +1,18 @@
-//! The documentation of the libraries: it is made anew, holds the libraries alone, and no link in
-//! it is dead.
-//!
-//! rustdoc checks links to items. It does not check links that are written as paths, and leaves a
-//! link to a crate that it has not documented without a target. With `--no-deps`, cargo documents
-//! the libraries in any order, so that a link upwards may come first; hence this documents the
-//! dependencies, too.
+//! Pages of HTML, and the links between them.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::{Component, Path, PathBuf};
 
-use anyhow::{Context, Result, ensure};
-
-use crate::cargo::{self, Cargo};
-
-/// Makes the documentation and checks it; says how much there is.
-pub(crate) fn run(cargo: &Cargo) -> Result<String> {
-    let folder = cargo.target().join("doc");
-    for (name, _) in documentable(cargo)? {
-        let stale = folder.join(name);
-        if stale.exists() {
-            std::fs::remove_dir_all(stale)?;
-        }
-    }
-    let mut command = cargo.command();
-    command.args(["doc", "--workspace", "--all-features", "--quiet"]);
-    command.env("RUSTDOCFLAGS", "-D warnings");
-    cargo::succeed(command)?;
-    let libraries = libraries(cargo, &folder)?;
-    let pages = Pages::read(&folder)?;
-    let dead = pages.dead_links(&libraries);
-    for link in &dead {
-        println!("{link}");
-    }
-    ensure!(dead.is_empty(), "{} links of the documentation are dead; they are listed above", dead.len());
-    Ok(format!("{} libraries", libraries.len()))
-}
-
-/// The libraries and programs of the workspace by the names of their folders, and whether each is
-/// a library for others: the harness, the programs and the runner are not to be found by a search
-/// of the documentation.
-fn documentable(cargo: &Cargo) -> Result<Vec<(String, bool)>> {
-    let crates = cargo.root().join("crates");
-    let mut found = Vec::new();
-    for package in cargo.packages()? {
-        let is_public = package.manifest_path.starts_with(&crates);
-        for target in package.targets {
-            let is_library = target.is("lib");
-            if is_library || target.is("bin") {
-                found.push((target.name.replace('-', "_"), is_public && is_library));
-            }
-        }
-    }
-    Ok(found)
-}
-
-/// The libraries, if they alone are documented.
-fn libraries(cargo: &Cargo, folder: &Path) -> Result<BTreeSet<String>> {
-    let mut libraries = BTreeSet::new();
-    for (name, is_library) in documentable(cargo)? {
-        let is_documented = folder.join(&name).join("all.html").exists();
-        ensure!(is_documented || !is_library, "there is no documentation of {name}");
-        ensure!(!is_documented || is_library, "{name} has documentation; set `doc = false` for it");
-        libraries.extend(is_library.then_some(name));
-    }
-    Ok(libraries)
-}
+use anyhow::{Context, Result};
 
 /// The pages of the documentation by their paths in its folder.
-struct Pages {
+pub(crate) struct Pages {
     texts: HashMap<PathBuf, String>,
     others: HashSet<PathBuf>,
 }
 
 impl Pages {
-    fn read(folder: &Path) -> Result<Self> {
+    pub(crate) fn read(folder: &Path) -> Result<Self> {
         let mut pages = Self { texts: HashMap::new(), others: HashSet::new() };
         let mut folders = vec![folder.to_owned()];
         while let Some(inner) = folders.pop() {
@@ -93,8 +32,13 @@ impl Pages {
         Ok(pages)
     }
 
-    /// Of the pages of `libraries`.
-    fn dead_links(&self, libraries: &BTreeSet<String>) -> Vec<String> {
+    /// The pages with their paths.
+    pub(crate) fn texts(&self) -> impl Iterator<Item = (&Path, &str)> {
+        self.texts.iter().map(|(path, text)| (path.as_path(), text.as_str()))
+    }
+
+    /// Of the pages in the folders `libraries`.
+    pub(crate) fn dead_links(&self, libraries: &BTreeSet<String>) -> Vec<String> {
         let mut dead = BTreeSet::new();
         let is_written = |page: &Path| libraries.iter().any(|library| page.starts_with(library));
         let written = self.texts.iter().filter(|(page, _)| is_written(page));
@@ -136,7 +80,7 @@ fn redirection(text: &str) -> Option<&str> {
 }
 
 /// A link's path, which is relative to the folder of its page.
-fn resolved(page: &Path, path: &str) -> PathBuf {
+pub(crate) fn resolved(page: &Path, path: &str) -> PathBuf {
     let mut target = page.parent().unwrap_or(Path::new("")).to_owned();
     for part in Path::new(path).components() {
         match part {
@@ -168,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn dead_links_are_found() {
+    pub(crate) fn dead_links_are_found() {
         let expected = [
             "a/index.html: nothing is at #top",
             "b/index.html: nothing is at ../README.md",
