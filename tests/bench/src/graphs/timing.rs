@@ -1,0 +1,126 @@
+//! The times of one graph by several sides: instantiations, first launches and later ones, one by
+//! one, and the device's time.
+//!
+//! Each launch finds an idle stream. The clock's own time, some 25 ns, is part of every sample of
+//! every side.
+
+use std::time::{Duration, Instant};
+
+use cuda_handles::Event;
+
+use super::made::{Launch, Made};
+use crate::Outcome;
+use crate::bench::Bench;
+
+/// Launches of a side in a row, before it is the next one's turn.
+const IN_A_ROW: usize = 24;
+/// The first launches in a row find the host's caches full of other executables, and take several
+/// times as long. They are not counted.
+const COLD: usize = 4;
+
+/// How long to measure.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Patience {
+    /// For each of the three steps, about.
+    pub(crate) time: Duration,
+    /// The least number of rounds, however long they take, and the most.
+    pub(crate) rounds: [usize; 2],
+}
+
+/// The samples of a side, in nanoseconds.
+#[derive(Default)]
+pub(crate) struct Samples {
+    pub(crate) instantiate: Vec<f64>,
+    pub(crate) first: Vec<f64>,
+    pub(crate) launch: Vec<f64>,
+    /// None where no device has worked.
+    pub(crate) device: Vec<f64>,
+}
+
+/// Measures all sides, in turn.
+pub(crate) fn measure(
+    bench: &Bench,
+    sides: &[&dyn Made],
+    patience: Patience,
+    has_device: bool,
+) -> Outcome<Vec<Samples>> {
+    let mut samples: Vec<Samples> = sides.iter().map(|_| Samples::default()).collect();
+    rounds(patience, &mut |is_warm| instantiate(bench, sides, &mut samples, is_warm))?;
+    let mut executables = sides.iter().map(|side| side.instantiate()).collect::<Outcome<Vec<_>>>()?;
+    let mut launches = |sample: &mut dyn FnMut(&mut dyn Launch, Option<&mut Samples>) -> Outcome<()>| {
+        rounds(patience, &mut |is_warm| {
+            executables.iter_mut().zip(&mut samples).try_for_each(|(exec, samples)| {
+                (0..IN_A_ROW).try_for_each(|launch| {
+                    let counts = is_warm && launch >= COLD;
+                    sample(&mut **exec, counts.then_some(&mut *samples))
+                })
+            })
+        })
+    };
+    launches(&mut |exec, samples| {
+        let time = launch(bench, exec)?;
+        if let Some(samples) = samples {
+            samples.launch.push(time);
+        }
+        Ok(())
+    })?;
+    if has_device {
+        let events = [bench.context.event()?, bench.context.event()?];
+        launches(&mut |exec, samples| {
+            let time = on_device(bench, &events, exec)?;
+            if let Some(samples) = samples {
+                samples.device.push(time);
+            }
+            Ok(())
+        })?;
+    }
+    Ok(samples)
+}
+
+/// Does rounds until the patience is over. The first one does not count: it loads kernels.
+pub(super) fn rounds(patience: Patience, round: &mut dyn FnMut(bool) -> Outcome<()>) -> Outcome<()> {
+    round(false)?;
+    let (end, [least, most]) = (Instant::now() + patience.time, patience.rounds);
+    let mut done = 0;
+    while done < least || done < most && Instant::now() < end {
+        round(true)?;
+        done += 1;
+    }
+    Ok(())
+}
+
+/// One executable of each side and its first launch. The drop does not count.
+fn instantiate(bench: &Bench, sides: &[&dyn Made], samples: &mut [Samples], counts: bool) -> Outcome<()> {
+    for (side, samples) in sides.iter().zip(samples) {
+        let start = Instant::now();
+        let mut exec = side.instantiate()?;
+        let made = start.elapsed();
+        let first = launch(bench, &mut *exec)?;
+        if counts {
+            samples.instantiate.push(nanoseconds(made));
+            samples.first.push(first);
+        }
+    }
+    Ok(())
+}
+
+/// The time of the launch call.
+fn launch(bench: &Bench, exec: &mut dyn Launch) -> Outcome<f64> {
+    let start = Instant::now();
+    exec.launch(bench)?;
+    let time = start.elapsed();
+    bench.settle(nanoseconds(time))
+}
+
+/// The time from the begin of the run to its end, by events.
+fn on_device(bench: &Bench, [start, end]: &[Event; 2], exec: &mut dyn Launch) -> Outcome<f64> {
+    bench.stream.record(start)?;
+    exec.launch(bench)?;
+    bench.stream.record(end)?;
+    bench.settle(())?;
+    Ok(nanoseconds(end.elapsed_since(start)?))
+}
+
+pub(super) fn nanoseconds(time: Duration) -> f64 {
+    time.as_secs_f64() * 1e9
+}
