@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
 use xtask::pypi::Wheel;
-use xtask::runner::Suite;
+use xtask::runner::{Peers, Suite};
 
 use crate::build::Build;
 use crate::cargo::Cargo;
@@ -22,12 +22,13 @@ pub(crate) fn run(cargo: &Cargo) -> Result<()> {
     let build = Build { asan: false, bundle: Some(&target) };
     let suite = build.suite(cargo)?.without_empty()?;
     let runner = build.program(cargo, "xtask", "runner")?;
+    let peers = build.program(cargo, "cuda-tests-peers", "peers")?;
     let folder = cargo.root().join("bundle");
     if folder.exists() {
         std::fs::remove_dir_all(&folder)?;
     }
     std::fs::create_dir_all(folder.join("tests"))?;
-    let mut bytes = fill(&folder, suite, &runner)?;
+    let mut bytes = fill(&folder, suite, &runner, &peers, &cargo.root().join("tests/peers/peers.py"))?;
     match device_runtime(&cargo.target(), &folder) {
         Ok(more) => bytes += more,
         Err(error) => {
@@ -43,12 +44,16 @@ fn mib(bytes: u64) -> f64 {
     bytes as f64 / f64::from(1 << 20)
 }
 
-fn fill(folder: &Path, mut suite: Suite, runner: &Path) -> Result<u64> {
+fn fill(folder: &Path, mut suite: Suite, runner: &Path, peers: &Path, script: &Path) -> Result<u64> {
     let mut bytes = copy(runner, folder, Path::new("runner"))?;
     bytes += copy(&suite.demo, folder, Path::new("heat"))?;
     suite.demo = PathBuf::from("heat");
-    bytes += copy(&suite.bench, folder, Path::new("bench"))?;
-    suite.bench = PathBuf::from("bench");
+    bytes += copy(&suite.bench.program, folder, Path::new("bench"))?;
+    suite.bench.program = PathBuf::from("bench");
+    bytes += copy(peers, folder, Path::new("peers"))?;
+    bytes += copy(script, folder, Path::new("peers.py"))?;
+    let (program, script) = (PathBuf::from("peers"), PathBuf::from("peers.py"));
+    suite.bench.peers = Some(Peers { program, script, library: None });
     for binary in &mut suite.binaries {
         let name = Path::new("tests").join(binary.name.replace("::", "-"));
         bytes += copy(&binary.file, folder, &name)?;

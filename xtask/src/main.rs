@@ -7,6 +7,7 @@ mod ci;
 mod cudarc;
 mod doc_tests;
 mod documentation;
+mod instructions;
 mod kernels;
 mod soft_lib;
 mod stats;
@@ -18,7 +19,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::{Parser, Subcommand};
-use xtask::runner::{self, BenchOptions, DemoOptions, Driver, Report, TestOptions};
+use xtask::runner::{self, Bench, BenchOptions, DemoOptions, Driver, Peers, Report, TestOptions};
 
 use build::Build;
 use cargo::Cargo;
@@ -49,6 +50,9 @@ enum Task {
     },
     /// Measure the library's own time beside the raw driver's, optimised
     Bench(BenchOptions),
+    /// Count the instructions of the hot paths, by callgrind, and compare them with the recorded
+    /// ceilings
+    Instructions(instructions::Options),
     /// Put the test binaries, the demo, the measurements and a runner into ./bundle, for a machine
     /// without Rust
     Bundle,
@@ -108,7 +112,8 @@ fn run(task: Task) -> Result<u8> {
             options.driver = Driver::System;
             test_gpu(&cargo, &options)
         }
-        Task::Bench(options) => runner::bench(&build::bench(&cargo)?, &options),
+        Task::Bench(options) => bench(&cargo, options),
+        Task::Instructions(options) => instructions::run(&cargo, &options).map(|()| 0),
         Task::Bundle => bundle::run(&cargo).map(|()| 0),
         Task::Bindgen { check } => ci::bindgen(&cargo, check).map(|()| 0),
         Task::Kernels { check } => kernels::run(cargo.root(), check).map(|()| 0),
@@ -128,6 +133,21 @@ fn run(task: Task) -> Result<u8> {
 fn demo(cargo: &Cargo, options: &DemoOptions) -> Result<u8> {
     let program = build::demo(cargo)?;
     runner::demo(&program, &cargo.root().join("target/demo"), options)
+}
+
+fn bench(cargo: &Cargo, options: BenchOptions) -> Result<u8> {
+    let commit = cargo.commit();
+    if !options.peers {
+        return Bench { commit, ..Bench::new(build::bench(cargo)?) }.run(&options);
+    }
+    let script = cargo.root().join("tests/peers/peers.py");
+    let mut peers = Peers { program: build::peers(cargo)?, script, library: None };
+    if options.driver.as_deref() == Some("soft") {
+        let folder = std::path::absolute(cargo.target())?.join("soft-lib");
+        soft_lib::build(cargo, true, &folder)?;
+        peers.library = Some(folder.join(soft_lib::NAME));
+    }
+    Bench { commit, peers: Some(peers), ..Bench::new(PathBuf::new()) }.run(&options)
 }
 
 fn test(cargo: &Cargo, options: &TestOptions, asan: bool) -> Result<u8> {

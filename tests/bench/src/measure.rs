@@ -35,8 +35,8 @@ impl Effort {
 /// Fewer batches than this are no measurement.
 pub(crate) const LEAST: usize = 100;
 /// A batch with more operations than this is large; the least number of these.
-const LARGE: u32 = 10_000;
-pub(crate) const FEW: usize = 7;
+pub(crate) const LARGE: u32 = 10_000;
+const FEW: usize = 7;
 const MOST: usize = 10_000;
 
 /// One of the ways: does a number of operations and returns their time, without set-up and

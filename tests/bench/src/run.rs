@@ -85,6 +85,7 @@ fn measure(
     match part {
         Part::Paths => figures::all(driver)
             .filter(|figure| filter.is_none_or(|text| figure.name.contains(text)))
+            .filter(|figure| !(options.is_quick && figure.is_large()))
             .try_for_each(|figure| done(figure.measure(bench, peers, effort(driver, options))?)),
         Part::Graphs => graphs::forms(bench, scope, done),
         Part::Sizes => graphs::each_node(bench, scope, done),

@@ -45,7 +45,7 @@ fn run(task: Task) -> Result<u8> {
     let suite = Suite::load(program.parent().unwrap_or(Path::new(".")))?;
     match task {
         Task::Demo { options, out } => runner::demo(&suite.demo, &out, &options),
-        Task::Bench(options) => runner::bench(&suite.bench, &options),
+        Task::Bench(options) => suite.bench.run(&options),
         Task::Test(options) => {
             let report = runner::test(&suite, &options)?;
             report.print_rows();

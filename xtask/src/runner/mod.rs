@@ -15,7 +15,7 @@ mod report;
 mod schedule;
 mod suite;
 
-pub use bench::{BenchOptions, bench};
+pub use bench::{Bench, BenchOptions, Peers};
 pub use driver::Driver;
 pub use options::{DemoOptions, TestOptions};
 pub use outcome::Outcome;

@@ -37,6 +37,11 @@ impl Figure {
         Ok(Record::in_turn(Part::Paths, self.name, sides.collect()))
     }
 
+    /// Whether it takes more than moments, however few batches there are.
+    pub(crate) fn is_large(&self) -> bool {
+        self.batch.is_some_and(|batch| batch > measure::LARGE)
+    }
+
     fn effort(&self, effort: Effort) -> Effort {
         self.batch.map_or(effort, |batch| effort.with_batch(batch))
     }
