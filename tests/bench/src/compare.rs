@@ -40,11 +40,7 @@ impl Change<'_> {
 fn changes<'a>(before: &Run, now: &'a Run) -> Vec<Change<'a>> {
     let mut found = Vec::new();
     for row in &now.rows {
-        let Some(earlier) =
-            before.rows.iter().find(|earlier| earlier.part == row.part && earlier.name == row.name)
-        else {
-            continue;
-        };
+        let Some(earlier) = before.row(row.part, &row.name) else { continue };
         for side in &row.sides {
             if let Some(before) = earlier.summary(&side.name) {
                 found.push(Change { row: &row.name, side: &side.name, before: *before, now: side.summary });
@@ -77,16 +73,9 @@ pub(crate) fn report(before: &Run, now: &Run) -> String {
 
 fn totals(changes: &[Change<'_>], before: &Run, now: &Run) -> String {
     let count = |verdict| changes.iter().filter(|change| change.verdict() == verdict).count();
-    let alone = now.rows.len() + before.rows.len()
-        - 2 * now
-            .rows
-            .iter()
-            .filter(|row| {
-                before.rows.iter().any(|earlier| earlier.part == row.part && earlier.name == row.name)
-            })
-            .count();
+    let new = now.rows.iter().filter(|row| before.row(row.part, &row.name).is_none()).count();
     format!(
-        "\n{} faster, {} slower, {} within the spread (the quartiles overlap); {alone} rows are in one run alone\n",
+        "\n{} faster, {} slower, {} within the spread (the quartiles overlap); {new} rows are new\n",
         count(Verdict::Faster),
         count(Verdict::Slower),
         count(Verdict::WithinSpread)
@@ -158,7 +147,7 @@ mod tests {
         assert!((percent - 49.3).abs() < 0.1, "{percent}");
         let text = report(&before, &now);
         assert!(text.contains("1 faster, 1 slower, 2 within the spread"), "{text}");
-        assert!(text.contains("2 rows are in one run alone"), "{text}");
+        assert!(text.contains("1 rows are new"), "{text}");
         assert!(text.contains("+49.3 %") && text.contains("SLOWER"), "{text}");
         assert!(!text.contains("note:"), "{text}");
     }

@@ -15,6 +15,12 @@ pub(crate) struct Run {
     pub(crate) rows: Vec<Row>,
 }
 
+impl Run {
+    pub(crate) fn row(&self, part: Part, name: &str) -> Option<&Row> {
+        self.rows.iter().find(|row| row.part == part && row.name == name)
+    }
+}
+
 /// Where and when a run was made, and of what.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Origin {

@@ -44,7 +44,9 @@ pub(crate) fn progress(row: &Row) {
 }
 
 pub(crate) fn end_of_progress() {
-    eprint!("\r\x1b[K");
+    if stderr().is_terminal() {
+        eprint!("\r\x1b[K");
+    }
 }
 
 /// Prints text that belongs to no row; beside lines of JSON, to standard error.

@@ -1,6 +1,5 @@
 //! A run: measures, prints, saves, compares and draws.
 
-use std::io::{IsTerminal, stderr};
 use std::process::ExitCode;
 
 use crate::Outcome;
@@ -37,9 +36,7 @@ pub(crate) fn run(driver: &Choice, options: &Measure, peers: &[Peer]) -> Outcome
             run.rows.push(row);
             Ok(())
         })?;
-        if stderr().is_terminal() {
-            report::end_of_progress();
-        }
+        report::end_of_progress();
         if !options.json {
             report::part(*part, &run.origin, run.rows.get(first..).unwrap_or_default());
         }

@@ -8,6 +8,8 @@ use statrs::statistics::{Data, Distribution, Max, Min, OrderStatistics};
 
 /// A sample this many interquartile ranges outside of the quartiles is an outlier (Tukey's fences).
 const FENCE: f64 = 1.5;
+/// Of fewer samples, the quartiles are no spread.
+const FEW: usize = 4;
 
 /// A set of samples in figures, all in the unit of the samples. No samples have zeros.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -47,8 +49,12 @@ impl Summary {
         upper - lower
     }
 
-    /// Whether the interquartile ranges have nothing in common.
+    /// Whether the interquartile ranges have nothing in common. Few samples say nothing of their
+    /// spread.
     pub(crate) fn is_apart_from(&self, other: &Self) -> bool {
+        if self.samples.min(other.samples) < FEW {
+            return false;
+        }
         let ([lower, upper], [other_lower, other_upper]) = (self.quartiles, other.quartiles);
         lower > other_upper || upper < other_lower
     }
@@ -108,5 +114,6 @@ mod tests {
         let of = |from: u32| Summary::of(&(from..from + 100).map(f64::from).collect::<Vec<_>>());
         assert!(!of(0).is_apart_from(&of(40)));
         assert!(of(0).is_apart_from(&of(80)) && of(80).is_apart_from(&of(0)));
+        assert!(!Summary::of(&[1.0]).is_apart_from(&Summary::of(&[2.0])));
     }
 }

@@ -25,6 +25,8 @@ pub(crate) const SHAPED: &str = "shaped";
 pub(crate) const LAUNCH: &str = ", launch";
 
 const SIZES: [u32; 4] = [10, 100, 1_000, 10_000];
+/// A graph with so many nodes is large.
+const LARGE: u32 = 10_000;
 
 /// How much to measure of graphs.
 #[derive(Clone, Copy, Debug)]
@@ -40,11 +42,14 @@ impl<'a> Scope<'a> {
         Self { has_device: *driver != Choice::Null, is_quick, filter }
     }
 
-    fn patience(self) -> Patience {
-        match self.is_quick {
-            true => Patience { time: Duration::ZERO, rounds: [1, 1] },
-            false => Patience { time: Duration::from_secs(1), rounds: [7, 1_000] },
-        }
+    /// A run of a large graph takes so long that few have to do.
+    fn patience(self, nodes: u32) -> Patience {
+        let (seconds, rounds, in_a_row, cold) = match nodes {
+            _ if self.is_quick => (0, [1, 1], 6, 2),
+            ..LARGE => (1, [7, 1_000], 24, 4),
+            LARGE.. => (2, [3, 1_000], 6, 2),
+        };
+        Patience { time: Duration::from_secs(seconds), rounds, in_a_row, cold }
     }
 
     /// The sizes to measure: of a quick run, those that take moments.
@@ -82,7 +87,7 @@ fn of_form(bench: &Bench, form: Form, nodes: u32, scope: Scope<'_>) -> Outcome<V
     let shaped = Ours { graph: graph.clone(), shape: Some(Shape::Auto) };
     let (ours, raw) = (Ours { graph, shape: None }, made::raw(bench, &kernel, &dependencies)?);
     let sides: [&dyn Made; 3] = [&ours, &raw, &shaped];
-    let samples = timing::measure(bench, &sides, scope.patience(), scope.has_device)?;
+    let samples = timing::measure(bench, &sides, scope.patience(nodes), scope.has_device)?;
     let row = |what: &str, part: fn(&Samples) -> &Vec<f64>| {
         let sides = [OURS, RAW, SHAPED].into_iter().zip(&samples);
         let sides = sides.map(|(name, samples)| Side::new(name, part(samples).clone())).collect();

@@ -6,7 +6,7 @@ use cuda_handles::Kernel;
 
 use super::form::Form;
 use super::made::{self, Made, Ours};
-use super::timing;
+use super::timing::{self, Patience};
 use super::{LAUNCH, Scope};
 use crate::Outcome;
 use crate::bench::{Bench, load};
@@ -34,13 +34,13 @@ fn name(nodes: u32) -> String {
 
 fn of_size(bench: &Bench, nodes: u32, scope: Scope<'_>) -> Outcome<Vec<Row>> {
     let (kernel, dependencies) = (load(&bench.context, "empty")?, Form::Line.dependencies(nodes as usize));
-    let built = build(bench, &kernel, &dependencies, scope)?;
+    let patience = scope.patience(nodes);
+    let built = build(bench, &kernel, &dependencies, patience)?;
     let ours = Ours { graph: made::ours(bench, &kernel, &dependencies)?, shape: None };
     let raw = made::raw(bench, &kernel, &dependencies)?;
     let sides: [&dyn Made; 2] = [&ours, &raw];
-    let [ours, raw]: [_; 2] = timing::measure(bench, &sides, scope.patience(), false)?
-        .try_into()
-        .map_err(|_| "each side has samples")?;
+    let [ours, raw]: [_; 2] =
+        timing::measure(bench, &sides, patience, false)?.try_into().map_err(|_| "each side has samples")?;
     let row = |what: &str, ours: Vec<f64>, raw: Vec<f64>| {
         let each = |samples: Vec<f64>| samples.into_iter().map(|sample| sample / f64::from(nodes)).collect();
         let sides = vec![Side::new(OURS, each(ours)), Side::new(RAW, each(raw))];
@@ -59,10 +59,10 @@ fn build(
     bench: &Bench,
     kernel: &Kernel,
     dependencies: &[Vec<usize>],
-    scope: Scope<'_>,
+    patience: Patience,
 ) -> Outcome<[Vec<f64>; 2]> {
     let (mut ours, mut raw) = (Vec::new(), Vec::new());
-    timing::rounds(scope.patience(), &mut |counts| {
+    timing::rounds(patience, &mut |counts| {
         let start = Instant::now();
         let graph = made::ours(bench, kernel, dependencies)?;
         let by_library = timing::nanoseconds(start.elapsed());

@@ -12,12 +12,6 @@ use super::made::{Launch, Made};
 use crate::Outcome;
 use crate::bench::Bench;
 
-/// Launches of a side in a row, before it is the next one's turn.
-const IN_A_ROW: usize = 24;
-/// The first launches in a row find the host's caches full of other executables, and take several
-/// times as long. They are not counted.
-const COLD: usize = 4;
-
 /// How long to measure.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Patience {
@@ -25,6 +19,11 @@ pub(crate) struct Patience {
     pub(crate) time: Duration,
     /// The least number of rounds, however long they take, and the most.
     pub(crate) rounds: [usize; 2],
+    /// Launches of a side in a row, before it is the next one's turn.
+    pub(crate) in_a_row: usize,
+    /// The first launches in a row find the host's caches full of other executables, and take
+    /// several times as long. So many are not counted.
+    pub(crate) cold: usize,
 }
 
 /// The samples of a side, in nanoseconds.
@@ -50,8 +49,8 @@ pub(crate) fn measure(
     let mut launches = |sample: &mut dyn FnMut(&mut dyn Launch, Option<&mut Samples>) -> Outcome<()>| {
         rounds(patience, &mut |is_warm| {
             executables.iter_mut().zip(&mut samples).try_for_each(|(exec, samples)| {
-                (0..IN_A_ROW).try_for_each(|launch| {
-                    let counts = is_warm && launch >= COLD;
+                (0..patience.in_a_row).try_for_each(|launch| {
+                    let counts = is_warm && launch >= patience.cold;
                     sample(&mut **exec, counts.then_some(&mut *samples))
                 })
             })

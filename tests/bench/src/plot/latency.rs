@@ -12,7 +12,7 @@ use crate::record::{Part, Row, Side};
 /// Of many samples, as many points of a line suffice.
 const POINTS: usize = 400;
 /// The part of the samples that the axis shows; a few are far beyond it.
-const SHOWN: f64 = 0.999;
+const SHOWN: f64 = 0.99;
 
 /// Writes a panel for each graph, in rows by form and columns by size.
 pub(super) fn write(path: &Path, rows: &[Row]) -> Outcome<()> {
@@ -33,16 +33,23 @@ fn draw(area: &DrawingArea<SVGBackend<'_>, plotters::coord::Shift>, row: &Row) -
     let lines: Vec<(&Side, Vec<(f64, f64)>)> =
         row.sides.iter().map(|side| (side, distribution(side))).collect();
     let shown = lines.iter().flat_map(|(_, line)| line).filter(|(_, part)| *part <= SHOWN);
+    let times = range(shown.map(|(time, _)| *time));
     let mut chart = ChartBuilder::on(area)
         .caption(row.name.trim_end_matches(LAUNCH), ("sans-serif", 16))
         .margin(8)
         .x_label_area_size(40)
         .y_label_area_size(44)
-        .build_cartesian_2d(range(shown.map(|(time, _)| *time)).log_scale(), 0.0..1.0)?;
-    chart.configure_mesh().max_light_lines(1).x_labels(4).x_desc("ns").draw()?;
+        .build_cartesian_2d(times.clone(), 0.0..1.0)?;
+    chart
+        .configure_mesh()
+        .max_light_lines(1)
+        .x_labels(5)
+        .x_label_formatter(&|time| format!("{time:.0}"))
+        .x_desc("ns")
+        .draw()?;
     for (side, line) in lines {
-        let colour =
-            if side.name == crate::graphs::SHAPED { RGBColor(0xd5, 0x5e, 0x00) } else { colour(&side.name) };
+        let colour = colour(&side.name);
+        let line: Vec<_> = line.into_iter().filter(|(time, _)| times.contains(time)).collect();
         chart
             .draw_series([PathElement::new(line, colour.stroke_width(2))])?
             .label(side.name.clone())

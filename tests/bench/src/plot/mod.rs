@@ -8,6 +8,7 @@ use std::path::Path;
 use plotters::prelude::*;
 
 use crate::Outcome;
+use crate::graphs::SHAPED;
 use crate::record::{Part, RAW, Run};
 
 /// Pixels.
@@ -32,7 +33,11 @@ pub(crate) fn write(folder: &Path, run: &Run) -> Outcome<()> {
 
 /// The colour of a side.
 fn colour(side: &str) -> RGBColor {
-    if side == RAW { RGBColor(0x66, 0x66, 0x66) } else { RGBColor(0x00, 0x72, 0xb2) }
+    match side {
+        RAW => RGBColor(0x66, 0x66, 0x66),
+        SHAPED => RGBColor(0xd5, 0x5e, 0x00),
+        _ => RGBColor(0x00, 0x72, 0xb2),
+    }
 }
 
 /// The least value and the greatest, as a range for a logarithmic axis.
