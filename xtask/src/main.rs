@@ -143,8 +143,8 @@ fn bench(cargo: &Cargo, options: BenchOptions) -> Result<u8> {
     let script = cargo.root().join("tests/peers/peers.py");
     let mut peers = Peers { program: build::peers(cargo)?, script, library: None };
     if options.driver.as_deref() == Some("soft") {
-        let folder = std::path::absolute(cargo.target())?.join("soft-lib");
-        soft_lib::build(cargo, true, &folder)?;
+        let folder = std::path::absolute(cargo.target())?.join("driver");
+        soft_lib::build(cargo, false, &folder)?;
         peers.library = Some(folder.join(soft_lib::NAME));
     }
     Bench { commit, peers: Some(peers), ..Bench::new(PathBuf::new()) }.run(&options)

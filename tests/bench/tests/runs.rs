@@ -1,5 +1,7 @@
 //! Whole runs of the benchmark, as quick ones: their times mean nothing.
 
+#![allow(clippy::expect_used)] // This is how a test fails.
+
 use std::path::{Path, PathBuf};
 use std::process::Command;
 

@@ -44,35 +44,40 @@ pub(crate) fn measure(
     has_device: bool,
 ) -> Outcome<Vec<Samples>> {
     let mut samples: Vec<Samples> = sides.iter().map(|_| Samples::default()).collect();
-    rounds(patience, &mut |is_warm| instantiate(bench, sides, &mut samples, is_warm))?;
+    rounds(patience, &mut |counts| instantiate(bench, sides, &mut samples, counts))?;
     let mut executables = sides.iter().map(|side| side.instantiate()).collect::<Outcome<Vec<_>>>()?;
-    let mut launches = |sample: &mut dyn FnMut(&mut dyn Launch, Option<&mut Samples>) -> Outcome<()>| {
-        rounds(patience, &mut |is_warm| {
-            executables.iter_mut().zip(&mut samples).try_for_each(|(exec, samples)| {
-                (0..patience.in_a_row).try_for_each(|launch| {
-                    let counts = is_warm && launch >= patience.cold;
-                    sample(&mut **exec, counts.then_some(&mut *samples))
-                })
-            })
-        })
-    };
-    launches(&mut |exec, samples| {
-        let time = launch(bench, exec)?;
-        if let Some(samples) = samples {
-            samples.launch.push(time);
+    let calls = repeat(&mut executables, patience, &mut |exec| launch(bench, exec))?;
+    for (samples, calls) in samples.iter_mut().zip(calls) {
+        samples.launch = calls;
+    }
+    if has_device {
+        let events = [bench.context.event()?, bench.context.event()?];
+        let runs = repeat(&mut executables, patience, &mut |exec| on_device(bench, &events, exec))?;
+        for (samples, runs) in samples.iter_mut().zip(runs) {
+            samples.device = runs;
+        }
+    }
+    Ok(samples)
+}
+
+/// Times launches of all executables, some of each in a row.
+fn repeat(
+    executables: &mut [Box<dyn Launch>],
+    patience: Patience,
+    time: &mut dyn FnMut(&mut dyn Launch) -> Outcome<f64>,
+) -> Outcome<Vec<Vec<f64>>> {
+    let mut samples = vec![Vec::new(); executables.len()];
+    rounds(patience, &mut |counts| {
+        for (exec, samples) in executables.iter_mut().zip(&mut samples) {
+            for launch in 0..patience.in_a_row {
+                let sample = time(&mut **exec)?;
+                if counts && launch >= patience.cold {
+                    samples.push(sample);
+                }
+            }
         }
         Ok(())
     })?;
-    if has_device {
-        let events = [bench.context.event()?, bench.context.event()?];
-        launches(&mut |exec, samples| {
-            let time = on_device(bench, &events, exec)?;
-            if let Some(samples) = samples {
-                samples.device.push(time);
-            }
-            Ok(())
-        })?;
-    }
     Ok(samples)
 }
 
