@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, ensure};
 use serde::Deserialize;
-use xtask::runner::{Binary, Suite};
+use xtask::runner::{Bench, Binary, Suite};
 
 use crate::cargo::Cargo;
 
@@ -16,6 +16,8 @@ const ASAN_TARGET: &str = "x86_64-unknown-linux-gnu";
 const DEMO: &str = "heat";
 
 const BENCH: &str = "bench";
+
+const PEERS: &str = "peers";
 
 /// Options of a build.
 pub(crate) struct Build<'a> {
@@ -38,6 +40,7 @@ impl Build<'_> {
         self.configure(&mut command, cargo);
         let artifacts = artifacts(command)?;
         let (demo, bench) = (executable(&artifacts, DEMO)?, executable(&artifacts, BENCH)?);
+        let bench = Bench { commit: cargo.commit(), ..Bench::new(bench) };
         let binaries = artifacts.into_iter().filter_map(Artifact::into_test).collect();
         Ok(Suite { version: env!("CARGO_PKG_VERSION").to_owned(), demo, bench, binaries })
     }
@@ -81,17 +84,27 @@ pub(crate) fn examples(cargo: &Cargo) -> Result<Vec<PathBuf>> {
 
 /// Builds the demo, optimised: it measures.
 pub(crate) fn demo(cargo: &Cargo) -> Result<PathBuf> {
-    optimised(cargo, DEMO)
+    optimised(cargo, "cuda-tests", DEMO, &["--features", "jit"])
 }
 
 /// Builds the benchmark, optimised.
 pub(crate) fn bench(cargo: &Cargo) -> Result<PathBuf> {
-    optimised(cargo, BENCH)
+    optimised(cargo, "cuda-tests-bench", BENCH, &["--features", "jit"])
 }
 
-fn optimised(cargo: &Cargo, name: &str) -> Result<PathBuf> {
+/// Builds the benchmark for the driver that does nothing, optimised.
+pub(crate) fn counted_bench(cargo: &Cargo) -> Result<PathBuf> {
+    optimised(cargo, "cuda-tests-bench", BENCH, &[])
+}
+
+/// Builds the benchmark with other projects in it, optimised.
+pub(crate) fn peers(cargo: &Cargo) -> Result<PathBuf> {
+    optimised(cargo, "cuda-tests-peers", PEERS, &[])
+}
+
+fn optimised(cargo: &Cargo, package: &str, name: &str, more: &[&str]) -> Result<PathBuf> {
     let mut command = cargo.command();
-    command.args(["build", "--release", "--package", "cuda-tests", "--features", "jit", "--bin", name]);
+    command.args(["build", "--release", "--package", package, "--bin", name]).args(more);
     program(command, name)
 }
 

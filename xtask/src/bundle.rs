@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, ensure};
 use xtask::matrix::FILE;
 use xtask::pypi::Wheel;
-use xtask::runner::Suite;
+use xtask::runner::{Peers, Suite};
 
 use crate::build::{Build, matrix};
 use crate::cargo::Cargo;
@@ -21,14 +21,15 @@ const DEVICE_RUNTIME: Wheel = Wheel { package: "nvidia-cuda-runtime", version: "
 pub(crate) fn run(cargo: &Cargo) -> Result<()> {
     let target = cargo.target().join("bundle");
     let build = Build { asan: false, gpu: true, bundle: Some(&target) };
-    let suite = build.suite(cargo)?.without_empty()?;
+    let mut suite = build.suite(cargo)?.without_empty()?;
     let runner = build.program(cargo, "xtask", "runner")?;
+    let peers = build.program(cargo, "cuda-tests-peers", "peers")?;
     let folder = cargo.root().join("bundle");
     if folder.exists() {
         std::fs::remove_dir_all(&folder)?;
     }
     std::fs::create_dir_all(folder.join("tests"))?;
-    let mut bytes = fill(&folder, suite, &runner)?;
+    let mut bytes = fill(&folder, &mut suite, &runner)?;
     bytes += copy(&matrix(cargo), &folder, Path::new(FILE))?;
     match device_runtime(&cargo.target(), &folder) {
         Ok(more) => bytes += more,
@@ -37,6 +38,12 @@ pub(crate) fn run(cargo: &Cargo) -> Result<()> {
         }
     }
     ensure!(bytes <= MOST, "{} has {} MiB; {} are allowed", folder.display(), bytes >> 20, MOST >> 20);
+    if bytes + peers.metadata()?.len() <= MOST {
+        bytes += add_peers(cargo, &folder, &mut suite, &peers)?;
+    } else {
+        println!("without the measurements beside other projects, which would make it too large");
+    }
+    suite.save(&folder)?;
     println!("wrote {}, {:.1} MiB; there: ./runner test-gpu", folder.display(), mib(bytes));
     Ok(())
 }
@@ -45,19 +52,27 @@ fn mib(bytes: u64) -> f64 {
     bytes as f64 / f64::from(1 << 20)
 }
 
-fn fill(folder: &Path, mut suite: Suite, runner: &Path) -> Result<u64> {
+fn fill(folder: &Path, suite: &mut Suite, runner: &Path) -> Result<u64> {
     let mut bytes = copy(runner, folder, Path::new("runner"))?;
     bytes += copy(&suite.demo, folder, Path::new("heat"))?;
     suite.demo = PathBuf::from("heat");
-    bytes += copy(&suite.bench, folder, Path::new("bench"))?;
-    suite.bench = PathBuf::from("bench");
+    bytes += copy(&suite.bench.program, folder, Path::new("bench"))?;
+    suite.bench.program = PathBuf::from("bench");
     for binary in &mut suite.binaries {
         let name = Path::new("tests").join(binary.name.replace("::", "-"));
         bytes += copy(&binary.file, folder, &name)?;
         binary.file = name;
         binary.folder = PathBuf::from(".");
     }
-    suite.save(folder)?;
+    Ok(bytes)
+}
+
+/// Adds the benchmark beside other projects, and its script.
+fn add_peers(cargo: &Cargo, folder: &Path, suite: &mut Suite, built: &Path) -> Result<u64> {
+    let (program, script) = (PathBuf::from("peers"), PathBuf::from("peers.py"));
+    let bytes =
+        copy(built, folder, &program)? + copy(&cargo.root().join("tests/peers/peers.py"), folder, &script)?;
+    suite.bench.peers = Some(Peers { program, script, library: None });
     Ok(bytes)
 }
 

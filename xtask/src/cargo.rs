@@ -58,6 +58,17 @@ impl Cargo {
         command
     }
 
+    /// The commit of the checkout, with a mark if it was changed since; `None` outside of git.
+    pub(crate) fn commit(&self) -> Option<String> {
+        let mut command = Command::new("git");
+        command
+            .args(["describe", "--always", "--dirty", "--abbrev=12", "--exclude=*"])
+            .current_dir(&self.root);
+        let output = command.output().ok().filter(|output| output.status.success())?;
+        let text = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+        (!text.is_empty()).then_some(text)
+    }
+
     /// A cargo of the nightly toolchain.
     pub(crate) fn nightly(&self) -> Result<Command> {
         ensure!(

@@ -9,6 +9,7 @@ use xtask::runner::{self, TestOptions};
 
 use crate::build::{self, Build};
 use crate::cargo::{self, Cargo, Package};
+use crate::instructions::{self, Checked};
 use crate::{cudarc, doc_tests, documentation, kernels, words};
 
 enum Ended {
@@ -36,6 +37,7 @@ const STEPS: &[Step] = &[
     ("examples", examples),
     ("programs", programs),
     ("beside cudarc", |cargo| passed(cudarc::run(cargo))),
+    ("instructions", instructions),
     ("documentation", |cargo| documentation::run(cargo).map(Ended::Passed)),
     ("models", models),
     ("tests, sanitised", sanitised),
@@ -168,6 +170,13 @@ fn compiled_kernels(cargo: &Cargo) -> Result<Ended> {
     passed(cargo::succeed(command))
 }
 
+fn instructions(cargo: &Cargo) -> Result<Ended> {
+    Ok(match instructions::check(cargo)? {
+        Checked::Passed(note) => Ended::Passed(note),
+        Checked::Skipped(reason) => Ended::Skipped(reason),
+    })
+}
+
 fn sanitised(cargo: &Cargo) -> Result<Ended> {
     if !cargo::has_nightly() {
         return Ok(Ended::Skipped("no nightly toolchain here".to_owned()));
@@ -196,17 +205,10 @@ fn alone(cargo: &Cargo) -> Result<Ended> {
 /// Packages without lock files: for unpublished packages, cargo would look for their neighbours on
 /// the public registry.
 fn package(cargo: &Cargo) -> Result<Ended> {
-    let exclude = [
-        "--exclude",
-        "xtask",
-        "--exclude",
-        "cuda-tests",
-        "--exclude",
-        "cuda-tests-cudarc",
-        "--exclude",
-        "cuda-guide",
-    ];
+    let private =
+        ["xtask", "cuda-tests", "cuda-tests-bench", "cuda-tests-cudarc", "cuda-tests-peers", "cuda-guide"];
+    let exclude = private.map(|name| ["--exclude", name]);
     let arguments =
         ["package", "--workspace", "--no-verify", "--exclude-lockfile", "--allow-dirty", "--quiet"];
-    passed(cargo.run(&[arguments.as_slice(), &exclude].concat()))
+    passed(cargo.run(&[arguments.as_slice(), exclude.as_flattened()].concat()))
 }

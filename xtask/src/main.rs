@@ -8,6 +8,7 @@ mod cudarc;
 mod doc_tests;
 mod documentation;
 mod guide;
+mod instructions;
 mod kernels;
 mod soft_lib;
 mod stats;
@@ -21,7 +22,7 @@ use anyhow::Result;
 use clap::{Parser, Subcommand};
 use xtask::detect::ask;
 use xtask::matrix::{self, MatrixOptions};
-use xtask::runner::{self, BenchOptions, DemoOptions, Driver, Report, TestOptions};
+use xtask::runner::{self, Bench, BenchOptions, DemoOptions, Driver, Peers, Report, TestOptions};
 
 use build::Build;
 use cargo::Cargo;
@@ -55,6 +56,9 @@ enum Task {
     },
     /// Measure the library's own time beside the raw driver's, optimised
     Bench(BenchOptions),
+    /// Count the instructions of the hot paths, by callgrind, and compare them with the recorded
+    /// ceilings
+    Instructions(instructions::Options),
     /// Put the test binaries, the demo, the measurements and a runner into ./bundle, for a machine
     /// without Rust
     Bundle,
@@ -117,7 +121,8 @@ fn run(task: Task) -> Result<u8> {
             matrix::run(&options, &build::matrix(&cargo), || build.suite(&cargo))
         }
         Task::AskDriver { driver } => ask::answer(&driver).map(|()| 0),
-        Task::Bench(options) => runner::bench(&build::bench(&cargo)?, &options),
+        Task::Bench(options) => bench(&cargo, options),
+        Task::Instructions(options) => instructions::run(&cargo, &options).map(|()| 0),
         Task::Bundle => bundle::run(&cargo).map(|()| 0),
         Task::Bindgen { check } => ci::bindgen(&cargo, check).map(|()| 0),
         Task::Kernels { check } => kernels::run(cargo.root(), check).map(|()| 0),
@@ -141,6 +146,21 @@ fn run(task: Task) -> Result<u8> {
 fn demo(cargo: &Cargo, options: &DemoOptions) -> Result<u8> {
     let program = build::demo(cargo)?;
     runner::demo(&program, &cargo.root().join("target/demo"), options)
+}
+
+fn bench(cargo: &Cargo, options: BenchOptions) -> Result<u8> {
+    let commit = cargo.commit();
+    if !options.peers {
+        return Bench { commit, ..Bench::new(build::bench(cargo)?) }.run(&options);
+    }
+    let script = cargo.root().join("tests/peers/peers.py");
+    let mut peers = Peers { program: build::peers(cargo)?, script, library: None };
+    if options.driver.as_deref() == Some("soft") {
+        let folder = std::path::absolute(cargo.target())?.join("driver");
+        soft_lib::build(cargo, false, &folder)?;
+        peers.library = Some(folder.join(soft_lib::NAME));
+    }
+    Bench { commit, peers: Some(peers), ..Bench::new(PathBuf::new()) }.run(&options)
 }
 
 fn test(cargo: &Cargo, options: &TestOptions, asan: bool) -> Result<u8> {

@@ -58,7 +58,7 @@ fn run(task: Task) -> Result<u8> {
         Task::AskDriver { driver } => ask::answer(&driver).map(|()| 0),
         Task::TestGpu(options) => matrix::run(&options, &folder.join(FILE), suite),
         Task::Demo { options, out } => runner::demo(&suite()?.demo, &out, &options),
-        Task::Bench(options) => runner::bench(&suite()?.bench, &options),
+        Task::Bench(options) => suite()?.bench.run(&options),
         Task::Test(options) => {
             let report = runner::test(&suite()?, &options)?;
             report.print_rows();

@@ -16,7 +16,7 @@ pub(crate) mod schedule;
 pub(crate) mod suite;
 pub(crate) mod wrapper;
 
-pub use bench::{BenchOptions, bench};
+pub use bench::{Bench, BenchOptions, Peers};
 pub use driver::Driver;
 pub use options::{DemoOptions, TestOptions};
 pub use outcome::Outcome;

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 
-use super::{Driver, process};
+use super::{Bench, Driver, process};
 
 /// A binary that lists its tests, or names its devices, for longer than this hangs.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -31,7 +31,7 @@ pub struct Suite {
     /// The demo.
     pub demo: PathBuf,
     /// The benchmark.
-    pub bench: PathBuf,
+    pub bench: Bench,
     /// The test binaries.
     pub binaries: Vec<Binary>,
 }
@@ -64,7 +64,7 @@ impl Suite {
         let mut suite: Self =
             serde_json::from_str(&text).with_context(|| format!("{} is damaged", path.display()))?;
         suite.demo = folder.join(&suite.demo);
-        suite.bench = folder.join(&suite.bench);
+        suite.bench = suite.bench.below(folder);
         for binary in &mut suite.binaries {
             binary.file = folder.join(&binary.file);
             binary.folder = folder.join(&binary.folder);

@@ -47,7 +47,7 @@ struct View<'a> {
 impl DeviceMemory for View<'_> {
     fn translate(&self, address: u64, len: usize, write: bool) -> Result<Span, MemoryFault> {
         let found = memory::access(address, len, write).map_err(illegal)?;
-        if !peer_access::is_in_reach_of_kernel(&found, self.context) {
+        if !peer_access::is_in_reach_of_kernel(&found, &self.module.context) {
             return Err(self.out_of_reach(&found));
         }
         let span = Span {
@@ -121,7 +121,7 @@ impl DeviceMemory for View<'_> {
 impl View<'_> {
     /// A touch of another device's memory without access. Both devices are lost.
     fn out_of_reach(&self, found: &Allocation) -> MemoryFault {
-        let (own, other) = (self.context.device, found.device);
+        let (own, other) = (self.module.context.device, found.device);
         let message = format!(
             "{} lies on device {other}, to whose memory the context of device {own} has no access",
             found.description()

@@ -2,6 +2,7 @@
 
 mod by_hand;
 mod captured;
+mod each_its_own;
 mod lifetimes;
 mod looked_at;
 mod refused;

@@ -1,0 +1,32 @@
+//! Where a run is made.
+
+use std::time::SystemTime;
+
+use cuda_handles::Device;
+
+use crate::Outcome;
+use crate::driver::Choice;
+use crate::record::{Origin, Version};
+
+impl Origin {
+    /// This process, now.
+    pub(crate) fn of(driver: &Choice, commit: Option<String>, peers: Vec<Version>) -> Outcome<Self> {
+        let (driver_version, device) = match driver {
+            Choice::Null => (None, None),
+            _ => {
+                let device = Device::new(0)?;
+                let found = device.driver();
+                (Some(format!("CUDA {} from {}", found.version(), found.origin())), Some(device.name()?))
+            }
+        };
+        Ok(Self {
+            driver: driver.to_string(),
+            driver_version,
+            device,
+            date: humantime::format_rfc3339_seconds(SystemTime::now()).to_string(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            commit,
+            peers,
+        })
+    }
+}

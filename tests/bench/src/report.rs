@@ -1,0 +1,203 @@
+//! The report: tables for people, or lines of JSON.
+
+use std::io::{IsTerminal, stderr};
+
+use serde::Serialize;
+
+use crate::Outcome;
+use crate::driver::Choice;
+use crate::graphs::SHAPED;
+use crate::options::Measure;
+use crate::record::{OURS, Origin, Part, RAW, Row};
+use crate::statistics::Summary;
+use crate::table::{Table, time};
+
+/// Prints where a run is made.
+pub(crate) fn head(origin: &Origin) {
+    let commit = origin.commit.as_deref().map(|commit| format!(" ({commit})")).unwrap_or_default();
+    println!("version {}{commit}, {}", origin.version, origin.date);
+    match (&origin.driver_version, &origin.device) {
+        (Some(driver), Some(device)) => println!("driver  {driver}\ndevice  {device}"),
+        _ => println!("driver  {}, which does nothing: only the library's own time is left", origin.driver),
+    }
+    for peer in &origin.peers {
+        println!("peer    {} {}", peer.name, peer.version);
+    }
+}
+
+/// Prints what a reader of the tables should know.
+pub(crate) fn notes(driver: &Choice, options: &Measure, more: &[String]) {
+    if *driver == Choice::Soft || options.is_smoke_test {
+        println!("note: the software driver runs work on the CPU; times on it mean nothing");
+    }
+    if options.is_quick {
+        println!("note: a quick run shows that everything runs; its times mean nothing");
+    }
+    more.iter().for_each(|note| println!("note: {note}"));
+}
+
+/// Tells which row was measured, where somebody watches.
+pub(crate) fn progress(row: &Row) {
+    if stderr().is_terminal() {
+        eprint!("\r\x1b[K{}", row.name);
+    }
+}
+
+pub(crate) fn end_of_progress() {
+    if stderr().is_terminal() {
+        eprint!("\r\x1b[K");
+    }
+}
+
+/// Prints text that belongs to no row; beside lines of JSON, to standard error.
+pub(crate) fn text(is_json: bool, text: &str) {
+    if is_json { eprintln!("\n{text}") } else { println!("\n{text}") }
+}
+
+/// Prints a row as a line of JSON.
+pub(crate) fn json(origin: &Origin, row: &Row) -> Outcome<()> {
+    println!("{}", line(origin, row)?);
+    Ok(())
+}
+
+fn line(origin: &Origin, row: &Row) -> Outcome<String> {
+    #[derive(Serialize)]
+    struct Line<'a> {
+        driver: &'a str,
+        #[serde(flatten)]
+        row: &'a Row,
+        ratio: Option<f64>,
+    }
+    Ok(serde_json::to_string(&Line { driver: &origin.driver, row, ratio: row.ratio() })?)
+}
+
+/// Prints the table of a part.
+pub(crate) fn part(part: Part, origin: &Origin, rows: &[Row]) {
+    if rows.is_empty() {
+        return;
+    }
+    let table = match part {
+        Part::Paths => paths(origin, rows),
+        Part::Graphs => graphs(rows),
+        Part::Sizes => sizes(rows),
+    };
+    println!("\n{}\n\n{table}", legend(part));
+}
+
+fn legend(part: Part) -> &'static str {
+    match part {
+        Part::Paths => {
+            "Hot paths: the host's time of one operation, medians of batches. over: what the library adds, and \
+             the spread (interquartile range) of that. outliers: batches of ours and of raw, counted and kept."
+        }
+        Part::Graphs => {
+            "Graphs: single calls, each on an idle stream; device: from the begin of a run to its end, by events. \
+             shaped: Shape::Auto."
+        }
+        Part::Sizes => "Sizes: for each node of a line, medians.",
+    }
+}
+
+fn paths(origin: &Origin, rows: &[Row]) -> Table {
+    let peers = || origin.peers.iter().map(|peer| peer.name.as_str());
+    let head = ["operation", OURS, RAW, "over", "spread", "ratio", "outliers"].into_iter().chain(peers());
+    let mut table = Table::new(&head.collect::<Vec<_>>());
+    for row in rows {
+        let outliers = |side| row.summary(side).map_or(0, |summary| summary.outliers);
+        let mut cells = beside_raw(row);
+        cells.push(format!("{}+{}", outliers(OURS), outliers(RAW)));
+        cells.extend(peers().map(|peer| median(row.summary(peer))));
+        table.push(cells);
+    }
+    table
+}
+
+fn sizes(rows: &[Row]) -> Table {
+    let mut table = Table::new(&["operation", OURS, RAW, "over", "spread", "ratio"]);
+    rows.iter().for_each(|row| table.push(beside_raw(row)));
+    table
+}
+
+/// The cells of the name, of ours and of raw.
+fn beside_raw(row: &Row) -> Vec<String> {
+    vec![
+        row.name.clone(),
+        median(row.summary(OURS)),
+        median(row.summary(RAW)),
+        median(row.over.as_ref()),
+        row.over.map_or_else(nothing, |over| time(over.spread())),
+        ratio(row),
+    ]
+}
+
+fn graphs(rows: &[Row]) -> Table {
+    let sides = [OURS, RAW, SHAPED];
+    let columns =
+        sides.iter().flat_map(|side| ["mean", "p50", "p99"].map(|column| format!("{side} {column}")));
+    let head: Vec<String> =
+        ["graph".to_owned()].into_iter().chain(columns).chain(["ratio".to_owned()]).collect();
+    let mut table = Table::new(&head);
+    for row in rows {
+        let figures = sides.iter().flat_map(|side| {
+            let figures =
+                row.summary(side).map(|summary| [summary.mean, summary.median, summary.p99].map(time));
+            figures.unwrap_or_else(|| [nothing(), nothing(), nothing()])
+        });
+        table.push([row.name.clone()].into_iter().chain(figures).chain([ratio(row)]));
+    }
+    table
+}
+
+fn median(summary: Option<&Summary>) -> String {
+    summary.map_or_else(nothing, |summary| time(summary.median))
+}
+
+fn ratio(row: &Row) -> String {
+    row.ratio().map_or_else(nothing, |ratio| format!("{ratio:.2}"))
+}
+
+fn nothing() -> String {
+    "-".to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::tests::row;
+    use crate::record::{Side, Version};
+
+    fn origin() -> Origin {
+        let peers = vec![Version { name: "cudarc".to_owned(), version: "0.19".to_owned() }];
+        Origin { driver: "a\"b".to_owned(), peers, ..Origin::default() }
+    }
+
+    #[test]
+    fn hot_paths_have_a_column_for_each_peer() {
+        let mut rows = [row("launch", &[12.5], &[10.0]), row("fill", &[3.0], &[0.0])];
+        rows[0].sides.push(Side::new("cudarc", vec![44.0]));
+        assert_eq!(
+            paths(&origin(), &rows).to_string(),
+            "operation     ours      raw    over  spread  ratio  outliers   cudarc\n\
+             launch     12.5 ns  10.0 ns  2.5 ns  0.0 ns   1.25       0+0  44.0 ns\n\
+             fill        3.0 ns   0.0 ns  3.0 ns  0.0 ns      -       0+0        -\n"
+        );
+    }
+
+    #[test]
+    fn graphs_have_mean_median_and_the_slowest_of_a_hundred() {
+        let text = graphs(&[row("line of 10, launch", &[1.0, 2.0, 30.0], &[2.0])]).to_string();
+        let cells: Vec<&str> = text.lines().nth(1).unwrap_or_default().split("  ").map(str::trim).collect();
+        let cells: Vec<&str> = cells.into_iter().filter(|cell| !cell.is_empty()).collect();
+        assert_eq!(cells[..4], ["line of 10, launch", "11.0 ns", "2.0 ns", "30.0 ns"], "{text}");
+        assert_eq!(cells[7..], ["-", "-", "-", "1.00"], "{text}");
+    }
+
+    #[test]
+    fn a_line_of_json_has_every_side() {
+        let line = line(&origin(), &row("graph launch", &[12.5], &[10.0])).expect("it is plain data");
+        let value: serde_json::Value = serde_json::from_str(&line).expect("it is JSON");
+        assert_eq!((value["driver"].as_str(), value["part"].as_str()), (Some("a\"b"), Some("paths")));
+        assert_eq!(value["sides"][0]["summary"]["median"].as_f64(), Some(12.5));
+        assert_eq!((value["over"]["median"].as_f64(), value["ratio"].as_f64()), (Some(2.5), Some(1.25)));
+    }
+}

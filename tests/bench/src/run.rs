@@ -1,0 +1,105 @@
+//! A run: measures, prints, saves, compares and draws.
+
+use std::process::ExitCode;
+
+use crate::Outcome;
+use crate::bench::Bench;
+use crate::driver::Choice;
+use crate::graphs::{self, Scope};
+use crate::lines::Told;
+use crate::measure::Effort;
+use crate::options::Measure;
+use crate::peers::Peer;
+use crate::record::{Origin, Part, Row, Run, Version};
+use crate::{compare, figures, plot, report, save};
+
+pub(crate) fn run(driver: &Choice, options: &Measure, peers: &[Peer]) -> Outcome<ExitCode> {
+    // Files that cannot be read are known before anything is measured.
+    let before = options.compare.as_deref().map(save::load).transpose()?;
+    let told = options.lines.as_deref().map(Told::read).transpose()?.unwrap_or_default();
+    keep_memory();
+    let bench = Bench::new()?;
+    let origin = Origin::of(driver, options.commit.clone(), versions(peers, &told))?;
+    if !options.json {
+        report::head(&origin);
+        report::notes(driver, options, &told.notes);
+    }
+    let mut run = Run { origin, rows: Vec::new() };
+    for part in &options.parts {
+        let first = run.rows.len();
+        measure(*part, driver, options, peers, &bench, &mut |mut row| {
+            told.complete(&mut row);
+            report::progress(&row);
+            if options.json {
+                report::json(&run.origin, &row)?;
+            }
+            run.rows.push(row);
+            Ok(())
+        })?;
+        report::end_of_progress();
+        if !options.json {
+            report::part(*part, &run.origin, run.rows.get(first..).unwrap_or_default());
+        }
+    }
+    if let Some(path) = &options.save {
+        save::save(path, &run)?;
+    }
+    if let Some(folder) = &options.svg {
+        plot::write(folder, &run)?;
+    }
+    if let Some(before) = before {
+        report::text(options.json, &compare::report(&before, &run));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Does an operation so often, twice, for a profiler to count.
+pub(crate) fn twice(driver: &Choice, operation: &str, count: u32) -> Outcome<ExitCode> {
+    keep_memory();
+    let figure = figures::all(driver).find(|figure| figure.name == operation);
+    let figure = figure.ok_or_else(|| format!("there is no operation {operation:?} on this driver"))?;
+    figure.run_twice(&Bench::new()?, count)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn versions(peers: &[Peer], told: &Told) -> Vec<Version> {
+    let here =
+        peers.iter().map(|peer| Version { name: peer.name.to_owned(), version: peer.version.to_owned() });
+    here.chain(told.peers.iter().cloned()).collect()
+}
+
+/// Measures the rows of a part.
+fn measure(
+    part: Part,
+    driver: &Choice,
+    options: &Measure,
+    peers: &[Peer],
+    bench: &Bench,
+    done: &mut dyn FnMut(Row) -> Outcome<()>,
+) -> Outcome<()> {
+    let filter = options.filter.as_deref();
+    let scope = Scope::new(driver, options.is_quick, filter);
+    match part {
+        Part::Paths => figures::all(driver)
+            .filter(|figure| filter.is_none_or(|text| figure.name.contains(text)))
+            .filter(|figure| !(options.is_quick && figure.is_large()))
+            .try_for_each(|figure| done(figure.measure(bench, peers, effort(driver, options))?)),
+        Part::Graphs => graphs::forms(bench, scope, done),
+        Part::Sizes => graphs::each_node(bench, scope, done),
+    }
+}
+
+fn effort(driver: &Choice, options: &Measure) -> Effort {
+    if options.is_quick { driver.effort().quick() } else { driver.effort() }
+}
+
+/// Makes the allocator keep freed memory. Otherwise it returns large tables of each batch to the
+/// system and gets them back page by page, which takes longer than the measured calls.
+fn keep_memory() {
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    // SAFETY: the calls change settings of the allocator.
+    unsafe {
+        libc::mallopt(libc::M_TRIM_THRESHOLD, libc::c_int::MAX);
+        libc::mallopt(libc::M_MMAP_THRESHOLD, 1 << 24);
+    }
+}
