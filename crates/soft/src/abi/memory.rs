@@ -109,8 +109,8 @@ fn is_freed_by_calls(allocation: &Allocation) -> bool {
     }
 }
 
-/// A free in the order of a stream. Dropped before the stream executes it, which is where the device
-/// is lost, it leaves the memory as it was.
+/// A free in the order of a stream. Dropped before the stream executes it, which is where the
+/// device is lost, it leaves the memory as it was.
 struct QueuedFree {
     memory: Arc<Allocation>,
     pool: Option<Arc<Pool>>,
