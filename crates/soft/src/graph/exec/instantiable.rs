@@ -75,7 +75,6 @@ pub(crate) fn check(graphs: &Graphs, graph: u64, flags: u64) -> Result<(), Refus
         check_device_launch(graphs, graph, flags)?;
     }
     hierarchy::ensure_whole(graphs, graphs.nodes_of(graph)?, "a graph is instantiated");
-    ensure_conditionals_of_one_context(graphs, graph)?;
     // Each part is in the body that its parent is in: cheap even for deep nesting.
     let mut bodies: HashMap<u64, Option<i32>> = HashMap::new();
     for part in hierarchy::tree(graphs, graph) {
@@ -115,21 +114,6 @@ fn device_of_conditional(graphs: &Graphs, node: u64) -> Option<i32> {
         return None;
     };
     Some(context::get(conditional.context).map_or(-1, |context| context.device))
-}
-
-/// All conditional nodes are of one context.
-fn ensure_conditionals_of_one_context(graphs: &Graphs, graph: u64) -> Result<(), Refused> {
-    let mut first = None;
-    for part in hierarchy::tree(graphs, graph) {
-        for node in graphs.nodes_of(part)? {
-            if let Payload::Conditional(conditional) = &graphs.node(node)?.payload
-                && *first.get_or_insert(conditional.context) != conditional.context
-            {
-                return Err(NOT_SUPPORTED.into());
-            }
-        }
-    }
-    Ok(())
 }
 
 /// The check of a node, which may lie in a body of a conditional node of this device.
