@@ -10,6 +10,7 @@ mod costs;
 mod dataflow;
 mod edges;
 mod exec;
+mod fuzzed;
 mod hierarchy;
 mod interop;
 mod lifetimes;
