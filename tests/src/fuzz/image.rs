@@ -75,17 +75,18 @@ fn elf(image: &Reader<'_>) {
     image.part(0, 64);
     let (segments, sections) = (image.number(0x20, 8), image.number(0x28, 8));
     // The numbers in the header are too small for large files, which have them in section 0.
-    let count = |field: u64, other: u64, large: Option<u64>| match image.number(field, 2) {
-        found if sections != 0 && found == other => large.unwrap_or(found),
+    let count = |field: u64, at_large: u64, in_first: Range<u64>| match image.number(field, 2) {
+        found if found == at_large && sections != 0 => {
+            image.number(sections + in_first.start, in_first.end - in_first.start)
+        }
         found => found,
     };
-    let first = |at: u64, bytes: u64| (sections != 0).then(|| image.number(sections + at, bytes));
-    for number in 0..count(0x38, 0xffff, first(44, 4)) {
+    for number in 0..count(0x38, 0xffff, 44..48) {
         let header = segments + number * SEGMENT;
         image.part(header, SEGMENT);
         image.part(image.number(header + 8, 8), image.number(header + 32, 8));
     }
-    for number in 0..count(0x3c, 0, first(32, 8)) {
+    for number in 0..count(0x3c, 0, 32..40) {
         let header = sections + number * SECTION;
         image.part(header, SECTION);
         const HAS_NO_BYTES: u64 = 8;

@@ -17,6 +17,10 @@ pub(super) struct Exec {
     exec: GraphExec,
     plan: Plan,
     params: Vec<u32>,
+    /// The values of the parameters at the last launch.
+    applied: Vec<u32>,
+    /// The parameters that were set since.
+    touched: BTreeSet<usize>,
     disabled: BTreeSet<Id>,
     /// The number of the root whose nodes and parameters it knows.
     root: u64,
@@ -32,6 +36,8 @@ impl Exec {
             exec,
             plan: Plan::default(),
             params: Vec::new(),
+            applied: Vec::new(),
+            touched: BTreeSet::new(),
             disabled: BTreeSet::new(),
             root: root.number,
             structure: 0,
@@ -44,6 +50,7 @@ impl Exec {
     /// Does from now on what the root does.
     fn become_one_of(&mut self, root: &Root) {
         (self.plan, self.params) = (root.plan.clone(), root.initial());
+        (self.applied, self.touched) = (root.initial(), BTreeSet::new());
         (self.root, self.structure) = (root.number, root.structure);
     }
 }
@@ -130,9 +137,13 @@ impl World<'_> {
             }
         };
         match outcome {
-            Ok(()) => exec.params[at] = value,
+            Ok(()) => {
+                exec.params[at] = value;
+                exec.touched.insert(at);
+            }
             Err(Error::Param(ParamError::MadeLater)) => {
-                assert!(at >= exec.params.len() || !exec.plan.uses(at), "a parameter of before");
+                let is_used = !exec.plan.users(at).is_empty();
+                assert!(at >= exec.params.len() || !is_used, "a parameter of before");
             }
             Err(error) => panic!("{error}"),
         }
@@ -177,10 +188,21 @@ impl World<'_> {
         let [one, two] = &self.streams;
         let (here, other) = if stream { (two, one) } else { (one, two) };
         let exec = &mut self.execs[exec];
-        exec.exec.launch(here).expect("a launch");
+        let root = self.roots.iter().find(|root| root.number == exec.root);
+        let launched = exec.exec.launch(here);
+        let fits = |param: usize| exec.may_set(root, param);
+        if let Err(error) = launched {
+            assert!(is_of_other_node(&error) && !exec.touched.iter().all(|param| fits(*param)), "{error}");
+            return;
+        }
+        let changed = |param: &usize| exec.params[*param] != exec.applied[*param];
+        // What became of the nodes of a graph that was moved or dropped is not known here.
+        let is_possible = exec.touched.iter().filter(|param| changed(param)).all(|param| fits(*param));
+        assert!(is_possible || root.is_none(), "a node is updated that was removed");
         other.wait_for(here).expect("the wait is enqueued");
         let values = Values { params: &exec.params, disabled: &exec.disabled };
         self.cells.run(&exec.plan.effects(&values));
+        (exec.applied, exec.touched) = (exec.params.clone(), BTreeSet::new());
     }
 }
 
@@ -202,6 +224,13 @@ impl Exec {
             (Err(error), Some(_)) if !is_paired && is_of_other_node(&error) => None,
             (Err(error), known) => panic!("{error}: {known:?}"),
         }
+    }
+
+    /// Whether all nodes that take a parameter are still in the graph.
+    fn may_set(&self, root: Option<&Root>, param: usize) -> bool {
+        let Some(root) = root else { return false };
+        let there: BTreeSet<Id> = root.plan.ids().into_iter().collect();
+        self.plan.users(param).iter().all(|id| there.contains(id))
     }
 
     fn set_enabled(&mut self, id: Id, on: bool) {

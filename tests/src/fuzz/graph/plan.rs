@@ -34,10 +34,9 @@ impl Work {
         }
     }
 
-    fn uses(&self, param: usize) -> bool {
+    fn takes(&self, param: usize) -> bool {
         match self {
-            Self::Empty => false,
-            Self::Child(plan) => plan.uses(param),
+            Self::Empty | Self::Child(_) => false,
             Self::Add { cell, amount: other } | Self::Fill { cell, value: other } => {
                 [cell, other].contains(&&Operand::Param(param))
             }
@@ -119,8 +118,16 @@ impl Plan {
         })
     }
 
-    pub(super) fn uses(&self, param: usize) -> bool {
-        self.nodes.values().any(|work| work.uses(param))
+    /// The nodes that take a parameter, wherever they are in the hierarchy.
+    pub(super) fn users(&self, param: usize) -> Vec<Id> {
+        let mut users = Vec::new();
+        for (&id, work) in &self.nodes {
+            match work {
+                Work::Child(plan) => users.extend(plan.users(param)),
+                work => users.extend(work.takes(param).then_some(id)),
+            }
+        }
+        users
     }
 
     /// The same graph with other numbers and with values in place of graph parameters. Notes each
