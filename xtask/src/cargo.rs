@@ -62,10 +62,7 @@ impl Cargo {
 
     /// A cargo of the nightly toolchain. `who` needs it, as in "AddressSanitizer needs".
     pub(crate) fn nightly(&self, who: &str) -> Result<Command> {
-        ensure!(
-            has_nightly(),
-            "{who} the nightly toolchain; `rustup toolchain install nightly` brings it"
-        );
+        ensure!(has_nightly(), "{who} the nightly toolchain; `rustup toolchain install nightly` brings it");
         Ok(self.of_toolchain("nightly"))
     }
 

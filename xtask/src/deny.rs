@@ -27,7 +27,9 @@ pub(crate) fn run(cargo: &Cargo) -> Result<String> {
     cargo::succeed(checks)?;
     let database = deny().args(["fetch", "db"]).stdout(Stdio::null()).stderr(Stdio::null()).status()?;
     if !database.success() {
-        return Ok("licences, duplicates, sources; no advisories: their database cannot be fetched".to_owned());
+        return Ok(
+            "licences, duplicates, sources; no advisories: their database cannot be fetched".to_owned()
+        );
     }
     let mut advisories = deny();
     advisories.args(["check", "--disable-fetch", "advisories"]);

@@ -33,7 +33,8 @@ pub(crate) fn run(cargo: &Cargo, options: &Options) -> Result<()> {
         installed.is_ok_and(|output| output.status.success()),
         "there is no cargo-fuzz; `cargo install cargo-fuzz` brings it"
     );
-    let targets = TARGETS.into_iter().filter(|target| options.target.as_deref().is_none_or(|name| name == *target));
+    let targets =
+        TARGETS.into_iter().filter(|target| options.target.as_deref().is_none_or(|name| name == *target));
     targets.into_iter().try_for_each(|target| one(cargo, target, options.seconds))
 }
 

@@ -117,7 +117,8 @@ mod tests {
     fn manifests_lose_what_tests_need() {
         let text = "[dependencies]\na = \"1\"\n\n[dev-dependencies]\nb = \"1\"\n\n[features]\nc = []\n";
         assert_eq!(without_tests(text), "[dependencies]\na = \"1\"\n\n[features]\nc = []\n");
-        let text = "members = [\"crates/*\", \"xtask\"]\nexclude = [\"fuzz\"]\ncuda-soft = \"1\"\nlibc = \"1\"\n";
+        let text =
+            "members = [\"crates/*\", \"xtask\"]\nexclude = [\"fuzz\"]\ncuda-soft = \"1\"\nlibc = \"1\"\n";
         assert_eq!(without_others(text), "members = [\"crates/*\"]\nlibc = \"1\"\n");
     }
 }

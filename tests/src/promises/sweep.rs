@@ -109,6 +109,10 @@ fn pairs(name: &str, run: &mut impl FnMut() -> Result<(), String>) -> u64 {
     const CODE: CUresult = CUresult::CUDA_ERROR_OPERATING_SYSTEM;
     let mut pairs = 0;
     for first in 1.. {
+        // A capture whose end and state the driver does not tell stays.
+        if call_of(first, run) == Some(Call::cuStreamEndCapture) {
+            continue;
+        }
         // The first failure hides its call from the plan of the second one.
         for second in first.. {
             let before = live();
@@ -139,6 +143,15 @@ fn pairs(name: &str, run: &mut impl FnMut() -> Result<(), String>) -> u64 {
         }
     }
     pairs
+}
+
+/// The name of a call of one run, which fails.
+fn call_of(nth: u64, run: &mut impl FnMut() -> Result<(), String>) -> Option<Call> {
+    let injection = fail_any(nth, CUresult::CUDA_ERROR_OPERATING_SYSTEM);
+    let _ = run();
+    settle();
+    reported();
+    injection.hit_call()
 }
 
 /// Tries one case. Returns whether the call was made: the reaper may make fewer calls in another

@@ -101,8 +101,8 @@ fn occupancy_and_tensor_maps() {
         increment.best_block(0)?;
         increment.shared_bytes_available(1, 256)?;
         if clusters {
-            increment.largest_cluster(&per(256, 256))?;
-            increment.clusters_at_once(&per(256, 256).cluster(2))?;
+            increment.largest_cluster(&per(1024, 256).cluster(2))?;
+            increment.clusters_at_once(&per(1024, 256).cluster(2))?;
             Tiled::new([64, 100], [32, 8]).encode(&buffer)?;
         }
         Ok(())

@@ -97,7 +97,10 @@ mod tests {
         let name = |owner: &str, function: &str| (owner.to_owned(), function.to_owned());
         let table = [
             ("cuda_graph::graph::Graph::len", vec![name("Graph", "len")]),
-            ("cuda_graph::clone::<impl cuda_graph::graph::Graph>::clone_graph", vec![name("Graph", "clone_graph")]),
+            (
+                "cuda_graph::clone::<impl cuda_graph::graph::Graph>::clone_graph",
+                vec![name("Graph", "clone_graph")],
+            ),
             (
                 "cuda_graph::update::kernel::<impl cuda_graph::update::ExecNode<cuda_graph::KernelNode>>::set",
                 vec![name("ExecNode", "set")],

@@ -200,10 +200,8 @@ pub trait Ext {
 /// Calls `cuX`.
 pub unsafe fn free() {}
 ";
-        let expected =
-            [(Some("Frontier"), "add"), (Some("Ext"), "shown"), (None, "free")].map(|(owner, name)| {
-                (owner.map(str::to_owned), name.to_owned())
-            });
+        let expected = [(Some("Frontier"), "add"), (Some("Ext"), "shown"), (None, "free")]
+            .map(|(owner, name)| (owner.map(str::to_owned), name.to_owned()));
         assert_eq!(functions_in(text), expected);
     }
 

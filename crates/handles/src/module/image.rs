@@ -177,7 +177,9 @@ fn elf_size(bytes: &[u8]) -> Result<Option<u64>> {
         let Table { of, start, entry, usual_entry, count, .. } = table;
         // A driver may go by either size.
         if count > 0 && entry != usual_entry {
-            return refuse(format!("its table of {of} has entries of {entry} bytes, and not of {usual_entry}"));
+            return refuse(format!(
+                "its table of {of} has entries of {entry} bytes, and not of {usual_entry}"
+            ));
         }
         end = end.max(start.saturating_add(entry.saturating_mul(count)));
         end = end.max(table.end_of_parts(bytes));

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use cuda_graph::{
-    EdgeError, EdgeKind, Error, Frontier, KernelNode, MemsetNode, Node, NodeError, Result,
+    EdgeError, EdgeKind, Error, Frontier, KernelNode, MemsetNode, Node, NodeError, ParamError, Result,
 };
 use cuda_launch::per;
 
@@ -248,6 +248,10 @@ impl World<'_> {
             }
             _ => return,
         };
+        if self.plan(&place).nodes[&node].is_bound() {
+            assert!(matches!(outcome, Err(Error::Param(ParamError::Bound { .. }))), "{outcome:?}");
+            return;
+        }
         outcome.expect("the node is set");
         self.plan_mut(&place).nodes.insert(node, work);
     }

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use cuda_graph::{Error, GraphExec, KernelNode, MemsetNode, NodeError, ParamError, Result, Update, UpdateError};
+use cuda_graph::{
+    Error, GraphExec, KernelNode, MemsetNode, NodeError, ParamError, Result, Update, UpdateError,
+};
 use cuda_launch::per;
 
 use super::cells::CELLS;
@@ -69,6 +71,11 @@ impl World<'_> {
         usize::from(number).checked_rem(self.execs.len())
     }
 
+    /// An executable of which the model knows the nodes.
+    fn paired_exec(&self, number: Number) -> Option<usize> {
+        self.exec(number).filter(|exec| self.execs[*exec].is_paired)
+    }
+
     pub(super) fn instantiate(&mut self, root: Number) {
         let Some(root) = self.root(root).filter(|_| self.execs.len() < MAX_EXECS) else { return };
         let root = &self.roots[root];
@@ -77,7 +84,7 @@ impl World<'_> {
     }
 
     pub(super) fn set_exec_node(&mut self, exec: Number, at: Number, node: Number, new: NewWork) {
-        let Some((exec, place)) = self.exec(exec).zip(self.place(at)) else { return };
+        let Some((exec, place)) = self.paired_exec(exec).zip(self.place(at)) else { return };
         let Some(id) = self.node(&place, node) else { return };
         let work = self.work(place.root, new);
         let (handle, root) = (self.handle(&place, id).clone(), self.roots[place.root].number);
@@ -102,7 +109,7 @@ impl World<'_> {
     }
 
     pub(super) fn enable(&mut self, exec: Number, at: Number, node: Number, on: bool) {
-        let Some((exec, place)) = self.exec(exec).zip(self.place(at)) else { return };
+        let Some((exec, place)) = self.paired_exec(exec).zip(self.place(at)) else { return };
         let Some(id) = self.node(&place, node) else { return };
         let (handle, root) = (self.handle(&place, id).clone(), self.roots[place.root].number);
         let Ok(handle) = KernelNode::try_from(handle) else { return };
@@ -211,7 +218,7 @@ impl Exec {
     /// that it must be.
     #[track_caller]
     fn judge(&mut self, outcome: Result<()>, root: u64, id: Id) -> Option<&mut Work> {
-        let (is_root, is_paired) = (self.root == root, self.is_paired);
+        let is_root = self.root == root;
         let known = self.plan.work_mut(id).filter(|_| is_root);
         match (outcome, known) {
             (Ok(()), Some(known)) => {
@@ -221,7 +228,6 @@ impl Exec {
             (Ok(()), None) => panic!("a node of another graph is updated"),
             (Err(Error::Param(ParamError::Bound { .. })), Some(known)) if known.is_bound() => None,
             (Err(error), None) if is_of_other_node(&error) => None,
-            (Err(error), Some(_)) if !is_paired && is_of_other_node(&error) => None,
             (Err(error), known) => panic!("{error}: {known:?}"),
         }
     }

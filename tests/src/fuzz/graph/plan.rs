@@ -210,9 +210,7 @@ impl Plan {
             Work::Add { cell, amount } => {
                 effects[values.of(*cell) as usize] = Effect::Add(values.of(*amount))
             }
-            Work::Fill { cell, value } => {
-                effects[values.of(*cell) as usize] = Effect::Set(values.of(*value))
-            }
+            Work::Fill { cell, value } => effects[values.of(*cell) as usize] = Effect::Set(values.of(*value)),
             Work::Child(plan) => return plan.effects(values),
         }
         effects

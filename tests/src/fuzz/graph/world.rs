@@ -116,9 +116,11 @@ impl<'c> World<'c> {
 
     /// A graph by its number: a root, or one in a node.
     pub(super) fn place(&self, number: Number) -> Option<Place> {
-        let places = self.roots.iter().enumerate().flat_map(|(root, of)| {
-            of.plan.paths().into_iter().map(move |path| Place { root, path })
-        });
+        let places = self
+            .roots
+            .iter()
+            .enumerate()
+            .flat_map(|(root, of)| of.plan.paths().into_iter().map(move |path| Place { root, path }));
         let mut places: Vec<Place> = places.collect();
         let at = usize::from(number).checked_rem(places.len())?;
         Some(places.swap_remove(at))

@@ -3,7 +3,7 @@
 use cuda_graph::capture::{Capturing, GraphBuilder, Kind, Primary};
 use cuda_graph::{Condition, Graph, Result, StreamExt};
 use cuda_handles::capture::CaptureMode;
-use cuda_handles::{Buffer, Context, Error as HandleError, Image, Stream};
+use cuda_handles::{Buffer, Context, Error as HandleError, Stream};
 use cuda_launch::{kernel, per};
 use cuda_sys::{CUresult, CUstreamCaptureMode, CUstreamCaptureStatus};
 pub(crate) use cuda_tests::add_to;

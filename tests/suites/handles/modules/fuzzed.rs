@@ -33,7 +33,9 @@ fn edited(seed: &[u8], edits: &[Edit]) -> Vec<u8> {
                 bytes[at] = *byte;
             }
             Edit::Remove(at, len) if !bytes.is_empty() => drop(bytes.drain(range(at, *len, bytes.len()))),
-            Edit::Repeat(at, len) if !bytes.is_empty() => bytes.extend_from_within(range(at, *len, bytes.len())),
+            Edit::Repeat(at, len) if !bytes.is_empty() => {
+                bytes.extend_from_within(range(at, *len, bytes.len()))
+            }
             _ => {}
         }
     }
