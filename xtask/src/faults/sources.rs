@@ -66,7 +66,7 @@ fn functions_in(text: &str) -> Vec<(Option<String>, String)> {
             owner = None;
         }
         if code.starts_with("///") {
-            names_calls |= code.contains("alls `cu");
+            names_calls |= code.contains("Calls `cu") || code.contains("calls `cu");
         } else if !code.starts_with("#[") {
             let name = function(code, is_trait && owner.is_some());
             if let Some(name) = name.filter(|_| names_calls) {
