@@ -102,8 +102,8 @@ pub fn sweep<T, E: Display>(name: &str, mut scenario: impl FnMut() -> Result<T, 
 }
 
 /// Makes each two driver calls of this thread in one run fail, and returns the number of pairs.
-/// What the errors say is not compared: one of the two failures is told. Nothing panics, nothing is left
-/// behind unless a call that ends something failed, and the scenario works again.
+/// What the errors say is not compared: one of the two failures is told. Nothing panics, nothing is
+/// left behind unless a call that ends something failed, and the scenario works again.
 #[track_caller]
 fn pairs(name: &str, run: &mut impl FnMut() -> Result<(), String>) -> u64 {
     const CODE: CUresult = CUresult::CUDA_ERROR_OPERATING_SYSTEM;

@@ -121,8 +121,7 @@ impl Ring {
             return Ok(());
         }
         self.full.reserve(1);
-        let is_read = self.full.front().is_some_and(|block| block.is_read(stream));
-        self.next = match is_read.then(|| self.full.pop_front()).flatten() {
+        self.next = match self.full.pop_front_if(|block| block.is_read(stream)) {
             Some(block) => Some(StagingBlock { used: 0, ..block }),
             None => Some(StagingBlock::new(stream, allocate(BLOCK)?)),
         };

@@ -230,7 +230,7 @@ impl AsyncThread<'_, '_, '_> {
 
     /// Lets the first copies of a thread take place, as long as `ends` says so.
     fn end_copies(&mut self, thread: u32, ends: impl Fn(&Copy) -> bool) -> Checked<()> {
-        while let Some(copy) = first_if(&mut self.transfers.thread(thread).copies, &ends) {
+        while let Some(copy) = self.transfers.thread(thread).copies.pop_front_if(|copy| ends(copy)) {
             let to = Location::Shared(copy.to);
             if copy.from_source > 0 {
                 let from = self.find(Space::Global, copy.from, copy.from_source, 1, false)?;
@@ -367,7 +367,7 @@ impl AsyncThread<'_, '_, '_> {
 
     /// Lets the first bulk copies of a thread, which have read their sources, write.
     fn end_stores(&mut self, thread: u32, ends: impl Fn(&BulkStore) -> bool) -> Checked<()> {
-        while let Some(store) = first_if(&mut self.transfers.thread(thread).stores, &ends) {
+        while let Some(store) = self.transfers.thread(thread).stores.pop_front_if(|store| ends(store)) {
             let data = store.data.unwrap_or_default();
             match store.to {
                 StoreTarget::Address(to) => {
@@ -439,9 +439,4 @@ fn reduce(memory: &mut ThreadMemory<'_>, data: &[u8], to: Location, Reduction { 
         let b = bytes.iter().rev().fold(0, |word, &byte| word << 8 | u64::from(byte));
         AtomicChange::new(op, ty, b, 0).perform(memory, step(to, index * size));
     }
-}
-
-/// Takes the first of a queue, if it is due. (`VecDeque` does so itself from Rust 1.93 on.)
-fn first_if<T>(queue: &mut VecDeque<T>, is_due: impl FnOnce(&T) -> bool) -> Option<T> {
-    if queue.front().is_some_and(is_due) { queue.pop_front() } else { None }
 }
