@@ -2,9 +2,8 @@
 //! that their manifests allow.
 //!
 //! Cargo chooses the oldest versions in a copy of the libraries without what only tests need, since
-//! packages of the tests ask for newer versions of the same dependencies. cuda-soft is checked in
-//! the workspace, as locked and without its feature `jit`: that one needs Cranelift, and a compiler
-//! as new as Cranelift does.
+//! packages of the tests ask for newer versions of the same dependencies. cuda-soft is none of them:
+//! it needs the pinned compiler.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -32,9 +31,6 @@ pub(crate) fn run(cargo: &Cargo) -> Result<String> {
     let mut check = command();
     check.current_dir(copy.to).args(["check", "--quiet", "--all-features", "--target-dir"]);
     cargo::succeed(check.arg(folder.join("target")))?;
-    let mut soft = command();
-    soft.args(["check", "--quiet", "--package", "cuda-soft", "--lib", "--target-dir"]);
-    cargo::succeed(soft.arg(folder.join("target")))?;
     Ok(if is_there {
         format!("Rust {version}")
     } else {
