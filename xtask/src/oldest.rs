@@ -2,8 +2,8 @@
 //! that their manifests allow.
 //!
 //! Cargo chooses the oldest versions in a copy of the libraries without what only tests need, since
-//! packages of the tests ask for newer versions of the same dependencies. cuda-soft is none of them:
-//! it needs the pinned compiler.
+//! packages of the tests ask for newer versions of the same dependencies. cuda-soft is none of
+//! them: it needs the pinned compiler.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
