@@ -46,6 +46,7 @@
 
 mod driver;
 mod faults;
+pub mod fuzz;
 mod poll;
 mod process;
 mod promises;
@@ -69,7 +70,7 @@ pub use promises::{
 pub use record::{Counts, Kind, Live, Step, calls_from_destructors, count, live, resident, trace};
 #[cfg(unix)]
 pub use things::VulkanSemaphore;
-pub use things::{Gate, SMALL, UNKNOWN_INSTRUCTION, VARIABLES, closure, in_callback, kernel};
+pub use things::{Gate, SMALL, UNKNOWN_INSTRUCTION, VARIABLES, add_to, closure, in_callback, kernel};
 pub use wrapped::{allocations_in_destructors, last_graph};
 
 /// Prints `skipped: ` with the reason and returns from the test.

@@ -54,7 +54,7 @@ impl Build<'_> {
     }
 
     fn cargo(&self, cargo: &Cargo) -> Result<Command> {
-        if self.asan { cargo.nightly() } else { Ok(cargo.command()) }
+        if self.asan { cargo.nightly("AddressSanitizer needs") } else { Ok(cargo.command()) }
     }
 
     fn configure(&self, command: &mut Command, cargo: &Cargo) {

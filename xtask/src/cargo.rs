@@ -1,5 +1,6 @@
 //! Calling cargo.
 
+use std::borrow::BorrowMut;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -16,6 +17,7 @@ pub(crate) struct Cargo {
 pub(crate) struct Package {
     pub(crate) name: String,
     pub(crate) manifest_path: PathBuf,
+    pub(crate) rust_version: Option<String>,
     pub(crate) targets: Vec<Target>,
 }
 
@@ -69,15 +71,19 @@ impl Cargo {
         (!text.is_empty()).then_some(text)
     }
 
-    /// A cargo of the nightly toolchain.
-    pub(crate) fn nightly(&self) -> Result<Command> {
-        ensure!(
-            has_nightly(),
-            "AddressSanitizer needs the nightly toolchain; `rustup toolchain install nightly` brings it"
-        );
+    /// A cargo of the nightly toolchain. `who` needs it, as in "AddressSanitizer needs".
+    pub(crate) fn nightly(&self, who: &str) -> Result<Command> {
+        ensure!(has_nightly(), "{who} the nightly toolchain; `rustup toolchain install nightly` brings it");
+        Ok(self.of_toolchain("nightly"))
+    }
+
+    /// A cargo of an installed toolchain.
+    pub(crate) fn of_toolchain(&self, name: &str) -> Command {
         let mut command = Command::new("rustup");
-        command.args(["run", "nightly", "cargo"]).current_dir(&self.root);
-        Ok(command)
+        command.args(["run", name, "cargo"]).current_dir(&self.root);
+        // The runner's own toolchain would win.
+        command.env_remove("RUSTC").env_remove("RUSTDOC").env_remove("RUSTUP_TOOLCHAIN");
+        command
     }
 
     /// The packages of the workspace.
@@ -96,13 +102,19 @@ impl Cargo {
 }
 
 pub(crate) fn has_nightly() -> bool {
+    has_toolchain("nightly")
+}
+
+/// Whether a toolchain is installed whose name begins so.
+pub(crate) fn has_toolchain(name: &str) -> bool {
     let listed = Command::new("rustup").args(["toolchain", "list"]).output();
     listed.is_ok_and(|output| {
-        String::from_utf8_lossy(&output.stdout).lines().any(|line| line.starts_with("nightly"))
+        String::from_utf8_lossy(&output.stdout).lines().any(|line| line.starts_with(name))
     })
 }
 
-pub(crate) fn succeed(mut command: Command) -> Result<()> {
+pub(crate) fn succeed(mut command: impl BorrowMut<Command>) -> Result<()> {
+    let command = command.borrow_mut();
     let name = format!("{command:?}");
     let status = command.status().with_context(|| format!("{name} does not start"))?;
     ensure!(status.success(), "{name} ended with {status}");

@@ -10,7 +10,7 @@ use xtask::runner::{self, TestOptions};
 use crate::build::{self, Build};
 use crate::cargo::{self, Cargo, Package};
 use crate::instructions::{self, Checked};
-use crate::{cudarc, doc_tests, documentation, kernels, words};
+use crate::{cudarc, deny, doc_tests, documentation, kernels, oldest, words};
 
 enum Ended {
     Passed(String),
@@ -22,6 +22,7 @@ type Step = (&'static str, fn(&Cargo) -> Result<Ended>);
 const STEPS: &[Step] = &[
     ("format", |cargo| passed(cargo.run(&["fmt", "--all", "--check"]))),
     ("words", |cargo| passed(words::run(cargo))),
+    ("dependencies", |cargo| deny::run(cargo).map(Ended::Passed)),
     ("clippy", clippy),
     ("kernels", |cargo| passed(kernels::run(cargo.root(), true))),
     ("bindings", |cargo| passed(bindgen(cargo, true))),
@@ -42,6 +43,7 @@ const STEPS: &[Step] = &[
     ("models", models),
     ("tests, sanitised", sanitised),
     ("crates alone", alone),
+    ("oldest versions", |cargo| oldest::run(cargo).map(Ended::Passed)),
     ("packages", package),
 ];
 

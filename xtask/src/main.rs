@@ -5,11 +5,16 @@ mod bundle;
 mod cargo;
 mod ci;
 mod cudarc;
+mod deny;
 mod doc_tests;
 mod documentation;
+mod faults;
+mod fuzz;
 mod guide;
 mod instructions;
 mod kernels;
+mod oldest;
+mod semver;
 mod soft_lib;
 mod stats;
 mod suites;
@@ -86,6 +91,17 @@ enum Task {
     },
     /// Run the tests of other projects, cudarc and cuda-python, on the software driver as a library
     Suites(suites::Options),
+    /// Check licences, duplicates, sources and advisories of the dependencies, by cargo-deny
+    Deny,
+    /// Check the libraries with the oldest compiler and the oldest dependencies that they allow
+    Oldest,
+    /// Compare the public interfaces with those of the last release, by cargo-semver-checks
+    Semver,
+    /// Run the fault sweeps in full, and list the public functions whose driver calls were made to
+    /// fail
+    Faults(TestOptions),
+    /// Run the fuzz targets of ./fuzz, by cargo-fuzz and the nightly toolchain
+    Fuzz(fuzz::Options),
     /// Check comments and Markdown: width, spelling, and the names of files in documents
     Words,
     /// Make the documentation of the libraries, follow its links, and check the names in the guide
@@ -129,18 +145,25 @@ fn run(task: Task) -> Result<u8> {
         Task::Cudarc => cudarc::run(&cargo).map(|()| 0),
         Task::SoftLib { out } => soft_lib::run(&cargo, out).map(|()| 0),
         Task::Suites(options) => suites::run(&cargo, &options),
+        Task::Deny => said(deny::run(&cargo)),
+        Task::Oldest => said(oldest::run(&cargo)),
+        Task::Semver => said(semver::run(&cargo)),
+        Task::Faults(options) => faults::run(&cargo, options),
+        Task::Fuzz(options) => fuzz::run(&cargo, &options).map(|()| 0),
         Task::Words => words::run(&cargo).map(|()| 0),
-        Task::Doc => documentation::run(&cargo).map(|found| {
-            println!("{found}, and every link leads somewhere");
-            0
-        }),
-        Task::Book => guide::book::run(&cargo).map(|page| {
-            println!("{}", page.display());
-            0
-        }),
+        Task::Doc => {
+            said(documentation::run(&cargo).map(|found| format!("{found}, and every link leads somewhere")))
+        }
+        Task::Book => said(guide::book::run(&cargo).map(|page| page.display().to_string())),
         Task::Stats { checkout } => stats::run(&cargo, checkout.as_deref()).map(|()| 0),
         Task::Ci => ci::run(&cargo),
     }
+}
+
+/// Prints what was found, if nothing is wrong.
+fn said(outcome: Result<String>) -> Result<u8> {
+    println!("{}", outcome?);
+    Ok(0)
 }
 
 fn demo(cargo: &Cargo, options: &DemoOptions) -> Result<u8> {
@@ -167,7 +190,7 @@ fn test(cargo: &Cargo, options: &TestOptions, asan: bool) -> Result<u8> {
     let suite = Build { asan, gpu: false, bundle: None }.suite(cargo)?;
     let mut report = runner::test(&suite, options)?;
     // A sanitised build has no examples, and a filter is for a single test.
-    if !asan && options.filter.is_none() {
+    if !asan && options.filter.is_empty() {
         report.rows.extend(doc_tests::run(cargo)?);
     }
     finish(&report, options)

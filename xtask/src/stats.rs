@@ -113,7 +113,8 @@ impl Totals {
     }
 }
 
-fn rust_files(folder: &Path) -> Result<Vec<PathBuf>> {
+/// The Rust files in a folder and below it.
+pub(crate) fn rust_files(folder: &Path) -> Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     let mut folders = vec![folder.to_owned()];
     while let Some(inner) = folders.pop() {

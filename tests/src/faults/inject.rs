@@ -6,6 +6,8 @@ use std::thread::ThreadId;
 
 use cuda_sys::{CUresult, Call};
 
+use super::swept;
+
 #[derive(Debug)]
 struct Plan {
     id: u64,
@@ -117,6 +119,12 @@ pub(crate) fn answer(call: Call) -> Option<CUresult> {
     if PLANNED.load(Ordering::SeqCst) == 0 {
         return None;
     }
+    let code = planned(call)?;
+    swept::note(call);
+    Some(code)
+}
+
+fn planned(call: Call) -> Option<CUresult> {
     let mut plans = plans();
     for plan in plans.iter_mut().filter(|plan| plan.hit.is_none() && plan.target.is(call)) {
         if plan.before == 0 {

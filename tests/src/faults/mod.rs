@@ -2,6 +2,7 @@
 
 pub(crate) mod hold;
 pub(crate) mod inject;
+pub(crate) mod swept;
 
 pub use hold::{Hold, hold};
 pub use inject::{Injection, fail, fail_any};

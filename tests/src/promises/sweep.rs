@@ -9,7 +9,8 @@ use cuda_handles::{Context, Stream};
 use cuda_sys::{CUresult, Call};
 
 use super::leaks::{no_leaks, settle};
-use crate::faults::inject::fail;
+use crate::faults::inject::{fail, fail_any};
+use crate::faults::swept;
 use crate::poll::{SOON, until};
 use crate::record::count;
 use crate::record::live::{Live, ends_something, live};
@@ -65,6 +66,9 @@ impl Display for Case {
 ///
 /// The scenario leaves nothing behind and makes the same calls each time.
 ///
+/// With `CUDA_TESTS_FAULTS=full` in the environment, each call also fails with a code that it is
+/// not known for, and then each two calls of one run fail: the second one often is in the way back.
+///
 /// # Panics
 /// One of these does not hold.
 #[track_caller]
@@ -83,13 +87,71 @@ pub fn sweep<T, E: Display>(name: &str, mut scenario: impl FnMut() -> Result<T, 
     let mut cases = 0;
     for &call in Call::ALL {
         for nth in 1..=counts.anywhere(call) {
-            for &code in codes(call) {
+            let strange = swept::is_full().then_some(CUresult::CUDA_ERROR_OPERATING_SYSTEM);
+            for code in codes(call).iter().copied().chain(strange) {
                 cases += u64::from(one(name, Case { call, nth, code }, &mut run));
             }
         }
     }
+    if swept::is_full() {
+        let pairs = pairs(name, &mut run);
+        println!("{name}: {pairs} pairs");
+    }
     println!("{name}: {cases} cases");
     cases
+}
+
+/// Makes each two driver calls of this thread in one run fail, and returns the number of pairs.
+/// What the errors say is not compared: one of the two failures is told. Nothing panics, nothing is
+/// left behind unless a call that ends something failed, and the scenario works again.
+#[track_caller]
+fn pairs(name: &str, run: &mut impl FnMut() -> Result<(), String>) -> u64 {
+    const CODE: CUresult = CUresult::CUDA_ERROR_OPERATING_SYSTEM;
+    let mut pairs = 0;
+    for first in 1.. {
+        // A capture whose end and state the driver does not tell stays.
+        if call_of(first, run) == Some(Call::cuStreamEndCapture) {
+            continue;
+        }
+        // The first failure hides its call from the plan of the second one.
+        for second in first.. {
+            let before = live();
+            let (one, two) = (fail_any(first, CODE), fail_any(second, CODE));
+            let outcome = catch_unwind(AssertUnwindSafe(&mut *run));
+            settle();
+            let hits = (one.hit_call(), two.hit_call());
+            drop((one, two));
+            let Some(hit) = hits.0 else { return pairs };
+            let calls = [Some(hit), hits.1];
+            let what = || {
+                let names = calls.iter().flatten().map(|call| call.name()).collect::<Vec<_>>();
+                format!("{name}: calls {first} and {}, {}", second + 1, names.join(" and "))
+            };
+            assert!(outcome.is_ok(), "{}: a panic", what());
+            if !calls.into_iter().flatten().any(ends_something) {
+                nothing_more_than(&before, what);
+            }
+            reported();
+            if hits.1.is_none() {
+                break;
+            }
+            pairs += 1;
+            let again = run();
+            assert!(again.is_ok(), "{}: the next use: {again:?}", what());
+            settle();
+            reported();
+        }
+    }
+    pairs
+}
+
+/// The name of a call of one run, which fails.
+fn call_of(nth: u64, run: &mut impl FnMut() -> Result<(), String>) -> Option<Call> {
+    let injection = fail_any(nth, CUresult::CUDA_ERROR_OPERATING_SYSTEM);
+    let _ = run();
+    settle();
+    reported();
+    injection.hit_call()
 }
 
 /// Tries one case. Returns whether the call was made: the reaper may make fewer calls in another

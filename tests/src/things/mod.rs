@@ -7,6 +7,6 @@ mod kernels;
 mod vulkan;
 
 pub use gate::{Gate, in_callback};
-pub use kernels::{SMALL, UNKNOWN_INSTRUCTION, VARIABLES, kernel};
+pub use kernels::{SMALL, UNKNOWN_INSTRUCTION, VARIABLES, add_to, kernel};
 #[cfg(unix)]
 pub use vulkan::VulkanSemaphore;

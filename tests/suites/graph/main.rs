@@ -11,6 +11,7 @@ mod dataflow;
 mod devices;
 mod edges;
 mod exec;
+mod fuzzed;
 mod hierarchy;
 mod interop;
 mod lifetimes;

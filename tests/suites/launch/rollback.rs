@@ -1,7 +1,7 @@
 //! The fault sweep over the crate: each driver call of these scenarios fails in turn.
 
 use cuda_handles::{EventOptions, Image};
-use cuda_launch::{Error, Launch, kernel as declare, params, per};
+use cuda_launch::{Error, Launch, Occupancy, Tiled, kernel as declare, params, per};
 use cuda_tests::{Need, SMALL, kernel, setup, sweep, used_stream};
 
 #[test]
@@ -87,4 +87,25 @@ fn typed_kernels_and_attributes() {
         Ok(())
     });
     assert!(cases >= 40, "{cases}");
+}
+
+#[test]
+fn occupancy_and_tensor_maps() {
+    let context = setup();
+    let increment = kernel(&context, "increment");
+    let clusters = context.limits().compute_capability >= (9, 0);
+    let buffer = context.alloc_blocking::<f32>(64 * 100).unwrap();
+    let cases = sweep("occupancy and tensor maps", || -> Result<(), Error> {
+        increment.blocks_per_multiprocessor(256, 0)?;
+        increment.blocks_at_once(&per(256, 256))?;
+        increment.best_block(0)?;
+        increment.shared_bytes_available(1, 256)?;
+        if clusters {
+            increment.largest_cluster(&per(1024, 256).cluster(2))?;
+            increment.clusters_at_once(&per(1024, 256).cluster(2))?;
+            Tiled::new([64, 100], [32, 8]).encode(&buffer)?;
+        }
+        Ok(())
+    });
+    assert!(cases >= 5, "{cases}");
 }

@@ -18,9 +18,9 @@ pub struct MatrixOptions {
     /// Run this row alone; it can be given again for more
     #[arg(long, value_name = "NAME")]
     pub row: Vec<String>,
-    /// Run only tests whose name has this text in it
+    /// Run only tests whose name has this text in it; given several times, one of the texts
     #[arg(long, value_name = "SUBSTRING")]
-    pub filter: Option<String>,
+    pub filter: Vec<String>,
     /// The device, by its number, in place of device 0 and of rows for each other device
     #[arg(long, value_name = "N")]
     pub device: Option<usize>,

@@ -29,13 +29,13 @@ pub(super) fn all(
     rows: &[Planned],
     options: &MatrixOptions,
 ) -> Result<MatrixReport> {
-    let tests = suite.list(options.filter.as_deref())?;
+    let tests = suite.list(&options.filter)?;
     let progress = Progress::new(rows.len());
     let mut report = MatrixReport { machine, rows: Vec::new(), stale: Vec::new() };
     for planned in rows {
         let run = Run { declaration, machine: &report.machine, planned, options };
         let done = run.row(&tests, &progress)?;
-        report.stale.extend(report::stale(declaration, &run.place(), &done, options.filter.is_some()));
+        report.stale.extend(report::stale(declaration, &run.place(), &done, !options.filter.is_empty()));
         report.rows.push(done);
         if let Some(folder) = &options.report_dir {
             report.write(folder)?;

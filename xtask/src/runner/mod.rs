@@ -34,7 +34,7 @@ use anyhow::{Context, Result};
 /// # Errors
 /// There is no such driver, or a test binary does not start or does not list its tests.
 pub fn test(suite: &Suite, options: &TestOptions) -> Result<Report> {
-    let tests = suite.list(options.filter.as_deref())?;
+    let tests = suite.list(&options.filter)?;
     let (driver, devices) = suite.describe(&options.driver, options.environment())?;
     println!("driver: {driver}");
     devices.iter().for_each(|device| println!("{device}"));

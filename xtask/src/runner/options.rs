@@ -11,9 +11,9 @@ use super::schedule::Settings;
 /// Options of a test run.
 #[derive(Clone, Debug, clap::Args)]
 pub struct TestOptions {
-    /// Run only tests whose name has this text in it
+    /// Run only tests whose name has this text in it; given several times, one of the texts
     #[arg(long, value_name = "SUBSTRING")]
-    pub filter: Option<String>,
+    pub filter: Vec<String>,
     /// The driver: soft, system or the path of a library
     #[arg(long, env = "CUDA_TEST_DRIVER", default_value = "soft", value_parser = Driver::parse_for_tests)]
     pub driver: Driver,
@@ -42,6 +42,9 @@ pub struct TestOptions {
     /// Write the outcome of every test to this file, as JSON
     #[arg(long, value_name = "FILE")]
     pub report: Option<PathBuf>,
+    /// Further environment variables of each test.
+    #[arg(skip)]
+    pub variables: Vec<(&'static str, OsString)>,
 }
 
 /// On a GPU every process has a context of its own, which costs memory and time to start.
@@ -54,7 +57,8 @@ impl TestOptions {
         let compiler = self.nvrtc.as_ref().map(|path| ("CUDA_NVRTC", path.into()));
         let shape = self.shape.as_ref().map(|shape| ("CUDA_TEST_SHAPE", shape.into()));
         let driver = ("CUDA_TEST_DRIVER", self.driver.argument());
-        [driver].into_iter().chain(version).chain(compiler).chain(shape)
+        let named = [driver].into_iter().chain(version).chain(compiler).chain(shape);
+        named.chain(self.variables.iter().cloned())
     }
 
     /// How the tests are started.

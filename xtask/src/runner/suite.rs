@@ -97,14 +97,15 @@ impl Suite {
         Ok(self)
     }
 
-    /// All tests whose full name contains `filter`.
-    pub(crate) fn list(&self, filter: Option<&str>) -> Result<Vec<Test<'_>>> {
+    /// All tests whose full name contains one of the texts in `filter`, or all if there are none.
+    pub(crate) fn list(&self, filter: &[String]) -> Result<Vec<Test<'_>>> {
         let mut tests = Vec::new();
         for binary in &self.binaries {
             let ignored = names(binary, &["--list", "--ignored", "--format", "terse"])?;
             for name in names(binary, &["--list", "--format", "terse"])? {
                 let test = Test { binary, ignored: ignored.contains(&name), name };
-                if filter.is_none_or(|filter| test.full_name().contains(filter)) {
+                let full_name = test.full_name();
+                if filter.is_empty() || filter.iter().any(|text| full_name.contains(text)) {
                     tests.push(test);
                 }
             }

@@ -4,7 +4,7 @@
 //! term needs no entry. `.ci/typos.toml` has the words that it takes for misspellings.
 
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, ensure};
@@ -18,7 +18,7 @@ const CONFIGURATION: &str = ".ci/typos.toml";
 
 /// Prints every misspelling.
 pub(super) fn check(files: &Files, target: &Path) -> Result<()> {
-    let mut typos = Command::new(program(target)?);
+    let mut typos = Command::new(TYPOS.program(target, "typos")?);
     typos.args([
         "--config",
         CONFIGURATION,
@@ -39,18 +39,4 @@ pub(super) fn check(files: &Files, target: &Path) -> Result<()> {
     let status = child.wait()?;
     ensure!(status.success(), "words are misspelt; mend them, or add a word of the trade to {CONFIGURATION}");
     Ok(())
-}
-
-/// The program in its wheel.
-fn program(target: &Path) -> Result<PathBuf> {
-    let folder = TYPOS.unpacked(target)?;
-    let program = folder.join(format!("typos-{}.data/scripts/typos", TYPOS.version));
-    // Python's module for zip files forgets which files are programs.
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt;
-        std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755))
-            .with_context(|| format!("there is no {}", program.display()))?;
-    }
-    Ok(program)
 }

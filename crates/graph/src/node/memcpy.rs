@@ -85,8 +85,9 @@ impl MemcpyNode {
     /// Calls `cuGraphNodeSetParams` (CUDA 12.2).
     ///
     /// # Errors
-    /// [`NodeError::Removed`], if the node was removed, and the errors of [`Frontier::copy`]. The
-    /// node is then unchanged.
+    /// [`NodeError::Removed`], if the node was removed;
+    /// [`ParamError::Bound`](crate::ParamError::Bound), if it takes graph parameters; and the
+    /// errors of [`Frontier::copy`]. The node is then unchanged.
     #[doc(alias = "cuGraphMemcpyNodeSetParams")]
     #[doc(alias = "cuGraphNodeSetParams")]
     #[doc(alias = "cudaGraphMemcpyNodeSetParams")]

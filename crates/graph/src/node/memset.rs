@@ -89,8 +89,9 @@ impl MemsetNode {
     /// Calls `cuGraphNodeSetParams` (CUDA 12.2).
     ///
     /// # Errors
-    /// [`NodeError::Removed`], if the node was removed, and the errors of [`Frontier::fill`]. The
-    /// node is then unchanged.
+    /// [`NodeError::Removed`], if the node was removed;
+    /// [`ParamError::Bound`](crate::ParamError::Bound), if it takes graph parameters; and the
+    /// errors of [`Frontier::fill`]. The node is then unchanged.
     #[doc(alias = "cuGraphMemsetNodeSetParams")]
     #[doc(alias = "cuGraphNodeSetParams")]
     #[doc(alias = "cudaGraphMemsetNodeSetParams")]

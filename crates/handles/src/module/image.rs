@@ -56,7 +56,7 @@ const ELF: [u8; 4] = *b"\x7fELF";
 
 fn check_binary(bytes: &[u8]) -> Result<()> {
     let needed = match read::<4>(bytes, 0) {
-        Some(ELF) => elf_size(bytes),
+        Some(ELF) => elf_size(bytes)?,
         Some(magic) if u32::from_le_bytes(magic) == FATBIN => fatbin_size(bytes),
         _ => return refuse("it is neither a cubin nor a fatbin; PTX goes into `Image::Ptx`".to_owned()),
     };
@@ -111,35 +111,101 @@ fn fatbin_size(bytes: &[u8]) -> Option<u64> {
     Some(rest.saturating_add(u64::from(header)))
 }
 
-/// The end of the farthest of an ELF file's tables, segments and sections. Cubins are of the 64-bit
-/// little-endian kind.
-fn elf_size(bytes: &[u8]) -> Option<u64> {
+/// A table of an ELF file.
+struct Table {
+    of: &'static str,
+    start: u64,
+    /// The size of an entry, as the header says and as cubins have it.
+    entry: u64,
+    usual_entry: u64,
+    count: u64,
+    /// The places of a part's offset and size in an entry.
+    offset_at: u64,
+    size_at: u64,
+}
+
+/// The tables of segments and of sections. Cubins are of the 64-bit little-endian kind.
+fn elf_tables(bytes: &[u8]) -> Option<[Table; 2]> {
     let long = |at| read(bytes, at).map(u64::from_le_bytes);
     let short = |at| read(bytes, at).map(u16::from_le_bytes).map(u64::from);
     if read::<2>(bytes, 4)? != [2, 1] {
         return None;
     }
+    let sections = long(0x28)?;
+    // Numbers that are too large for the header are in the entry of section 0.
+    let first = |at: u64| usize::try_from(sections.saturating_add(at)).ok().filter(|_| sections != 0);
+    let many_sections = || first(32).and_then(long);
+    let many_segments = || first(44).and_then(|at| read(bytes, at)).map(u32::from_le_bytes).map(u64::from);
+    let segment_count = match short(0x38)? {
+        0xffff => many_segments().unwrap_or(0xffff),
+        count => count,
+    };
+    let section_count = match short(0x3c)? {
+        // A table has that entry at least.
+        0 if sections != 0 => many_sections().unwrap_or(1).max(1),
+        count => count,
+    };
+    let (offset_at, size_at) = (8, 32);
+    let segments = Table {
+        of: "segments",
+        start: long(0x20)?,
+        entry: short(0x36)?,
+        usual_entry: 56,
+        count: segment_count,
+        offset_at,
+        size_at,
+    };
+    let (offset_at, size_at) = (24, 32);
+    let sections = Table {
+        of: "sections",
+        start: sections,
+        entry: short(0x3a)?,
+        usual_entry: 64,
+        count: section_count,
+        offset_at,
+        size_at,
+    };
+    Some([segments, sections])
+}
+
+/// The end of the farthest of an ELF file's tables, segments and sections; `None` if its header is
+/// cut off.
+fn elf_size(bytes: &[u8]) -> Result<Option<u64>> {
+    let Some(tables) = elf_tables(bytes) else { return Ok(None) };
     let mut end = 64;
-    // The start of the table, the size and number of its entries, and the places of a part's offset
-    // and size in an entry.
-    let tables =
-        [(long(0x20)?, short(0x36)?, short(0x38)?, 8, 32), (long(0x28)?, short(0x3a)?, short(0x3c)?, 24, 32)];
-    for (index, (start, entry, count, offset_at, size_at)) in tables.into_iter().enumerate() {
-        end = end.max(start.saturating_add(entry * count));
-        for number in 0..count {
-            let at = usize::try_from(start.saturating_add(entry * number)).ok()?;
-            // A section of type 8 (NOBITS) has a size and no bytes.
-            let empty = index == 1 && read(bytes, at.saturating_add(4)).map(u32::from_le_bytes) == Some(8);
-            let (Some(offset), Some(size)) =
-                (long(at.saturating_add(offset_at)), long(at.saturating_add(size_at)))
-            else {
+    for table in tables {
+        let Table { of, start, entry, usual_entry, count, .. } = table;
+        // A driver may go by either size.
+        if count > 0 && entry != usual_entry {
+            return refuse(format!(
+                "its table of {of} has entries of {entry} bytes, and not of {usual_entry}"
+            ));
+        }
+        end = end.max(start.saturating_add(entry.saturating_mul(count)));
+        end = end.max(table.end_of_parts(bytes));
+    }
+    Ok(Some(end))
+}
+
+impl Table {
+    /// The end of the farthest part in the table.
+    fn end_of_parts(&self, bytes: &[u8]) -> u64 {
+        let read_at = |at: u64| usize::try_from(at).ok().and_then(|at| read(bytes, at));
+        let mut end = 0;
+        for number in 0..self.count {
+            let at = self.start.saturating_add(self.entry.saturating_mul(number));
+            let long = |field: u64| read_at(at.saturating_add(field)).map(u64::from_le_bytes);
+            let (Some(offset), Some(size)) = (long(self.offset_at), long(self.size_at)) else {
                 // The table itself is cut off; its end says so.
                 break;
             };
-            end = end.max(if empty { 0 } else { offset.saturating_add(size) });
+            // A section of type 8 (NOBITS) has a size and no bytes.
+            let kind = usize::try_from(at.saturating_add(4)).ok().and_then(|at| read(bytes, at));
+            let is_empty = self.of == "sections" && kind.map(u32::from_le_bytes) == Some(8);
+            end = end.max(if is_empty { 0 } else { offset.saturating_add(size) });
         }
+        end
     }
-    Some(end)
 }
 
 fn read<const N: usize>(bytes: &[u8], at: usize) -> Option<[u8; N]> {
@@ -204,6 +270,29 @@ mod tests {
         assert!(refusal(Image::Binary(&elf(1, 1 << 40))).contains("but 144 were given"));
         assert!(refusal(Image::Binary(&elf(1, 16)[..100])).contains("says that it has 144 bytes, but 100"));
         assert!(refusal(Image::Binary(&elf(1, 16)[..50])).contains("end within its header"));
+    }
+
+    /// Writes a number into an ELF file.
+    fn with(mut bytes: Vec<u8>, at: usize, number: &[u8]) -> Vec<u8> {
+        bytes[at..at + number.len()].copy_from_slice(number);
+        bytes
+    }
+
+    #[test]
+    fn entries_of_a_table_have_their_size() {
+        // The table would end within the file, and its only entry would not.
+        let narrow = with(elf(1, 16), 0x3a, &8_u16.to_le_bytes());
+        assert!(refusal(Image::Binary(&narrow)).contains("entries of 8 bytes, and not of 64"));
+        let wide = with(elf(1, 16), 0x3a, &128_u16.to_le_bytes());
+        assert!(refusal(Image::Binary(&wide)).contains("entries of 128 bytes"));
+    }
+
+    #[test]
+    fn numbers_of_entries_may_be_in_section_0() {
+        let many = with(elf(1, 2), 0x3c, &0_u16.to_le_bytes());
+        // Two entries of 64 bytes from byte 80 on.
+        assert!(refusal(Image::Binary(&many)).contains("says that it has 208 bytes, but 144 were given"));
+        assert!(Image::Binary(&with(many, 112, &1_u64.to_le_bytes())).check().is_ok());
     }
 
     fn member(name: &str, size: usize, held: &[u8]) -> Vec<u8> {

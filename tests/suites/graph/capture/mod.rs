@@ -3,9 +3,10 @@
 use cuda_graph::capture::{Capturing, GraphBuilder, Kind, Primary};
 use cuda_graph::{Condition, Graph, Result, StreamExt};
 use cuda_handles::capture::CaptureMode;
-use cuda_handles::{Buffer, Context, Error as HandleError, Image, Stream};
+use cuda_handles::{Buffer, Context, Error as HandleError, Stream};
 use cuda_launch::{kernel, per};
 use cuda_sys::{CUresult, CUstreamCaptureMode, CUstreamCaptureStatus};
+pub(crate) use cuda_tests::add_to;
 use cuda_tests::raw;
 
 mod beside;
@@ -28,30 +29,6 @@ pub(crate) const N: usize = 16;
 
 pub(crate) const MODES: [CaptureMode; 3] =
     [CaptureMode::Global, CaptureMode::ThreadLocal, CaptureMode::Relaxed];
-
-/// Adds to a word. Forks may run at the same time.
-const ADD: &str = "
-.version 7.8
-.target sm_70
-.address_size 64
-.visible .entry add_to(.param .u32 amount, .param .u64 value)
-{
-    .reg .b32 %r<2>;
-    .reg .b64 %rd<3>;
-    ld.param.u32 %r1, [amount];
-    ld.param.u64 %rd1, [value];
-    cvta.to.global.u64 %rd2, %rd1;
-    red.global.add.u32 [%rd2], %r1;
-    ret;
-}";
-
-kernel! {
-    // SAFETY: the kernel has these parameters, and touches the first element alone.
-    unsafe in Image::Ptx(ADD);
-
-    pub(crate) fn add_to(amount: u32, value: InOut<u32>)
-    where value.len() >= 1;
-}
 
 kernel! {
     // SAFETY: the kernel in the file has these parameters, and touches the elements below `n`.

@@ -5,5 +5,6 @@ pub(crate) mod broken;
 mod failed_launches;
 mod fault_sweep;
 mod params;
+mod reading_sweep;
 mod refusals;
 mod whole_updates;

@@ -1,5 +1,6 @@
 //! Images, libraries and kernels.
 
+mod fuzzed;
 mod kernels;
 mod libraries;
 mod nvrtc;

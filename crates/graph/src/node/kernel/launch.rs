@@ -53,7 +53,8 @@ impl KernelNode {
     /// 12.0).
     ///
     /// # Errors
-    /// The errors of [`Frontier::launch`]. The node is then unchanged, unless the driver refuses an
+    /// The errors of [`Frontier::launch`], and [`ParamError::Bound`](crate::ParamError::Bound), if
+    /// the node takes graph parameters. The node is then unchanged, unless the driver refuses an
     /// attribute and then also refuses to restore the old launch
     /// ([`Error::Broken`](crate::Error::Broken)).
     #[doc(alias = "cuGraphKernelNodeSetParams")]

@@ -1,0 +1,16 @@
+//! The body of the fuzz target `graph`, on bytes that proptest makes, and on those that fuzzing
+//! once found.
+
+use cuda_tests::{fuzz, is_soft, setup};
+use proptest::prelude::*;
+
+#[test]
+fn any_operations_on_graphs_do_what_the_model_says() {
+    let context = setup();
+    fuzz::SEEN_GRAPHS.iter().for_each(|bytes| fuzz::check(&context, fuzz::graph, bytes));
+    let cases = if is_soft() { 192 } else { 24 };
+    let bytes = prop::collection::vec(any::<u8>(), 0..1500);
+    proptest!(ProptestConfig::with_cases(cases), |(bytes in bytes)| {
+        fuzz::check(&context, fuzz::graph, &bytes);
+    });
+}

@@ -1,0 +1,124 @@
+//! The fault sweep over what asks the driver, over pools and what other processes get of them, and
+//! over registered memory and linked images.
+
+use cuda_handles::{
+    Batch, Error, EventOptions, Image, Kernel, Library, Linker, LoadOptions, PoolAccess, PoolOptions,
+    RegisterOptions,
+};
+use cuda_tests::{SMALL, alone, is_soft, needs, setup, sweep, used_stream};
+
+#[test]
+fn questions_about_a_context() {
+    let context = setup();
+    let stream = used_stream(&context);
+    let flags = context.alloc_blocking::<u32>(4).unwrap();
+    let cases = sweep("questions about a context", || -> Result<(), Error> {
+        let buffer = stream.zeros::<u32>(8)?;
+        assert!(!context.stream_priorities()?.is_empty());
+        context.address_info(buffer.address())?;
+        context.with_current(|| ())?;
+        assert!(stream.capture_info()?.is_none());
+        context.device().can_access(context.device())?;
+        let mut batch = Batch::new();
+        batch.write(&flags, 0, 1)?;
+        batch.check(&context)
+    });
+    assert!(cases >= 10, "{cases}");
+}
+
+#[test]
+fn pools_and_their_access() {
+    let context = setup();
+    let stream = used_stream(&context);
+    let cases = sweep("pools and their access", || -> Result<(), Error> {
+        let pool = context.pool(PoolOptions::default())?;
+        pool.release_threshold()?;
+        pool.access(context.device())?;
+        context.default_pool()?.release_threshold()?;
+        let buffer = stream.zeros_from::<u32>(&pool, 8)?;
+        assert_eq!(buffer.read_blocking(&stream)?, [0; 8]);
+        Ok(())
+    });
+    assert!(cases >= 20, "{cases}");
+}
+
+#[test]
+fn pools_within_reach_of_another_device() {
+    alone!("CUDA_SOFT_DEVICES" = "2");
+    let context = setup();
+    needs!(TwoDevices);
+    let second = cuda_handles::Device::new(1).unwrap();
+    let other = second.context().unwrap();
+    let stream = used_stream(&context);
+    // The reaper gets its stream there, which it keeps.
+    drop(other.alloc_blocking::<u32>(1).unwrap());
+    if !context.device().can_access(second).unwrap() {
+        cuda_tests::skip!("the devices do not reach each other's memory");
+    }
+    let far = other.alloc_blocking::<u32>(8).unwrap();
+    let cases = sweep("pools within reach of another device", || -> Result<(), Error> {
+        let pool = context.pool(PoolOptions::default())?;
+        pool.grant_access(second)?;
+        // SAFETY: no work of the other device uses the pool's memory.
+        unsafe { pool.restrict_access(second, PoolAccess::None) }?;
+        let buffer = stream.zeros_from::<u32>(&pool, 8)?;
+        stream.copy_peer(&buffer, &far)?;
+        stream.synchronize_blocking()
+    });
+    assert!(cases >= 20, "{cases}");
+}
+
+#[test]
+fn exports_to_other_processes() {
+    let context = setup();
+    if !is_soft() {
+        cuda_tests::skip!("exported memory stays with the driver for a while on a GPU");
+    }
+    let stream = used_stream(&context);
+    let cases = sweep("exports to other processes", || -> Result<(), Error> {
+        let options = EventOptions { timing: false, ipc: true, ..EventOptions::default() };
+        let event = context.event_with(options)?;
+        assert_eq!(context.import_event(&event.export()?)?, event);
+        let pool = context.pool(PoolOptions { shareable: true, ..PoolOptions::default() })?;
+        #[cfg(unix)]
+        drop(pool.export_fd()?);
+        stream.zeros_from::<u32>(&pool, 8)?.export()?;
+        stream.synchronize_blocking()
+    });
+    assert!(cases >= 20, "{cases}");
+}
+
+#[test]
+fn memory_registered_by_its_address() {
+    let context = setup();
+    let stream = used_stream(&context);
+    let cases = sweep("memory registered by its address", || -> Result<(), Error> {
+        let mut elements = vec![3_u32; 1024];
+        let (start, len) = (elements.as_mut_ptr(), elements.len());
+        // SAFETY: the owner has these elements, and nobody else uses them.
+        let memory = unsafe { context.register_raw(start, len, elements, RegisterOptions::default()) };
+        let memory = memory.map_err(|refused| refused.error)?.share();
+        let buffer = stream.zeros::<u32>(1024)?;
+        stream.copy(&memory, &buffer)?;
+        assert_eq!(buffer.read_blocking(&stream)?[1023], 3);
+        Ok(())
+    });
+    assert!(cases >= 20, "{cases}");
+}
+
+#[test]
+fn images_linked_and_loaded_with_options() {
+    let context = setup();
+    let cases = sweep("images linked and loaded with options", || -> Result<(), Error> {
+        let options = LoadOptions { max_registers: Some(64), ..LoadOptions::default() };
+        let library = Library::load_with(&context, Image::Ptx(SMALL), &options)?;
+        let kernel = library.kernel("increment")?;
+        // SAFETY: the library is loaded.
+        unsafe { Kernel::from_raw_in(kernel.as_raw(), Some(&library)) }?;
+        let mut linker = Linker::with(&context, &options)?;
+        linker.add("small", Image::Ptx(SMALL))?;
+        assert!(!linker.link_to_image()?.is_empty());
+        Ok(())
+    });
+    assert!(cases >= 20, "{cases}");
+}
