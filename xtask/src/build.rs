@@ -19,6 +19,12 @@ const BENCH: &str = "bench";
 
 const PEERS: &str = "peers";
 
+/// All features that matter on a GPU.
+const GPU_FEATURES: &str = "cuda-graph/svg,cuda-graph/nvrtc,cuda-handles/tracing,cuda-launch/half";
+
+/// Test binaries that a GPU does not need: promises of the software driver, and the benchmark's.
+const NOT_FOR_A_GPU: [&str; 3] = ["tests::soft", "cuda-tests-bench", "bench::runs"];
+
 /// Options of a build.
 pub(crate) struct Build<'a> {
     pub(crate) asan: bool,
@@ -32,16 +38,24 @@ impl Build<'_> {
     /// Builds the test binaries of the workspace, except xtask's.
     pub(crate) fn suite(&self, cargo: &Cargo) -> Result<Suite> {
         let mut command = self.cargo(cargo)?;
-        command.args(["test", "--no-run", "--workspace", "--exclude", "xtask", "--all-features"]);
+        command.args(["test", "--no-run", "--workspace", "--exclude", "xtask"]);
         if self.gpu {
-            // Their tests say nothing about the machine that the bundle is taken to.
-            command.args(["--exclude", "cuda-soft", "--exclude", "cuda-guide"]);
+            // Their tests say nothing about a GPU.
+            for package in ["cuda-soft", "cuda-guide"] {
+                command.args(["--exclude", package]);
+            }
+            // Without the compiler of the software driver, which each binary would contain.
+            command.args(["--features", GPU_FEATURES]);
+        } else {
+            command.arg("--all-features");
         }
         self.configure(&mut command, cargo);
         let artifacts = artifacts(command)?;
         let (demo, bench) = (executable(&artifacts, DEMO)?, executable(&artifacts, BENCH)?);
         let bench = Bench { commit: cargo.commit(), ..Bench::new(bench) };
-        let binaries = artifacts.into_iter().filter_map(Artifact::into_test).collect();
+        let binaries = artifacts.into_iter().filter_map(Artifact::into_test);
+        let binaries =
+            binaries.filter(|binary| !self.gpu || !NOT_FOR_A_GPU.contains(&binary.name.as_str())).collect();
         Ok(Suite { version: env!("CARGO_PKG_VERSION").to_owned(), demo, bench, binaries })
     }
 
