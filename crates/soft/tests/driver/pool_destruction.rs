@@ -182,7 +182,8 @@ fn memory_of_a_pool_ends_with_its_lost_device() {
         let driver = &session();
         let (pool, stream) = (pool(driver), stream(driver));
         allocate(driver, pool, stream);
-        let memory = || control::live_objects().into_iter().find(|(kind, _)| *kind == "device allocations").unwrap().1;
+        let memory =
+            || control::live_objects().into_iter().find(|(kind, _)| *kind == "device allocations").unwrap().1;
         assert_eq!(memory(), 1);
         control::lose_device(0, CUresult::CUDA_ERROR_ILLEGAL_ADDRESS);
         assert_eq!(unsafe { driver.cuDevicePrimaryCtxRelease(0) }, OK);
