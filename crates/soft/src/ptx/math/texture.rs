@@ -72,19 +72,21 @@ fn product(a: u32, b: u32) -> u32 {
 /// The weighted sum of one channel of texels, each with its weight in 1/256: as [`widen`] returns
 /// a channel.
 pub(in crate::ptx) fn weighted_sum(format: TexelFormat, texels: &[(u32, u32)], reads_numbers: bool) -> u32 {
-    let integer = |extended: fn(u32) -> i64| {
-        let sum: i64 = texels.iter().map(|(bits, weight)| extended(*bits) * i64::from(*weight)).sum();
-        (sum + 128).div_euclid(256)
+    let sum = |extended: fn(u32) -> i64| -> i64 {
+        texels.iter().map(|(bits, weight)| extended(*bits) * i64::from(*weight)).sum()
     };
+    let integer = |extended: fn(u32) -> i64| (sum(extended) + 128).div_euclid(256);
+    let down = |extended: fn(u32) -> i64| sum(extended).div_euclid(256);
     let whole = |extended: fn(u32) -> i64| integer(extended) as f32;
     if !reads_numbers && !format.is_float() {
         return match format {
             TexelFormat::S8 => integer(|bits| i64::from(bits as i8)),
             TexelFormat::S16 => integer(|bits| i64::from(bits as i16)),
-            TexelFormat::S32 => integer(|bits| i64::from(bits as i32)),
+            // Their sums are rounded down.
+            TexelFormat::S32 => down(|bits| i64::from(bits as i32)),
             TexelFormat::U8 => integer(|bits| i64::from(bits as u8)),
             TexelFormat::U16 => integer(|bits| i64::from(bits as u16)),
-            _ => integer(i64::from),
+            _ => down(i64::from),
         } as u32;
     }
     match format {
@@ -106,10 +108,11 @@ pub(in crate::ptx) fn weighted_sum(format: TexelFormat, texels: &[(u32, u32)], r
     }
 }
 
-/// A byte from -127 to 127 as a number from -32767 to 32767: the highest bits follow the lowest.
+/// A byte from -127 to 127 as a number from -32767 to 32767: the highest bits follow the lowest,
+/// but those of -64.
 fn extended_byte(byte: i8) -> i64 {
     let magnitude = i64::from(byte.unsigned_abs().min(127));
-    (magnitude << 8 | magnitude << 1 | magnitude >> 6) * i64::from(byte.signum())
+    (magnitude << 8 | magnitude << 1 | i64::from(magnitude > 64 || byte == 64)) * i64::from(byte.signum())
 }
 
 /// A weighted sum of numbers with so many bits behind the point. Bits of a texel that are far below
