@@ -277,7 +277,7 @@ mod tests {
             f32::from_bits(weighted_sum(TexelFormat::F32, &texels, false))
         };
         assert_eq!(sum([0, 72, 184, 0]), 718_750.06);
-        assert_eq!(sum([55, 198, 1, 2]), 3906.467_5);
+        assert_eq!(sum([55, 198, 1, 2]), 3_906.467_5);
         assert_eq!(sum([43, 211, 0, 2]), 0.231_380_22);
     }
 
