@@ -47,7 +47,9 @@ entries! {
 
     live fn cuTexObjectGetTextureDesc(p_tex_desc: *mut CUDA_TEXTURE_DESC_v1, tex_object: CUtexObject_v1) {
         required(p_tex_desc)?;
-        put(p_tex_desc, texture::texture(tex_object)?.descriptions.texture)
+        let raw = texture::texture(tex_object)?.descriptions.texture;
+        // A GPU's driver tells no colour.
+        put(p_tex_desc, CUDA_TEXTURE_DESC_v1 { borderColor: [0.0; 4], ..raw })
     }
 
     live fn cuTexObjectGetResourceViewDesc(
