@@ -101,6 +101,15 @@ fn each_way(s: &Session, copy: &CUDA_MEMCPY2D, then: impl Fn(&str)) {
     }
 }
 
+/// Fills device memory and waits for the fill, which streams that do not wait for the legacy stream
+/// would overtake.
+fn fill(s: &Session, device: CUdeviceptr, byte: u8, len: usize) {
+    unsafe {
+        assert_eq!(s.cuMemsetD8(device, byte, len), OK);
+        assert_eq!(s.cuCtxSynchronize(), OK);
+    }
+}
+
 #[test]
 fn rows_of_the_host_are_read_without_the_gaps() {
     let s = session();
@@ -108,10 +117,8 @@ fn rows_of_the_host_are_read_without_the_gaps() {
     each_way(&s, &rows.upload(device), |how| {
         let mut bytes = [0u8; ROWS * WIDTH + 1];
         let out: *mut c_void = bytes.as_mut_ptr().cast();
-        unsafe {
-            assert_eq!(s.cuMemcpyDtoH(out, device, bytes.len()), OK);
-            assert_eq!(s.cuMemsetD8(device, 0, bytes.len()), OK);
-        }
+        assert_eq!(unsafe { s.cuMemcpyDtoH(out, device, bytes.len()) }, OK);
+        fill(&s, device, 0, bytes.len());
         assert!(bytes[..ROWS * WIDTH].iter().all(|byte| *byte == 3), "{how}: {bytes:?}");
         assert_eq!(bytes[ROWS * WIDTH], 0, "{how}");
     });
@@ -123,8 +130,7 @@ fn rows_of_the_host_are_written_without_the_gaps() {
     let s = session();
     let (rows, device) = (Rows::new(3), s.words(100));
     let byte = std::cell::Cell::new(4);
-    let fill = || assert_eq!(unsafe { s.cuMemsetD8(device, byte.get(), ROWS * WIDTH) }, OK);
-    fill();
+    fill(&s, device, byte.get(), ROWS * WIDTH);
     each_way(&s, &rows.download(device), |how| {
         for row in 0..ROWS {
             let (row, behind) = rows.row(row).split_at(WIDTH);
@@ -132,7 +138,7 @@ fn rows_of_the_host_are_written_without_the_gaps() {
             assert_eq!(behind, [3], "{how}");
         }
         byte.set(byte.get() + 1);
-        fill();
+        fill(&s, device, byte.get(), ROWS * WIDTH);
     });
     s.free(device);
 }

@@ -124,19 +124,32 @@ fn a_batch_prefetches_each_range_to_its_place() {
     let address = managed(&s);
     let quarter = LEN / 4;
     let mut starts = [0, 1, 2, 3].map(|index| address + (index * quarter) as u64);
-    let (mut sizes, mut places, mut firsts) = ([quarter; 4], [device(), host()], [0, 3]);
-    let mut batch = |count, firsts: &mut [usize; 2], stream| unsafe {
+    let (mut sizes, mut places, mut firsts) = ([quarter; 4], [device(), host(), device()], [0, 3]);
+    let mut batch = |count, firsts: &mut [usize], stream| unsafe {
         let (starts, sizes, places) = (starts.as_mut_ptr(), sizes.as_mut_ptr(), places.as_mut_ptr());
-        s.cuMemPrefetchBatchAsync(starts, sizes, count, places, firsts.as_mut_ptr(), 2, 0, stream).unwrap()
+        let (firsts, len) = (firsts.as_mut_ptr(), firsts.len());
+        s.cuMemPrefetchBatchAsync(starts, sizes, count, places, firsts, len, 0, stream).unwrap()
     };
     assert_eq!(batch(4, &mut firsts, s.stream), OK);
     let last = A::CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION;
     assert_eq!(attribute(&s, last, address, 3 * quarter), [0]);
     assert_eq!(attribute(&s, last, address + 3 * quarter as u64, quarter), [-1]);
-    // The first place counts from the first range, each later one from a later range.
-    for firsts in [[1, 3], [0, 0], [0, 4]] {
-        assert_eq!(batch(4, &mut { firsts }, s.stream), IV, "{firsts:?}");
+    // Numbers of ranges that do not rise have no effect.
+    for (mut firsts, found) in [
+        (vec![0, 0], [0; 4]),
+        (vec![0, 3, 3], [0, 0, 0, -1]),
+        (vec![0, 0, 2], [0; 4]),
+        (vec![0, 2, 1], [0, 0, -1, -1]),
+        (vec![0, 1, 1], [0, -1, -1, -1]),
+    ] {
+        assert_eq!(batch(4, &mut firsts, s.stream), OK, "{firsts:?}");
+        let place = |index| attribute(&s, last, address + (index * quarter) as u64, quarter);
+        assert_eq!([0, 1, 2, 3].map(place), found.map(|place| [place]), "{firsts:?}");
     }
+    for mut firsts in [vec![1, 3], vec![0, 4], vec![0, 3, 4], vec![]] {
+        assert_eq!(batch(4, &mut firsts, s.stream), IV, "{firsts:?}");
+    }
+    assert_eq!(batch(1, &mut [0, 0], s.stream), IV, "more places than ranges");
     assert_eq!(batch(0, &mut firsts, s.stream), IV);
     assert_eq!(batch(4, &mut firsts, null_mut()), IV, "the legacy stream");
     s.wait();

@@ -64,10 +64,12 @@ unsafe fn row(dst: Side, src: Side, len: usize, stream: Option<CUstream>) -> Ans
     if stream.is_none() {
         current()?;
     }
+    if len == 0 {
+        return Ok(());
+    }
     let mut raw = CUDA_MEMCPY3D_v2 { WidthInBytes: len, Height: 1, Depth: 1, ..Default::default() };
     match src {
         Side::Array(array, offset) => {
-            get(array)?;
             raw.srcMemoryType = CUmemorytype::CU_MEMORYTYPE_ARRAY;
             (raw.srcArray, raw.srcXInBytes) = (array, offset);
         }
@@ -80,7 +82,6 @@ unsafe fn row(dst: Side, src: Side, len: usize, stream: Option<CUstream>) -> Ans
     }
     match dst {
         Side::Array(array, offset) => {
-            get(array)?;
             raw.dstMemoryType = CUmemorytype::CU_MEMORYTYPE_ARRAY;
             (raw.dstArray, raw.dstXInBytes) = (array, offset);
         }
@@ -113,8 +114,8 @@ entries! {
     }
 
     live fn cuArrayGetDescriptor(p_array_descriptor: *mut CUDA_ARRAY_DESCRIPTOR_v2, h_array: CUarray) {
-        required(p_array_descriptor)?;
         let raw = get(h_array)?.descriptor;
+        required(p_array_descriptor)?;
         let (width, height) = (raw.Width, raw.Height);
         put(p_array_descriptor, CUDA_ARRAY_DESCRIPTOR_v2 {
             Width: width,
@@ -125,8 +126,9 @@ entries! {
     }
 
     live fn cuArray3DGetDescriptor(p_array_descriptor: *mut CUDA_ARRAY3D_DESCRIPTOR_v2, h_array: CUarray) {
+        let array = get(h_array)?;
         required(p_array_descriptor)?;
-        put(p_array_descriptor, get(h_array)?.descriptor)
+        put(p_array_descriptor, array.descriptor)
     }
 
     guarded fn cuArrayDestroy(h_array: CUarray) {

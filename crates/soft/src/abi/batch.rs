@@ -17,27 +17,6 @@ pub(crate) const fn add(entries: Entries) -> Entries {
     Entries { cuMemcpyBatchAsync, cuMemcpyBatchAsync_v13000, ..entries }
 }
 
-/// Values for the entries of a batch. A value counts from the entry that `firsts` names, up to the
-/// next one.
-pub(super) struct PerEntry<'a, T> {
-    values: Vec<T>,
-    firsts: &'a [usize],
-}
-
-impl<'a, T: Copy> PerEntry<'a, T> {
-    /// The values of a batch with `count` entries.
-    pub(super) fn new(values: Vec<T>, firsts: &'a [usize], count: usize) -> Answer<Self> {
-        check_firsts(firsts, count)?;
-        Ok(Self { values, firsts })
-    }
-
-    /// The value of an entry.
-    pub(super) fn at(&self, index: usize) -> Option<T> {
-        let at = self.firsts.partition_point(|first| *first <= index).checked_sub(1)?;
-        self.values.get(at).copied()
-    }
-}
-
 /// Fails unless the numbers of entries begin with 0, rise and are below `count`.
 fn check_firsts(firsts: &[usize], count: usize) -> Answer {
     let rises = firsts.windows(2).all(|pair| matches!(pair, [one, next] if one < next));

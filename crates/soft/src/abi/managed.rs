@@ -8,7 +8,6 @@ use cuda_sys::{
     CUdeviceptr, CUmem_advise, CUmem_range_attribute, CUmemLocation, CUmemLocationType, CUresult, CUstream,
 };
 
-use super::batch::PerEntry;
 use super::table::Entries;
 use crate::device::context::check_device;
 use crate::driver;
@@ -95,20 +94,31 @@ unsafe fn batch(
     Ok((ranges.collect::<Answer<Vec<_>>>()?, stream))
 }
 
-/// The places of a batch of `count` ranges.
+/// The place of each of `count` ranges. A place counts from the range that `firsts` names up to the
+/// next one. As on a GPU, the numbers need not rise: after the first, each is looked for only once
+/// the one before has come, and places whose number never comes have no effect.
 ///
 /// # Safety
 /// The arrays are null or valid for `len` elements.
-unsafe fn places<'a>(
+unsafe fn places(
     locations: *const CUmemLocation,
     firsts: *const usize,
     len: usize,
     count: usize,
-) -> Answer<PerEntry<'a, Place>> {
+) -> Answer<Vec<Place>> {
     // SAFETY: the caller's promise.
     let (locations, firsts) = unsafe { (slice(locations, len)?, slice(firsts, len)?) };
     let places = locations.iter().map(place).collect::<Answer<Vec<_>>>()?;
-    PerEntry::new(places, firsts, count)
+    let fits = len <= count && firsts.first() == Some(&0) && firsts.iter().all(|first| *first < count);
+    let mut next = firsts.iter().zip(places).peekable();
+    let (_, mut current) = next.next().filter(|_| fits).ok_or(INVALID_VALUE)?;
+    let of_range = |index: usize| {
+        if let Some((_, place)) = next.next_if(|(first, _)| index > 0 && **first == index) {
+            current = place;
+        }
+        current
+    };
+    Ok((0..count).map(of_range).collect())
 }
 
 /// Enqueues a discard: the content is lost.
@@ -125,11 +135,9 @@ fn discard(range: &Managed, stream: &Arc<Stream>) {
 }
 
 /// Enqueues prefetches.
-fn prefetch(ranges: &[Managed], place: impl Fn(usize) -> Option<Place>, stream: &Arc<Stream>) {
-    for (index, range) in ranges.iter().enumerate() {
-        if let Some(place) = place(index) {
-            range.give(Hint::Prefetched(place));
-        }
+fn prefetch(ranges: &[Managed], places: &[Place], stream: &Arc<Stream>) {
+    for (range, place) in ranges.iter().zip(places) {
+        range.give(Hint::Prefetched(*place));
     }
     stream.push(|| Ok(()));
 }
@@ -203,7 +211,7 @@ entries! {
             return Err(INVALID_VALUE);
         }
         capture::refuse_on(&stream)?;
-        prefetch(&[range], |_| Some(place), &stream);
+        prefetch(&[range], &[place], &stream);
         Ok(())
     }
 
@@ -220,7 +228,7 @@ entries! {
         let (ranges, stream) = batch(addresses, sizes, count, flags, h_stream)?;
         let places = places(locations, firsts, len, ranges.len())?;
         capture::refuse_on(&stream)?;
-        prefetch(&ranges, |index| places.at(index), &stream);
+        prefetch(&ranges, &places, &stream);
         Ok(())
     }
 
@@ -251,7 +259,7 @@ entries! {
         let places = places(locations, firsts, len, ranges.len())?;
         capture::refuse_on(&stream)?;
         ranges.iter().for_each(|range| discard(range, &stream));
-        prefetch(&ranges, |index| places.at(index), &stream);
+        prefetch(&ranges, &places, &stream);
         Ok(())
     }
 

@@ -228,7 +228,7 @@ entries! {
 
     guarded_init fn cuModuleUnload(hmod: CUmodule) {
         let module = module::module(number(hmod))?;
-        if module.context.ended_beside_current() {
+        if module.context.ended_out_of_sight() {
             return Err(INVALID_HANDLE);
         }
         module.context.check()?;

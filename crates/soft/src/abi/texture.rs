@@ -7,7 +7,6 @@ use cuda_sys::{
 use super::table::Entries;
 use crate::device::context::current;
 use crate::driver::pointer::{given, put, required};
-use crate::driver::result_code::INVALID_VALUE;
 use crate::memory::texture::{self, Descriptions};
 
 pub(crate) const fn add(entries: Entries) -> Entries {
@@ -48,7 +47,9 @@ entries! {
 
     live fn cuTexObjectGetTextureDesc(p_tex_desc: *mut CUDA_TEXTURE_DESC_v1, tex_object: CUtexObject_v1) {
         required(p_tex_desc)?;
-        put(p_tex_desc, texture::texture(tex_object)?.descriptions.texture)
+        let raw = texture::texture(tex_object)?.descriptions.texture;
+        // A GPU's driver tells no colour.
+        put(p_tex_desc, CUDA_TEXTURE_DESC_v1 { borderColor: [0.0; 4], ..raw })
     }
 
     live fn cuTexObjectGetResourceViewDesc(
@@ -56,7 +57,11 @@ entries! {
         tex_object: CUtexObject_v1,
     ) {
         required(p_res_view_desc)?;
-        put(p_res_view_desc, texture::texture(tex_object)?.descriptions.view.ok_or(INVALID_VALUE)?)
+        // Without a view nothing is written.
+        match texture::texture(tex_object)?.descriptions.view {
+            Some(view) => put(p_res_view_desc, view),
+            None => Ok(()),
+        }
     }
 
     live fn cuSurfObjectCreate(p_surf_object: *mut CUsurfObject_v1, p_res_desc: *const CUDA_RESOURCE_DESC_v1) {

@@ -39,9 +39,15 @@ impl Context {
         if self.is_alive() { loss::check_device(self.device) } else { Err(CONTEXT_IS_DESTROYED) }
     }
 
+    /// Whether it ended, and the current context of this thread, if any, is not one that ended with
+    /// its device.
+    pub(crate) fn ended_out_of_sight(&self) -> bool {
+        !self.is_alive() && !is_current_ended_lost()
+    }
+
     /// Whether it ended, and this thread has another current context that did not.
     pub(crate) fn ended_beside_current(&self) -> bool {
-        !self.is_alive() && current_handle() != 0 && !is_current_ended_lost()
+        current_handle() != 0 && self.ended_out_of_sight()
     }
 }
 

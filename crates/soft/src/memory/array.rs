@@ -52,10 +52,6 @@ fn arrays() -> MutexGuard<'static, Slots<Arc<Array>>> {
 }
 
 impl Array {
-    pub(crate) fn has_surfaces(&self) -> bool {
-        self.descriptor.Flags & CUDA_ARRAY3D_SURFACE_LDST != 0
-    }
-
     /// Bytes of a row, rows, slices or layers.
     pub(super) fn extent(&self) -> [usize; 3] {
         let [width, height, depth] = self.texels.size;

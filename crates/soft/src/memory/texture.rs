@@ -14,7 +14,7 @@ use super::texel_format::{texel_format, view_format};
 use crate::device::context::Context;
 use crate::device::limits::{TEXTURE_ALIGNMENT, TEXTURE_PITCH_ALIGNMENT};
 use crate::driver::handle::{Kind, Slots, number};
-use crate::driver::result_code::{Answer, INVALID_HANDLE, INVALID_VALUE, NOT_SUPPORTED};
+use crate::driver::result_code::{Answer, INVALID_VALUE, NOT_SUPPORTED};
 use crate::ptx::texture::{AddressMode, Sampler, Shape, TexelFormat, Texels, Texture};
 use crate::sync::lock;
 
@@ -28,7 +28,9 @@ const FLAGS: u32 = CU_TRSF_READ_AS_INTEGER
     | CU_TRSF_NORMALIZED_COORDINATES
     | CU_TRSF_SRGB
     | CU_TRSF_DISABLE_TRILINEAR_OPTIMIZATION
-    | CU_TRSF_SEAMLESS_CUBEMAP;
+    | CU_TRSF_SEAMLESS_CUBEMAP
+    // Without a meaning.
+    | 0xc;
 
 /// The descriptions that an object was created from.
 #[derive(Clone, Copy)]
@@ -81,17 +83,21 @@ unsafe fn resource(raw: &CUDA_RESOURCE_DESC) -> Answer<(Texels, Option<Arc<Array
     match raw.resType {
         CUresourcetype::CU_RESOURCE_TYPE_ARRAY => {
             // SAFETY: the caller's promise.
-            let array = array::get(number(unsafe { raw.res.array.hArray }))?;
+            let array = array::get(number(unsafe { raw.res.array.hArray })).map_err(|_| INVALID_VALUE)?;
             Ok((array.texels, Some(array)))
         }
-        CUresourcetype::CU_RESOURCE_TYPE_MIPMAPPED_ARRAY => Err(NOT_SUPPORTED),
+        CUresourcetype::CU_RESOURCE_TYPE_MIPMAPPED_ARRAY => {
+            // SAFETY: the caller's promise.
+            demand(!unsafe { raw.res.mipmap.hMipmappedArray }.is_null())?;
+            Err(NOT_SUPPORTED)
+        }
         CUresourcetype::CU_RESOURCE_TYPE_LINEAR => {
             // SAFETY: the caller's promise.
             let linear = unsafe { raw.res.linear };
             let format = texel_format(linear.format, linear.numChannels)?;
             let count = linear.sizeInBytes / (format.bytes() * linear.numChannels) as usize;
             demand(linear.devPtr != 0 && linear.devPtr.is_multiple_of(TEXTURE_ALIGNMENT))?;
-            demand((1..=MOST_LINEAR).contains(&count))?;
+            let count = count.min(MOST_LINEAR);
             let found = texels(linear.devPtr, format, linear.numChannels, [count, 1], linear.sizeInBytes);
             Ok((found, None))
         }
@@ -101,9 +107,9 @@ unsafe fn resource(raw: &CUDA_RESOURCE_DESC) -> Answer<(Texels, Option<Arc<Array
             let format = texel_format(pitched.format, pitched.numChannels)?;
             let (width, height, pitch) = (pitched.width, pitched.height, pitched.pitchInBytes);
             demand(pitched.devPtr != 0 && pitched.devPtr.is_multiple_of(TEXTURE_ALIGNMENT))?;
-            demand((1..=MOST_PITCHED[0]).contains(&width) && (1..=MOST_PITCHED[1]).contains(&height))?;
-            let row = width * (format.bytes() * pitched.numChannels) as usize;
-            demand(pitch.is_multiple_of(TEXTURE_PITCH_ALIGNMENT) && (row..=MOST_PITCH).contains(&pitch))?;
+            demand(width <= MOST_PITCHED[0] && height <= MOST_PITCHED[1])?;
+            // Rows may overlap.
+            demand(pitch.is_multiple_of(TEXTURE_PITCH_ALIGNMENT) && pitch <= MOST_PITCH)?;
             let found = texels(pitched.devPtr, format, pitched.numChannels, [width, height], pitch);
             Ok((Texels { shape: Shape::Plain { rank: 2 }, ..found }, None))
         }
@@ -114,9 +120,8 @@ unsafe fn resource(raw: &CUDA_RESOURCE_DESC) -> Answer<(Texels, Option<Arc<Array
 /// Reads texels in another format of the same size, or some of the layers.
 fn view(texels: Texels, raw: &CUDA_RESOURCE_VIEW_DESC) -> Answer<Texels> {
     let mut seen = texels;
-    if let Some((format, channels)) = view_format(raw.format)? {
-        (seen.format, seen.channels) = (format, channels);
-    }
+    demand(raw.reserved == [0; 16])?;
+    (seen.format, seen.channels) = view_format(raw.format)?.ok_or(INVALID_VALUE)?;
     demand(seen.texel_bytes() == texels.texel_bytes())?;
     let sizes = [(raw.width, 0), (raw.height, 1), (raw.depth, 2)];
     let fits = |(size, axis): (usize, usize)| {
@@ -156,7 +161,9 @@ fn address_mode(mode: CUaddress_mode) -> Answer<AddressMode> {
 }
 
 fn sampler(texels: &Texels, raw: &CUDA_TEXTURE_DESC) -> Answer<Sampler> {
-    demand(raw.flags & !FLAGS == 0)?;
+    demand(raw.flags & !FLAGS == 0 && raw.reserved == [0; 12])?;
+    let is_cube = matches!(texels.shape, Shape::Cube { .. });
+    demand(is_cube || raw.flags & CU_TRSF_SEAMLESS_CUBEMAP == 0)?;
     if raw.flags & CU_TRSF_SRGB != 0 {
         return Err(NOT_SUPPORTED);
     }
@@ -166,14 +173,18 @@ fn sampler(texels: &Texels, raw: &CUDA_TEXTURE_DESC) -> Answer<Sampler> {
         _ => return Err(INVALID_VALUE),
     };
     demand(raw.mipmapFilterMode.0 <= CUfilter_mode::CU_TR_FILTER_MODE_LINEAR.0)?;
-    let [u, v, w] = raw.addressMode;
     let is_normalised = raw.flags & CU_TRSF_NORMALIZED_COORDINATES != 0;
     let is_small = texels.format.bytes() < 4 && !texels.format.is_float();
     let reads_numbers = is_small && raw.flags & CU_TRSF_READ_AS_INTEGER == 0;
-    // Only numbers can be weighted.
     let is_linear = is_linear && texels.shape != Shape::Linear;
-    demand(!is_linear || reads_numbers || texels.format.is_float())?;
-    let mut modes = [address_mode(u)?, address_mode(v)?, address_mode(w)?];
+    let mut modes = [AddressMode::Clamp; 3];
+    for (axis, (mode, raw)) in modes.iter_mut().zip(raw.addressMode).enumerate() {
+        // Modes of dimensions that are not there may be any.
+        *mode = match address_mode(raw) {
+            Err(code) if axis < texels.shape.rank() => return Err(code),
+            known => known.unwrap_or(AddressMode::Clamp),
+        };
+    }
     if !is_normalised {
         // These need coordinates from 0 to 1.
         let repeats = |mode: &&mut AddressMode| matches!(mode, AddressMode::Wrap | AddressMode::Mirror);
@@ -189,8 +200,8 @@ fn sampler(texels: &Texels, raw: &CUDA_TEXTURE_DESC) -> Answer<Sampler> {
 pub(crate) unsafe fn create_texture(context: &Context, descriptions: Descriptions) -> Answer<u64> {
     // SAFETY: the caller's promise.
     let (mut texels, array) = unsafe { resource(&descriptions.resource)? };
-    if let Some(raw) = &descriptions.view {
-        demand(array.is_some())?;
+    // Views of memory without an array have no effect, whatever they say.
+    if let Some(raw) = descriptions.view.as_ref().filter(|_| array.is_some()) {
         texels = view(texels, raw)?;
     }
     let texture = Texture { texels, sampler: sampler(&texels, &descriptions.texture)? };
@@ -204,7 +215,8 @@ pub(crate) unsafe fn create_texture(context: &Context, descriptions: Description
 pub(crate) unsafe fn create_surface(context: &Context, raw: &CUDA_RESOURCE_DESC) -> Answer<u64> {
     // SAFETY: the caller's promise.
     let (texels, array) = unsafe { resource(raw)? };
-    demand(array.is_some_and(|array| array.has_surfaces()))?;
+    // The array need not be one for surfaces.
+    demand(array.is_some())?;
     let texture = CUDA_TEXTURE_DESC::default();
     let sampler = sampler(&texels, &texture)?;
     let descriptions = Descriptions { resource: *raw, texture, view: None };
@@ -213,23 +225,23 @@ pub(crate) unsafe fn create_surface(context: &Context, raw: &CUDA_RESOURCE_DESC)
 }
 
 pub(crate) fn texture(handle: u64) -> Answer<Arc<Object>> {
-    lock(&TEXTURES).get(handle).cloned().ok_or(INVALID_HANDLE)
+    lock(&TEXTURES).get(handle).cloned().ok_or(INVALID_VALUE)
 }
 
 pub(crate) fn surface(handle: u64) -> Answer<Arc<Object>> {
-    lock(&SURFACES).get(handle).cloned().ok_or(INVALID_HANDLE)
+    lock(&SURFACES).get(handle).cloned().ok_or(INVALID_VALUE)
 }
 
-/// `cuTexObjectDestroy`.
+/// `cuTexObjectDestroy`, which accepts any number.
 pub(crate) fn destroy_texture(handle: u64) -> Answer {
-    lock(&TEXTURES).remove(handle).ok_or(INVALID_HANDLE)?;
+    drop(lock(&TEXTURES).remove(handle));
     forget_views();
     Ok(())
 }
 
-/// `cuSurfObjectDestroy`.
+/// `cuSurfObjectDestroy`, which accepts any number.
 pub(crate) fn destroy_surface(handle: u64) -> Answer {
-    lock(&SURFACES).remove(handle).ok_or(INVALID_HANDLE)?;
+    drop(lock(&SURFACES).remove(handle));
     forget_views();
     Ok(())
 }

@@ -44,6 +44,17 @@ pub(crate) enum Shape {
     },
 }
 
+impl Shape {
+    /// The number of dimensions, without layers.
+    pub(crate) fn rank(self) -> usize {
+        match self {
+            Shape::Linear => 1,
+            Shape::Plain { rank } | Shape::Layered { rank } => rank.into(),
+            Shape::Cube { .. } => 2,
+        }
+    }
+}
+
 /// Texels in memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Texels {

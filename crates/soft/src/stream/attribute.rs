@@ -114,6 +114,9 @@ pub(crate) fn check_attribute(attribute: CUlaunchAttributeID, value: &mut CUlaun
                 value.memSyncDomainMap.default_ < 4 && value.memSyncDomainMap.remote < 4
             }
             A::CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT => value.sharedMemCarveout <= 100,
+            A::CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE => {
+                matches!(value.deviceUpdatableKernelNode.deviceUpdatable, 0 | 1)
+            }
             A::CU_LAUNCH_ATTRIBUTE_NVLINK_UTIL_CENTRIC_SCHEDULING => value.nvlinkUtilCentricScheduling <= 1,
             _ => true,
         }

@@ -57,15 +57,47 @@ fn a_description_is_returned() {
 }
 
 #[test]
-fn null_arrays_are_invalid_handles() {
+fn null_arrays_are_invalid_handles_or_values() {
     let t = textures();
-    let mut found = CUDA_ARRAY3D_DESCRIPTOR::default();
-    let mut word = 0_u32;
+    let (mut found, mut flat) = (CUDA_ARRAY3D_DESCRIPTOR::default(), CUDA_ARRAY_DESCRIPTOR::default());
+    let (mut word, memory, none) = (0_u32, t.words(1), null_mut());
+    let array = t.try_array(&descriptor([4, 0, 0], FLOAT, 1, 0)).unwrap();
     unsafe {
-        assert_eq!(t.cuArray3DGetDescriptor(&mut found, null_mut()), INVALID_HANDLE);
-        assert_eq!(t.cuArrayDestroy(null_mut()), INVALID_HANDLE);
-        assert_eq!(t.cuMemcpyHtoA(null_mut(), 0, (&raw const word).cast(), 4), INVALID_HANDLE);
-        assert_eq!(t.cuMemcpyAtoH((&raw mut word).cast(), null_mut(), 0, 4), INVALID_HANDLE);
+        assert_eq!(t.cuArray3DGetDescriptor(&mut found, none), INVALID_HANDLE);
+        assert_eq!(t.cuArrayGetDescriptor(&mut flat, none), INVALID_HANDLE);
+        assert_eq!(t.cuArray3DGetDescriptor(null_mut(), none), INVALID_HANDLE);
+        assert_eq!(t.cuArrayDestroy(none), INVALID_HANDLE);
+        assert_eq!(t.cuMemcpyHtoA(none, 0, (&raw const word).cast(), 4), IV);
+        assert_eq!(t.cuMemcpyAtoH((&raw mut word).cast(), none, 0, 4), IV);
+        assert_eq!(t.cuMemcpyDtoA(none, 0, memory, 4), IV);
+        assert_eq!(t.cuMemcpyAtoD(memory, none, 0, 4), IV);
+        assert_eq!(t.cuMemcpyAtoA(none, 0, array, 0, 4), IV);
+        assert_eq!(t.cuMemcpyAtoA(array, 0, none, 0, 4), IV);
+        assert_eq!(t.cuMemcpyHtoAAsync(none, 0, (&raw const word).cast(), 4, t.stream), IV);
+        assert_eq!(t.cuMemcpyAtoHAsync((&raw mut word).cast(), none, 0, 4, t.stream), IV);
+        // A copy of no bytes looks at no array.
+        assert_eq!(t.cuMemcpyHtoA(none, 0, (&raw const word).cast(), 0), OK);
+    }
+    assert_eq!(t.try_texture(&of_array(none), &nearest()), Err(IV));
+    let mut surface = 0;
+    assert_eq!(unsafe { t.cuSurfObjectCreate(&mut surface, &of_array(none)) }, IV);
+    t.end_array(array);
+    t.free(memory);
+}
+
+#[test]
+fn objects_that_are_not_there_have_no_description_and_end_well() {
+    let t = textures();
+    let (mut resource, mut raw) = (CUDA_RESOURCE_DESC::default(), CUDA_TEXTURE_DESC::default());
+    let mut view = CUDA_RESOURCE_VIEW_DESC::default();
+    for none in [0, 12_345] {
+        unsafe {
+            assert_eq!(t.cuTexObjectGetResourceDesc(&mut resource, none), IV);
+            assert_eq!(t.cuTexObjectGetTextureDesc(&mut raw, none), IV);
+            assert_eq!(t.cuTexObjectGetResourceViewDesc(&mut view, none), IV);
+            assert_eq!(t.cuSurfObjectGetResourceDesc(&mut resource, none), IV);
+            assert_eq!((t.cuTexObjectDestroy(none), t.cuSurfObjectDestroy(none)), (OK, OK));
+        }
     }
 }
 
@@ -191,9 +223,11 @@ fn objects_return_their_descriptions() {
         assert_eq!(t.cuTexObjectGetTextureDesc(&mut found, texture), OK);
         assert_eq!(
             (found.addressMode, found.filterMode, found.flags, found.borderColor),
-            (wanted.addressMode, wanted.filterMode, wanted.flags, wanted.borderColor)
+            (wanted.addressMode, wanted.filterMode, wanted.flags, [0.0; 4])
         );
-        assert_eq!(t.cuTexObjectGetResourceViewDesc(&mut view, texture), IV);
+        // Without a view nothing is written.
+        assert_eq!(t.cuTexObjectGetResourceViewDesc(&mut view, texture), OK);
+        assert_eq!(view, CUDA_RESOURCE_VIEW_DESC::default());
         assert_eq!(t.cuSurfObjectGetResourceDesc(&mut resource, surface), OK);
         assert_eq!(resource.res.array.hArray, array);
     }
@@ -232,11 +266,26 @@ fn textures_that_cannot_be() {
     let t = textures();
     let array = t.array::<u8>(&descriptor([4, 4, 0], BYTE, 1, 0), &[]);
     let (resource, memory) = (of_array(array), t.words(256));
-    let integers = CU_TRSF_READ_AS_INTEGER;
-    assert_eq!(
-        t.try_texture(&resource, &CUDA_TEXTURE_DESC { flags: integers, ..linear(CLAMP, false) }),
-        Err(IV)
-    );
+    let mut reserved = nearest();
+    reserved.reserved[0] = 1;
+    let mut mode = nearest();
+    mode.addressMode[1] = CUaddress_mode_enum(4);
+    for wrong in [
+        reserved,
+        mode,
+        CUDA_TEXTURE_DESC { flags: CU_TRSF_SEAMLESS_CUBEMAP, ..nearest() },
+        CUDA_TEXTURE_DESC { flags: 0x80, ..nearest() },
+        CUDA_TEXTURE_DESC { filterMode: CUfilter_mode_enum(2), ..nearest() },
+        CUDA_TEXTURE_DESC { mipmapFilterMode: CUfilter_mode_enum(2), ..nearest() },
+    ] {
+        assert_eq!(t.try_texture(&resource, &wrong), Err(IV));
+    }
+    assert_eq!(t.try_texture(&CUDA_RESOURCE_DESC { flags: 1, ..resource }, &nearest()), Err(IV));
+    let mipmapped = CUDA_RESOURCE_DESC {
+        resType: CUresourcetype::CU_RESOURCE_TYPE_MIPMAPPED_ARRAY,
+        ..of_array(null_mut())
+    };
+    assert_eq!(t.try_texture(&mipmapped, &nearest()), Err(IV));
     assert_eq!(t.try_texture(&of_linear(memory + 4, FLOAT, 64), &nearest()), Err(IV));
     assert_eq!(t.try_texture(&of_linear(0, FLOAT, 64), &nearest()), Err(IV));
     let mut texture = 0;
@@ -245,6 +294,35 @@ fn textures_that_cannot_be() {
         assert_eq!(t.cuTexObjectCreate(&mut texture, null(), &nearest(), null()), IV);
         assert_eq!(t.cuTexObjectCreate(&mut texture, &resource, null(), null()), IV);
     }
+    t.end_array(array);
+    t.free(memory);
+}
+
+#[test]
+fn textures_that_can_be() {
+    let t = textures();
+    let array = t.array::<u8>(&descriptor([4, 0, 0], BYTE, 1, 0), &[]);
+    let memory = t.words(256);
+    let mut mode = nearest();
+    // The array has no such dimensions.
+    mode.addressMode[1..].copy_from_slice(&[CUaddress_mode_enum(4), CUaddress_mode_enum(99)]);
+    let integers = CUDA_TEXTURE_DESC { flags: CU_TRSF_READ_AS_INTEGER, ..linear(CLAMP, false) };
+    let unknown = CUDA_TEXTURE_DESC { flags: 0xc, ..nearest() };
+    for (resource, raw) in [
+        (of_array(array), mode),
+        (of_array(array), integers),
+        (of_array(array), unknown),
+        (of_linear(memory, FLOAT, 0), nearest()),
+        (of_linear(memory, FLOAT, 3), nearest()),
+    ] {
+        t.end_texture(t.texture(&resource, &raw));
+    }
+    // A view of linear memory has no effect.
+    let view = CUDA_RESOURCE_VIEW_DESC { format: CUresourceViewFormat_enum(99), ..Default::default() };
+    let mut texture = 0;
+    let made = unsafe { t.cuTexObjectCreate(&mut texture, &of_linear(memory, FLOAT, 64), &nearest(), &view) };
+    assert_eq!(made, OK);
+    t.end_texture(texture);
     t.end_array(array);
     t.free(memory);
 }

@@ -9,10 +9,10 @@ fn image(width: usize, height: usize) -> Vec<f32> {
     (0..width * height).map(|i| ((i * 37 + i / width * 11) % 64) as f32).collect()
 }
 
-/// One axis of the linear filter as the programming guide has it: the first texel, and the weight
-/// of the second one with 8 bits of fraction.
+/// One axis of the linear filter: the first texel, and the weight of the second one with 8 bits of
+/// fraction.
 fn axis(x: f64) -> (i64, f64) {
-    let fixed = ((x - 0.5) * 256.0).round() as i64;
+    let fixed = ((x - 0.5) * 256.0 + 0.5).floor() as i64;
     (fixed.div_euclid(256), fixed.rem_euclid(256) as f64 / 256.0)
 }
 
@@ -45,12 +45,13 @@ fn an_image_is_resampled_with_weights_of_eight_bits() {
         let y = f64::from(origin[1]) + f64::from(step[1]) * f64::from(row);
         let ((i, a), (j, b)) = (axis(x), axis(y));
         let at = |i, j| clamped(&pixels, size, i, j);
-        let wanted = (1.0 - a) * (1.0 - b) * at(i, j)
-            + a * (1.0 - b) * at(i + 1, j)
-            + (1.0 - a) * b * at(i, j + 1)
-            + a * b * at(i + 1, j + 1);
-        // The products of two weights may be rounded.
-        assert!((f64::from(*found) - wanted).abs() <= 64.0 / 65536.0, "{column}, {row}: {found}, {wanted}");
+        // The product is rounded, and all four weights are 1 together.
+        let both = (a * b * 256.0 + 0.5).floor() / 256.0;
+        let wanted = (1.0 + both - a - b) * at(i, j)
+            + (a - both) * at(i + 1, j)
+            + (b - both) * at(i, j + 1)
+            + both * at(i + 1, j + 1);
+        assert_eq!(f64::from(*found), wanted, "{column}, {row}");
     }
     t.end_texture(texture);
     t.end_array(array);
@@ -109,12 +110,81 @@ fn linear_filters_at_the_ends_go_by_the_address_mode() {
         (CLAMP, [16.0, 16.0, 16.0, 24.0, 28.0, 64.0, 64.0]),
         (MIRROR, [16.0, 16.0, 16.0, 24.0, 28.0, 64.0, 64.0]),
         (WRAP, [40.0, 28.0, 16.0, 24.0, 28.0, 52.0, 40.0]),
-        (BORDER, [12.0, 14.0, 16.0, 24.0, 28.0, 50.0, 36.0]),
+        // A row is an image, whose upper edge is sampled: half of everything is the border.
+        (BORDER, [10.0, 11.0, 12.0, 16.0, 18.0, 29.0, 22.0]),
     ] {
         let raw = CUDA_TEXTURE_DESC { borderColor: [8.0; 4], ..linear(mode, true) };
         assert_eq!(line(&t, &resource, &raw, &normalised), wanted, "{mode:?}");
     }
+    for (modes, wanted) in [
+        ([BORDER, CLAMP, CLAMP], [12.0, 14.0, 16.0, 24.0, 28.0, 50.0, 36.0]),
+        ([CLAMP, BORDER, CLAMP], [12.0, 12.0, 12.0, 16.0, 18.0, 36.0, 36.0]),
+    ] {
+        let raw = CUDA_TEXTURE_DESC { addressMode: modes, borderColor: [8.0; 4], ..linear(CLAMP, false) };
+        assert_eq!(line(&t, &resource, &raw, &at), wanted, "{modes:?}");
+    }
     t.end_array(array);
+}
+
+#[test]
+fn sums_have_the_precision_of_the_format() {
+    let t = textures();
+    // The weights of the second texel are 1/256 times these.
+    let at = [0.0, 40.0, 120.0, 256.0].map(|weight: f32| 0.5 + weight / 256.0);
+    let sums = |format, texels: [u16; 2], flags| {
+        let array = t.array(&descriptor([2, 0, 0], format, 1, 0), &texels);
+        let raw = CUDA_TEXTURE_DESC { flags, ..linear(CLAMP, false) };
+        let found = line(&t, &of_array(array), &raw, &at);
+        t.end_array(array);
+        found
+    };
+    // 16 bits of the sum remain.
+    let parts = |numbers: [u16; 4]| numbers.map(|number| f32::from(number) / 65535.0);
+    let format = CUarray_format::CU_AD_FORMAT_UNSIGNED_INT16;
+    assert_eq!(sums(format, [0x2e66, 0x3555], 0), parts([11878, 12155, 12710, 13653]));
+    let bits = |numbers: [u32; 4]| numbers.map(f32::from_bits);
+    assert_eq!(sums(format, [5, 0x3a], CU_TRSF_READ_AS_INTEGER), bits([5, 13, 30, 0x3a]));
+    // 8192 and -7.7: halves.
+    let half = CUarray_format::CU_AD_FORMAT_HALF;
+    assert_eq!(sums(half, [0x7000, 0xc7b3], 0), [8192.0, 6912.0, 4348.0, -7.699_218_8]);
+    let array = t.array(&descriptor([2, 0, 0], BYTE, 1, 0), &[7_u8, 255]);
+    let found = line(&t, &of_array(array), &linear(CLAMP, false), &at);
+    assert_eq!(found, parts([1799, 11758, 31675, 65535]));
+    t.end_array(array);
+}
+
+#[test]
+fn borders_have_the_format_of_the_texels() {
+    let t = textures();
+    let border = |format, flags| {
+        let array = t.array::<u8>(&descriptor([2, 0, 0], format, 1, 0), &[]);
+        let raw = CUDA_TEXTURE_DESC {
+            addressMode: [BORDER; 3],
+            flags,
+            borderColor: [0.25; 4],
+            ..Default::default()
+        };
+        let found = line(&t, &of_array(array), &raw, &[-1.0]);
+        t.end_array(array);
+        found[0]
+    };
+    assert_eq!(border(FLOAT, 0), 0.25);
+    assert_eq!(border(CUarray_format::CU_AD_FORMAT_UNSIGNED_INT32, 0), 0.25);
+    assert_eq!(border(BYTE, 0), 64.0 / 255.0);
+    assert_eq!(border(CUarray_format::CU_AD_FORMAT_SIGNED_INT8, 0), 32.0 / 127.0);
+    assert_eq!(border(BYTE, CU_TRSF_READ_AS_INTEGER), 0.0);
+}
+
+#[test]
+fn channels_that_a_format_lacks_are_zero() {
+    let t = textures();
+    let array = t.array(&descriptor([2, 1, 0], FLOAT, 1, 0), &[3.0_f32, 4.0]);
+    let (texture, out) = (t.texture(&of_array(array), &nearest()), t.words(8));
+    t.run_kernel("colours", [2, 1], vec![texture.into(), out.into(), 2_i32.into(), 1_i32.into()]);
+    assert_eq!(t.singles(out, 8), [3.0, 0.0, 0.0, 0.0, 4.0, 0.0, 0.0, 0.0]);
+    t.end_texture(texture);
+    t.end_array(array);
+    t.free(out);
 }
 
 #[test]

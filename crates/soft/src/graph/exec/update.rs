@@ -221,8 +221,9 @@ pub(crate) fn update(exec: u64, graph: u64) -> Answer<Result<(), Refused>> {
             return Ok(Err(refused));
         }
         let (pairs, keys) = (pairing.pairs(), pairing.keys());
-        let (used, old_source, context) = (own.used, own.source, Arc::clone(&own.context));
-        let mut shares = instantiate::exec_objects(&store.graphs, graph, used, &context);
+        let (old_source, context) = (own.source, Arc::clone(&own.context));
+        // What came with the update was not used by a run before it.
+        let mut shares = instantiate::exec_objects(&store.graphs, graph, false, &context);
         // The keys stay the uids of the first graph.
         for (key, _) in &mut shares {
             key.0 = keys.get(&key.0).copied().unwrap_or(key.0);

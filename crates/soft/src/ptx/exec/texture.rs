@@ -7,7 +7,9 @@ use super::worker::Worker;
 use crate::ptx::code::texture::{Geometry, Outside, Query, TextureInst, TextureOp, Values};
 use crate::ptx::code::{AtomicOp, AtomicType, Cell, NONE, Space};
 use crate::ptx::error::FaultKind;
-use crate::ptx::math::texture::{Taps, cube_face, half, narrow, widen};
+use crate::ptx::math::texture::{
+    Taps, border_channel, cube_face, half, narrow, weighted_sum, weights, widen,
+};
 use crate::ptx::memory::MemoryFault;
 use crate::ptx::texture::{AddressMode, Shape, TexelFormat, Texels, Texture};
 
@@ -194,27 +196,35 @@ impl TextureThread<'_, '_, '_> {
                 _ => Taps::nearest(x, size, mode),
             };
         }
+        if is_linear && texels.shape == (Shape::Plain { rank: 1 }) {
+            // An array of one dimension is a row of an image, whose upper edge is sampled.
+            taps[1] = Taps::linear(0.0, 1, modes[1]);
+        }
         (taps, layer)
     }
 
     /// `tex`.
     fn sample(&mut self, inst: &TextureInst, texture: &Texture, from_singles: bool) -> Checked<[u32; 4]> {
         let (taps, layer) = self.taps(inst, texture, from_singles);
-        if taps.iter().all(|tap| tap.weight == 0) {
-            return self.texel(texture, taps.map(|tap| tap.at[0]), layer);
+        if !(texture.sampler.is_linear && from_singles) {
+            let texel = self.texel(texture, taps.map(|tap| tap.at[0]), layer)?;
+            return Ok(widened(texture, texel));
         }
-        let mut sums = [0.0; 4];
-        for (z, by_z) in taps[2].weighted() {
-            for (y, by_y) in taps[1].weighted() {
-                for (x, by_x) in taps[0].weighted() {
-                    let texel = self.texel(texture, [x, y, z], layer)?;
-                    for (sum, channel) in sums.iter_mut().zip(texel) {
-                        *sum += by_x * by_y * by_z * f64::from(f32::from_bits(channel));
-                    }
-                }
+        let (mut texels, mut parts, mut count) = ([[0; 4]; 8], [0; 8], 0);
+        for (index, part) in weights(taps).into_iter().enumerate().filter(|(_, part)| *part > 0) {
+            let at = [0, 1, 2].map(|axis| taps[axis].at[index >> axis & 1]);
+            (texels[count], parts[count]) = (self.texel(texture, at, layer)?, part);
+            count += 1;
+        }
+        let mut found = [0; 4];
+        for (channel, found) in found.iter_mut().enumerate() {
+            let mut weighted = [(0, 0); 8];
+            for (slot, (texel, part)) in weighted.iter_mut().zip(texels.iter().zip(parts)) {
+                *slot = (texel[channel], part);
             }
+            *found = weighted_sum(texture.texels.format, &weighted[..count], texture.sampler.reads_numbers);
         }
-        Ok(sums.map(|sum| (sum as f32).to_bits()))
+        Ok(found)
     }
 
     /// `tld4`: the four texels that a linear filter would weigh, counter-clockwise from the lower
@@ -228,29 +238,29 @@ impl TextureThread<'_, '_, '_> {
         for (value, (x, y)) in
             found.iter_mut().zip([(left, lower), (right, lower), (right, upper), (left, upper)])
         {
-            *value = self.texel(texture, [x, y, Some(0)], layer)?[usize::from(channel & 3)];
+            let texel = self.texel(texture, [x, y, Some(0)], layer)?;
+            *value = widened(texture, texel)[usize::from(channel & 3)];
         }
         Ok(found)
     }
 
-    /// The channels of a texel, or of the border.
+    /// The bits of the channels of a texel, or of the border. Channels that the format lacks are 0.
     fn texel(&mut self, texture: &Texture, at: [Option<u32>; 3], layer: u32) -> Checked<[u32; 4]> {
         let (texels, sampler) = (&texture.texels, &texture.sampler);
+        let mut found = [0; 4];
+        let channels = found.iter_mut().enumerate().take(texels.channels as usize);
         let [Some(x), Some(y), Some(z)] = at else {
-            return Ok(match texels.shape {
-                Shape::Linear => [0; 4],
-                _ => sampler.border.map(f32::to_bits),
-            });
+            if texels.shape != Shape::Linear {
+                for (index, channel) in channels {
+                    *channel = border_channel(texels.format, sampler.border[index], sampler.reads_numbers);
+                }
+            }
+            return Ok(found);
         };
-        let reads_numbers = sampler.reads_numbers;
-        let one = if reads_numbers || texels.format.is_float() { 1.0_f32.to_bits() } else { 1 };
-        // What a format without a channel returns for it.
-        let mut found = [0, 0, 0, one];
         let address = texel_address(texels, [x, y, z], layer);
         let location = self.find(address, texels.texel_bytes(), false)?;
-        for (index, channel) in found.iter_mut().enumerate().take(texels.channels as usize) {
-            let bits = self.memory.load(location, cell(texels.format), index) as u32;
-            *channel = widen(texels.format, bits, reads_numbers);
+        for (index, channel) in channels {
+            *channel = self.memory.load(location, cell(texels.format), index) as u32;
         }
         Ok(found)
     }
@@ -386,6 +396,11 @@ impl Objects {
 
 fn no_object(fault: MemoryFault) -> Box<ThreadFault> {
     ThreadFault::new(fault.kind, fault.message)
+}
+
+/// The channels of a texel as a sample returns them.
+fn widened(texture: &Texture, texel: [u32; 4]) -> [u32; 4] {
+    texel.map(|bits| widen(texture.texels.format, bits, texture.sampler.reads_numbers))
 }
 
 /// Fails unless the texels have the geometry of the instruction.
