@@ -22,8 +22,16 @@ const PEERS: &str = "peers";
 /// All features that matter on a GPU.
 const GPU_FEATURES: &str = "cuda-graph/svg,cuda-graph/nvrtc,cuda-handles/tracing,cuda-launch/half";
 
-/// Test binaries that a GPU does not need: promises of the software driver, and the benchmark's.
-const NOT_FOR_A_GPU: [&str; 3] = ["tests::soft", "cuda-tests-bench", "bench::runs"];
+/// Test binaries that need no GPU: those on the software driver alone, and the benchmark's.
+const NOT_FOR_A_GPU: [&str; 7] = [
+    "tests::soft",
+    "handles::deferred",
+    "handles::smoke",
+    "handles::tracing",
+    "cuda-tests-bench",
+    "bench::runs",
+    "bin::peers",
+];
 
 /// Options of a build.
 pub(crate) struct Build<'a> {
@@ -79,7 +87,8 @@ impl Build<'_> {
         }
         if let Some(folder) = self.bundle {
             command.args(["--release", "--config", "profile.release.strip='symbols'"]);
-            command.args(["--config", "profile.release.debug=0", "--target-dir"]).arg(folder);
+            command.args(["--config", "profile.release.debug=0"]);
+            command.arg("--target-dir").arg(folder);
         }
     }
 }

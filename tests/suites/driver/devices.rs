@@ -365,7 +365,10 @@ fn captures_span_streams_of_two_devices() {
         ("fill of device 0's memory there", &|pair| unsafe { pair.s.cuMemsetD32Async(here, 1, 1, on_there) }),
         ("copy from 1 to 0 there", &|pair| unsafe { pair.s.cuMemcpyAsync(here, there, 4, on_there) }),
         ("copy from 1 to 0 here", &|pair| unsafe { pair.s.cuMemcpyAsync(here, there, 4, on_here) }),
-        ("copy from pool 1 to 0 there", &|pair| unsafe { pair.s.cuMemcpyAsync(here, pools[1], 4, on_there) }),
+        // A copy takes pools that the current context reaches, whatever the stream.
+        ("copy from pool 1 to 0 there", &|pair| {
+            pair.with(1, |pair| unsafe { pair.s.cuMemcpyAsync(here, pools[1], 4, on_there) })
+        }),
         ("copy between pools there", &|pair| unsafe {
             pair.s.cuMemcpyAsync(pools[0], pools[1], 4, on_there)
         }),
@@ -452,7 +455,7 @@ fn peer_access_lets_kernels_use_memory_of_the_other_device() {
     let exec = pair.s.instantiate(graph);
     table.row("a kernel of device 0 on device 1's memory", pair.launch_on_both(exec));
     let pooled = pair.pooled(1);
-    assert_eq!(unsafe { pair.s.cuMemsetD32(pooled, 0, 1) }, OK);
+    assert_eq!(pair.with(1, |pair| unsafe { pair.s.cuMemsetD32(pooled, 0, 1) }), OK);
     pair.grant(1);
     let set = pair.s.set_kernel(exec, pair.s.nodes(graph)[0], "add", [pooled, 1]);
     table.row("set to memory of a pool with access", said(set));

@@ -21,8 +21,8 @@ pub enum ParamError {
          the values of such parameters are memory of the home; give it the memory itself, and set the node"
     )]
     MemoryElsewhere {
-        /// The kernel.
-        kernel: Box<str>,
+        /// The kernel's name.
+        kernel: NodeName,
     },
     /// The memory of a parameter is that of an allocation node.
     #[error(

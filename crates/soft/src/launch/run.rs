@@ -131,6 +131,10 @@ impl View<'_> {
     }
 }
 
+fn loss_of(fault: Fault) -> Loss {
+    Loss::new(code_of(fault.kind), fault.to_string())
+}
+
 /// The checks that the configuration names.
 fn checks() -> Checks {
     let chosen = &driver::config().checks;
@@ -184,12 +188,12 @@ impl<'a> KernelRun<'a> {
     /// Begins the kernel while kernels in front have not ended. At most `most_threads` threads,
     /// rounded up to a block, wait for these then.
     pub(crate) fn begin(&self, most_threads: u64) -> Result<BegunGrid, Loss> {
-        ptx::begin(&self.launch(), &self.view(), most_threads).map_err(|fault| self.lose(fault))
+        ptx::begin(&self.launch(), &self.view(), most_threads).map_err(loss_of)
     }
 
     /// Runs the rest of a kernel that has begun.
     pub(crate) fn finish(&self, begun: BegunGrid) -> Result<(), Loss> {
-        ptx::finish(&self.launch(), &self.view(), begun).map_err(|fault| self.lose(fault))
+        ptx::finish(&self.launch(), &self.view(), begun).map_err(loss_of)
     }
 
     fn launch(&self) -> ptx::Launch<'a> {
@@ -201,13 +205,6 @@ impl<'a> KernelRun<'a> {
             params: self.params,
             globals: &self.function.module.addresses,
         }
-    }
-
-    /// The loss of the kernel's device, which need not be the device of the stream.
-    fn lose(&self, fault: Fault) -> Loss {
-        let loss = Loss::new(code_of(fault.kind), fault.to_string());
-        loss::set(self.function.module.context.device, loss.clone());
-        loss
     }
 
     fn view(&self) -> View<'a> {

@@ -217,7 +217,7 @@ fn nodes_of_one_graph_may_be_of_several_devices() {
             // The same by capture.
             let (mut captured, mode) = (null_mut(), CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED);
             assert_eq!(driver.cuStreamBeginCapture(stream, mode), OK);
-            assert_eq!(driver.cuMemcpyPeerAsync(there, other, here, mine, 16, stream), OK);
+            assert_eq!(driver.cuMemcpyAsync(there, here, 16, stream), OK);
             assert_eq!(driver.cuStreamEndCapture(stream, &mut captured), OK);
             let mut kind = CUgraphNodeType(99);
             assert_eq!(driver.cuGraphNodeGetType(nodes(driver, captured)[0], &mut kind), OK);

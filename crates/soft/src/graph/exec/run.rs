@@ -99,9 +99,13 @@ impl Drop for Run {
     }
 }
 
-/// Adds the node to a loss.
-fn in_node(loss: Loss, node: u64) -> Loss {
-    Loss::new(loss.code, format!("{}; in the graph node {node:#x}", loss.sentence))
+/// Adds the node to the loss of a task. A kernel's device is lost, which need not be the stream's.
+fn in_node(loss: Loss, node: u64, task: &Task) -> Loss {
+    let loss = Loss::new(loss.code, format!("{}; in the graph node {node:#x}", loss.sentence));
+    if let Task::Kernel(spec) = task {
+        loss::set(spec.function.module.context.device, loss.clone());
+    }
+    loss
 }
 
 impl Run {
@@ -131,11 +135,11 @@ impl Run {
             };
             let Some(step) = self.program.steps.get(action.step()) else { continue };
             if let RunningSteps::Early(early) = &mut level.steps {
-                if let Work::Task(Task::Kernel(spec)) = &step.work
+                if let Work::Task(task @ Task::Kernel(spec)) = &step.work
                     && step.enabled
                 {
                     let run = early.run_kernel(action, step.node, self.kernel_run(spec));
-                    run.map_err(|loss| in_node(loss, step.node))?;
+                    run.map_err(|loss| in_node(loss, step.node, task))?;
                     continue;
                 }
                 early.pass(action.step());
@@ -143,7 +147,8 @@ impl Run {
             let Some(step) = Some(step).filter(|step| step.enabled) else { continue };
             match &step.work {
                 Work::Task(task) => {
-                    self.task(action.step(), step.node, task).map_err(|loss| in_node(loss, step.node))?;
+                    let done = self.task(action.step(), step.node, task);
+                    done.map_err(|loss| in_node(loss, step.node, task))?;
                 }
                 Work::Child(level) => {
                     open.push(RunningLevel { steps: RunningSteps::of(level, &self.program), again: None });
