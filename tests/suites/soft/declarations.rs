@@ -8,7 +8,7 @@ use cuda_handles::{Buffer, Image, Slice, Stream};
 use cuda_launch::{LaunchConfig, TypedKernel, kernel, params};
 use cuda_soft::control::last_fault;
 use cuda_sys::{CUDA_KERNEL_NODE_PARAMS_v2, CUresult, Call};
-use cuda_tests::{Setup, alone, fail, raw, setup};
+use cuda_tests::{Setup, alone, fail, needs, raw, setup};
 
 /// A kernel of one thread, whose declarations are wrong.
 const STRAY: &str = ".version 7.0
@@ -162,6 +162,8 @@ fn nodes_with_attributes_are_checked() {
 #[test]
 fn nodes_behind_programmatic_edges_are_checked() {
     declared!();
+    drop(setup());
+    needs!(EdgeKinds);
     is_checked(|bench, at| {
         let graph = bench.context.graph()?;
         let first = graph.root().launch(&bench.put, one(), (bench.part(0), bench.part(2), LAST))?;
@@ -185,6 +187,8 @@ fn nodes_of_clones_and_child_graphs_are_checked() {
 #[test]
 fn nodes_in_bodies_of_loops_are_checked() {
     declared!();
+    drop(setup());
+    needs!(Conditionals);
     is_checked(|bench, at| {
         let graph = bench.context.graph()?;
         let rounds = Test::nonzero(bench.part(0)).limit(3);
@@ -366,6 +370,7 @@ fn a_refused_launch_declares_nothing_for_later_ones() {
 fn a_launch_that_is_restored_is_not_held_to_the_refused_one() {
     declared!();
     let bench = Bench::new();
+    needs!(ParameterLayouts);
     let graph = bench.context.graph().unwrap();
     let old = (bench.part(0), bench.part(2), 0);
     let node = graph.root().launch(&bench.put, one().priority(-1), old).unwrap();

@@ -1,6 +1,6 @@
 //! The bodies of the fuzz targets `ptx` and `image`, on bytes that proptest makes.
 
-use cuda_tests::{SMALL, VARIABLES, fuzz, is_soft, setup, skip};
+use cuda_tests::{SMALL, VARIABLES, fuzz, is_soft, needs, setup, skip};
 use proptest::prelude::*;
 use proptest::sample::Index;
 
@@ -52,6 +52,7 @@ fn any_text_is_loaded_or_refused() {
     if !is_soft() {
         skip!("a GPU's compiler is not under test");
     }
+    needs!(KernelNames);
     let seeds = prop::sample::select(vec![SMALL, VARIABLES]);
     let config = ProptestConfig::with_cases(64);
     proptest!(config, |(seed in seeds, edits in edits())| {
