@@ -6,7 +6,7 @@ use cuda_sys::{
     CUcontext, CUctx_flags, CUdevice, CUdevice_attribute, CUdevice_attribute_enum as A, CUdevprop, CUuuid,
 };
 
-use super::memory::give_back;
+use super::memory::release;
 use super::table::Entries;
 use crate::device::context::{self, Context, check_device};
 use crate::device::loss;
@@ -70,8 +70,7 @@ pub(crate) fn end(context: &Context) {
         for allocation in
             memory::all(|allocation| allocation.pool != 0 && allocation.device == context.device)
         {
-            memory::remove(&allocation, "the end of the lost device");
-            give_back(&allocation);
+            release(&allocation, "the end of the lost device");
         }
     }
 }

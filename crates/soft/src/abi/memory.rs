@@ -130,8 +130,7 @@ impl QueuedFree {
     }
 
     fn carry_out(self) {
-        memory::remove(&self.memory, "cuMemFreeAsync");
-        give_back(&self.memory);
+        release(&self.memory, "cuMemFreeAsync");
     }
 }
 
@@ -142,8 +141,9 @@ impl Drop for QueuedFree {
     }
 }
 
-/// Updates the pool of an allocation that ends.
-pub(super) fn give_back(allocation: &Allocation) {
+/// Ends an allocation and updates its pool.
+pub(super) fn release(allocation: &Arc<Allocation>, how: &'static str) {
+    memory::remove(allocation, how);
     if let Some(pool) = pool::of_memory(allocation.pool) {
         let is_imported = allocation.origin == Origin::Imported;
         pool.give_back(if is_imported { 0 } else { allocation.len as u64 });
@@ -254,10 +254,7 @@ entries! {
         if !found.queue_free() {
             return Err(INVALID_VALUE);
         }
-        stream::while_idle(|| {
-            memory::remove(&found, "cuMemFree");
-            give_back(&found);
-        });
+        stream::while_idle(|| release(&found, "cuMemFree"));
         Ok(())
     }
 
