@@ -18,7 +18,7 @@
 //! | a test wants to | it uses |
 //! |---|---|
 //! | have a driver and a context | [`setup`], [`install`] without a context |
-//! | be skipped where driver or devices lack something | [`needs!`], [`Need`], [`skip!`], [`takes_all_memory!`] |
+//! | be skipped where driver or devices lack something | [`needs!`], [`on_two_devices!`], [`Need`], [`skip!`], [`takes_all_memory!`] |
 //! | behave otherwise on the software driver | [`is_soft`] |
 //! | open the device under test itself, or others | [`device`], [`other_device`], [`other_context`], [`all_contexts`] |
 //! | behave otherwise in a run of the matrix | [`forced_shape`], [`host_decides`], [`null_stream_is_per_thread`] |

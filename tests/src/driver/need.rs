@@ -122,3 +122,13 @@ macro_rules! needs {
         }
     )+};
 }
+
+/// Runs the rest of the test in a process of its own, on two devices; skips it where there is one.
+#[macro_export]
+macro_rules! on_two_devices {
+    () => {
+        $crate::alone!("CUDA_SOFT_DEVICES" = "2");
+        drop($crate::setup());
+        $crate::needs!(TwoDevices);
+    };
+}

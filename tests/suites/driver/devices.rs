@@ -3,7 +3,7 @@
 use std::ptr::{null, null_mut};
 
 use cuda_sys::*;
-use cuda_tests::{alone, needs, setup};
+use cuda_tests::{needs, on_two_devices};
 
 use crate::calls::{self, Gate};
 use crate::common::table::{Table, all_said, said};
@@ -159,9 +159,7 @@ impl Pair {
 
 #[test]
 fn kernels_of_two_devices_run_on_a_stream_of_either() {
-    alone!("CUDA_SOFT_DEVICES" = "2");
-    drop(setup());
-    needs!(TwoDevices);
+    on_two_devices!();
     let mut pair = pair().unwrap();
     let [here, there] = pair.words;
     let graph = pair.s.graph();
@@ -202,9 +200,7 @@ fn kernels_of_two_devices_run_on_a_stream_of_either() {
 
 #[test]
 fn launches_of_one_executable_on_streams_of_two_devices_do_not_overlap() {
-    alone!("CUDA_SOFT_DEVICES" = "2");
-    drop(setup());
-    needs!(TwoDevices);
+    on_two_devices!();
     let mut pair = pair().unwrap();
     let [here, there] = pair.words;
     let graph = pair.s.graph();
@@ -233,9 +229,7 @@ fn launches_of_one_executable_on_streams_of_two_devices_do_not_overlap() {
 
 #[test]
 fn fills_and_copies_name_the_context_of_their_memory() {
-    alone!("CUDA_SOFT_DEVICES" = "2");
-    drop(setup());
-    needs!(TwoDevices);
+    on_two_devices!();
     let mut pair = pair().unwrap();
     let ([here, there], pools) = (pair.words, [0, 1].map(|device| pair.pooled(device)));
     let graph = pair.s.graph();
@@ -302,9 +296,7 @@ fn fills_and_copies_name_the_context_of_their_memory() {
 
 #[test]
 fn events_of_both_devices_are_recorded_and_stay_on_theirs() {
-    alone!("CUDA_SOFT_DEVICES" = "2");
-    drop(setup());
-    needs!(TwoDevices);
+    on_two_devices!();
     let mut pair = pair().unwrap();
     let events = [0, 1].map(|device| pair.event(device));
     let graph = pair.s.graph();
@@ -342,9 +334,7 @@ fn events_of_both_devices_are_recorded_and_stay_on_theirs() {
 
 #[test]
 fn captures_span_streams_of_two_devices() {
-    alone!("CUDA_SOFT_DEVICES" = "2");
-    drop(setup());
-    needs!(TwoDevices);
+    on_two_devices!();
     let mut pair = pair().unwrap();
     let ([here, there], pools) = (pair.words, [0, 1].map(|device| pair.pooled(device)));
     let mut table = Table::default();
@@ -403,9 +393,7 @@ fn captures_span_streams_of_two_devices() {
 
 #[test]
 fn the_bodies_of_a_conditional_node_are_of_its_device() {
-    alone!("CUDA_SOFT_DEVICES" = "2");
-    drop(setup());
-    needs!(TwoDevices);
+    on_two_devices!();
     needs!(Conditionals);
     let mut pair = pair().unwrap();
     let [here, there] = pair.words;
@@ -442,9 +430,7 @@ fn the_bodies_of_a_conditional_node_are_of_its_device() {
 
 #[test]
 fn peer_access_lets_kernels_use_memory_of_the_other_device() {
-    alone!("CUDA_SOFT_DEVICES" = "2");
-    drop(setup());
-    needs!(TwoDevices);
+    on_two_devices!();
     let mut pair = pair().unwrap();
     let [_, there] = pair.words;
     let mut table = Table::default();
@@ -475,9 +461,7 @@ fn peer_access_lets_kernels_use_memory_of_the_other_device() {
 
 #[test]
 fn a_touch_of_the_other_device_without_access_loses_both() {
-    alone!("CUDA_SOFT_DEVICES" = "2");
-    drop(setup());
-    needs!(TwoDevices);
+    on_two_devices!();
     let mut pair = pair().unwrap();
     let graph = pair.s.graph();
     pair.adds(graph, &[], 0, pair.words[1]);

@@ -6,15 +6,13 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use cuda_graph::{AllocOptions, AllocPlace, ContextExt, Graph};
 use cuda_handles::{MemPool, PoolAccess, PoolOptions};
 use cuda_launch::per;
-use cuda_tests::{alone, needs, setup};
+use cuda_tests::on_two_devices;
 
 use super::{LEN, N, Two, leaves_nothing, offset_copy};
 
 #[test]
 fn kernels_fills_and_copies_of_both_devices_run_in_their_order() {
-    alone!("CUDA_SOFT_DEVICES" = "2");
-    drop(setup());
-    needs!(TwoDevices);
+    on_two_devices!();
     let two = Two::new();
     let [near, far] = &two.memory;
     leaves_nothing(|| {
@@ -36,9 +34,7 @@ fn kernels_fills_and_copies_of_both_devices_run_in_their_order() {
 
 #[test]
 fn pooled_memory_of_the_other_device_is_filled_and_copied() {
-    alone!("CUDA_SOFT_DEVICES" = "2");
-    drop(setup());
-    needs!(TwoDevices);
+    on_two_devices!();
     let two = Two::new();
     leaves_nothing(|| {
         let far = two.streams[1].zeros::<u32>(LEN).unwrap();
@@ -60,9 +56,7 @@ fn pool(two: &Two) -> MemPool {
 
 #[test]
 fn kernels_use_memory_of_the_other_device_once_they_have_access() {
-    alone!("CUDA_SOFT_DEVICES" = "2");
-    drop(setup());
-    needs!(TwoDevices);
+    on_two_devices!();
     let two = Two::new();
     let [near, far] = &two.memory;
     let adds = offset_copy::load(&two.here).unwrap();
@@ -105,9 +99,7 @@ fn kernels_use_memory_of_the_other_device_once_they_have_access() {
 
 #[test]
 fn clones_and_child_graphs_span_as_their_originals() {
-    alone!("CUDA_SOFT_DEVICES" = "2");
-    drop(setup());
-    needs!(TwoDevices);
+    on_two_devices!();
     let two = Two::new();
     let [near, far] = &two.memory;
     leaves_nothing(|| {
@@ -135,9 +127,7 @@ fn clones_and_child_graphs_span_as_their_originals() {
 
 #[test]
 fn host_functions_and_events_stand_between_nodes_of_both_devices() {
-    alone!("CUDA_SOFT_DEVICES" = "2");
-    drop(setup());
-    needs!(TwoDevices);
+    on_two_devices!();
     let two = Two::new();
     leaves_nothing(|| {
         two.reset();
@@ -170,9 +160,7 @@ fn host_functions_and_events_stand_between_nodes_of_both_devices() {
 
 #[test]
 fn allocation_nodes_of_the_other_device_serve_kernels_of_both() {
-    alone!("CUDA_SOFT_DEVICES" = "2");
-    drop(setup());
-    needs!(TwoDevices);
+    on_two_devices!();
     let two = Two::new();
     let adds = offset_copy::load(&two.here).unwrap();
     leaves_nothing(|| {
@@ -207,9 +195,7 @@ fn allocation_nodes_of_the_other_device_serve_kernels_of_both() {
 
 #[test]
 fn a_context_stated_twice_or_as_its_home_counts_once() {
-    alone!("CUDA_SOFT_DEVICES" = "2");
-    drop(setup());
-    needs!(TwoDevices);
+    on_two_devices!();
     let two = Two::new();
     let graph = Graph::spanning(&two.here, &[&two.there, &two.here, &two.there]).unwrap();
     assert_eq!(graph.contexts().count(), 2);

@@ -4,7 +4,7 @@ use cuda_graph::{CaptureError, ContextExt, Error, StreamExt};
 use cuda_handles::Error as HandleError;
 use cuda_handles::capture::CaptureMode;
 use cuda_launch::per;
-use cuda_tests::{alone, needs, setup};
+use cuda_tests::on_two_devices;
 
 use super::{LEN, N, Two, leaves_nothing, offset_copy};
 
@@ -12,9 +12,7 @@ const MODE: CaptureMode = CaptureMode::ThreadLocal;
 
 #[test]
 fn work_on_streams_of_both_devices_becomes_one_graph() {
-    alone!("CUDA_SOFT_DEVICES" = "2");
-    drop(setup());
-    needs!(TwoDevices);
+    on_two_devices!();
     let two = Two::new();
     let ([near, far], [here, there]) = (&two.memory, &two.streams);
     leaves_nothing(|| {
@@ -46,9 +44,7 @@ fn work_on_streams_of_both_devices_becomes_one_graph() {
 
 #[test]
 fn captured_nodes_come_into_a_graph_that_spans_their_contexts() {
-    alone!("CUDA_SOFT_DEVICES" = "2");
-    drop(setup());
-    needs!(TwoDevices);
+    on_two_devices!();
     let two = Two::new();
     let ([near, far], [here, there]) = (&two.memory, &two.streams);
     let pooled = there.zeros::<u32>(LEN).unwrap();
@@ -78,9 +74,7 @@ fn captured_nodes_come_into_a_graph_that_spans_their_contexts() {
 
 #[test]
 fn captured_kernels_reach_as_far_as_others() {
-    alone!("CUDA_SOFT_DEVICES" = "2");
-    drop(setup());
-    needs!(TwoDevices);
+    on_two_devices!();
     let two = Two::new();
     let [near, far] = &two.memory;
     let adds = offset_copy::load(&two.here).unwrap();
@@ -103,9 +97,7 @@ fn captured_kernels_reach_as_far_as_others() {
 
 #[test]
 fn what_a_capture_does_not_take_of_another_device_leaves_it_valid() {
-    alone!("CUDA_SOFT_DEVICES" = "2");
-    drop(setup());
-    needs!(TwoDevices);
+    on_two_devices!();
     let two = Two::new();
     let ([near, far], [here, there]) = (&two.memory, &two.streams);
     let pools = [here, there].map(|stream| stream.zeros::<u32>(LEN).unwrap());
@@ -135,9 +127,7 @@ fn what_a_capture_does_not_take_of_another_device_leaves_it_valid() {
 
 #[test]
 fn a_stream_of_another_device_is_joined_as_others_are() {
-    alone!("CUDA_SOFT_DEVICES" = "2");
-    drop(setup());
-    needs!(TwoDevices);
+    on_two_devices!();
     let two = Two::new();
     let [here, there] = &two.streams;
     leaves_nothing(|| {

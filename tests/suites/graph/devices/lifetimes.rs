@@ -2,15 +2,13 @@
 
 use cuda_handles::reaper;
 use cuda_launch::per;
-use cuda_tests::{Gate, Kind, SOON, alone, live, needs, setup, until};
+use cuda_tests::{Gate, Kind, SOON, live, on_two_devices, until};
 
 use super::{LEN, N, Two, leaves_nothing, offset_copy};
 
 #[test]
 fn everything_is_dropped_while_a_run_is_in_flight_on_either_device() {
-    alone!("CUDA_SOFT_DEVICES" = "2");
-    drop(setup());
-    needs!(TwoDevices);
+    on_two_devices!();
     let two = Two::new();
     for device in [0, 1] {
         leaves_nothing(|| {
@@ -42,9 +40,7 @@ fn everything_is_dropped_while_a_run_is_in_flight_on_either_device() {
 
 #[test]
 fn values_that_updates_replace_go_behind_the_last_run_on_whatever_device() {
-    alone!("CUDA_SOFT_DEVICES" = "2");
-    drop(setup());
-    needs!(TwoDevices);
+    on_two_devices!();
     let two = Two::new();
     leaves_nothing(|| {
         let graph = two.graph();
@@ -65,9 +61,7 @@ fn values_that_updates_replace_go_behind_the_last_run_on_whatever_device() {
 
 #[test]
 fn memory_that_a_kernel_of_the_other_device_reads_is_freed_after_it() {
-    alone!("CUDA_SOFT_DEVICES" = "2");
-    drop(setup());
-    needs!(TwoDevices);
+    on_two_devices!();
     let two = Two::new();
     let adds = offset_copy::load(&two.here).unwrap();
     two.reach();
@@ -92,9 +86,7 @@ fn memory_that_a_kernel_of_the_other_device_reads_is_freed_after_it() {
 
 #[test]
 fn memory_of_another_device_that_a_kernel_used_is_still_no_memory_for_fills_there() {
-    alone!("CUDA_SOFT_DEVICES" = "2");
-    drop(setup());
-    needs!(TwoDevices);
+    on_two_devices!();
     let two = Two::new();
     let adds = offset_copy::load(&two.here).unwrap();
     two.reach();

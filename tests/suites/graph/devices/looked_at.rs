@@ -2,15 +2,13 @@
 
 use cuda_graph::{InstantiateOptions, Shape};
 use cuda_launch::per;
-use cuda_tests::{alone, needs, setup};
+use cuda_tests::on_two_devices;
 
 use super::{LEN, N, Two, offset_copy};
 
 #[test]
 fn races_across_devices_are_found() {
-    alone!("CUDA_SOFT_DEVICES" = "2");
-    drop(setup());
-    needs!(TwoDevices);
+    on_two_devices!();
     let two = Two::new();
     let [near, far] = &two.memory;
     let adds = offset_copy::load(&two.here).unwrap();
@@ -29,9 +27,7 @@ fn races_across_devices_are_found() {
 
 #[test]
 fn pictures_name_the_device_of_each_node() {
-    alone!("CUDA_SOFT_DEVICES" = "2");
-    drop(setup());
-    needs!(TwoDevices);
+    on_two_devices!();
     let two = Two::new();
     let [near, far] = &two.memory;
     let graph = two.graph();
@@ -46,9 +42,7 @@ fn pictures_name_the_device_of_each_node() {
 
 #[test]
 fn shaping_leaves_them_as_drawn() {
-    alone!("CUDA_SOFT_DEVICES" = "2");
-    drop(setup());
-    needs!(TwoDevices);
+    on_two_devices!();
     let two = Two::new();
     let graph = two.graph();
     graph.root().fill(&two.memory[0], 1).unwrap();

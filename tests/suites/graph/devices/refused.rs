@@ -3,7 +3,7 @@
 use cuda_graph::{ConditionError, ContextExt, Error, ParamError, Test};
 use cuda_handles::Error as HandleError;
 use cuda_launch::per;
-use cuda_tests::{alone, count, needs, setup};
+use cuda_tests::{count, on_two_devices};
 
 use super::{LEN, N, Two};
 
@@ -16,9 +16,7 @@ fn wrong<T: core::fmt::Debug>(outcome: Result<T, Error>) -> String {
 
 #[test]
 fn a_context_that_was_not_stated_stays_out() {
-    alone!("CUDA_SOFT_DEVICES" = "2");
-    drop(setup());
-    needs!(TwoDevices);
+    on_two_devices!();
     let two = Two::new();
     let far = &two.memory[1];
     two.reach();
@@ -45,9 +43,7 @@ fn a_context_that_was_not_stated_stays_out() {
 
 #[test]
 fn conditions_loops_and_branches_are_for_one_context() {
-    alone!("CUDA_SOFT_DEVICES" = "2");
-    drop(setup());
-    needs!(TwoDevices);
+    on_two_devices!();
     let two = Two::new();
     let graph = two.graph();
     let several = |error: Error| assert_eq!(error, Error::Condition(ConditionError::SeveralContexts));
@@ -60,9 +56,7 @@ fn conditions_loops_and_branches_are_for_one_context() {
 
 #[test]
 fn parameters_are_memory_of_the_home() {
-    alone!("CUDA_SOFT_DEVICES" = "2");
-    drop(setup());
-    needs!(TwoDevices);
+    on_two_devices!();
     let two = Two::new();
     let [near, far] = &two.memory;
     two.there.enable_peer_access(&two.here).unwrap();
@@ -88,9 +82,7 @@ fn parameters_are_memory_of_the_home() {
 
 #[test]
 fn a_launch_that_leaves_memory_is_on_a_stream_of_the_home() {
-    alone!("CUDA_SOFT_DEVICES" = "2");
-    drop(setup());
-    needs!(TwoDevices);
+    on_two_devices!();
     let two = Two::new();
     let graph = two.graph();
     let (alloc, memory) = graph.root().alloc::<u32>(LEN).unwrap();
@@ -104,9 +96,7 @@ fn a_launch_that_leaves_memory_is_on_a_stream_of_the_home() {
 
 #[test]
 fn pools_out_of_reach_are_named() {
-    alone!("CUDA_SOFT_DEVICES" = "2");
-    drop(setup());
-    needs!(TwoDevices);
+    on_two_devices!();
     let two = Two::new();
     let pools = [0, 1].map(|device| two.streams[device].zeros::<u32>(LEN).unwrap());
     let graph = two.graph();

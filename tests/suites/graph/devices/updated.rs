@@ -2,15 +2,13 @@
 
 use cuda_graph::{Error, UpdateError};
 use cuda_launch::per;
-use cuda_tests::{alone, needs, setup};
+use cuda_tests::on_two_devices;
 
 use super::{LEN, N, Two, leaves_nothing};
 
 #[test]
 fn nodes_of_both_devices_are_updated_on_theirs() {
-    alone!("CUDA_SOFT_DEVICES" = "2");
-    drop(setup());
-    needs!(TwoDevices);
+    on_two_devices!();
     let two = Two::new();
     let [near, far] = &two.memory;
     leaves_nothing(|| {
@@ -40,9 +38,7 @@ fn nodes_of_both_devices_are_updated_on_theirs() {
 
 #[test]
 fn an_executables_nodes_stay_on_their_devices() {
-    alone!("CUDA_SOFT_DEVICES" = "2");
-    drop(setup());
-    needs!(TwoDevices);
+    on_two_devices!();
     let two = Two::new();
     let [near, far] = &two.memory;
     let events = [two.here.event().unwrap(), two.there.event().unwrap()];
