@@ -1,7 +1,10 @@
 //! A gate in a stream: work enqueued behind it stays in flight for as long as a test wants.
 
 use core::ffi::c_void;
+use core::ptr;
+use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -25,10 +28,18 @@ pub struct Gate(Arc<State>);
 
 type Work = Box<dyn FnOnce() + Send>;
 
-unsafe extern "C" fn run(work: *mut c_void) {
-    // SAFETY: `in_callback` made the pointer from a box for the one call of this function.
-    let work = unsafe { Box::from_raw(work.cast::<Work>()) };
-    if catch_unwind(AssertUnwindSafe(|| in_host_function(*work))).is_err() {
+/// Host functions by number, until they are called. If the context is lost before, they never are,
+/// and stay here: nothing else would refer to them, and the sanitiser would call them leaked.
+static PENDING: Mutex<BTreeMap<usize, Work>> = Mutex::new(BTreeMap::new());
+
+fn pending<R>(change: impl FnOnce(&mut BTreeMap<usize, Work>) -> R) -> R {
+    change(&mut PENDING.lock().unwrap_or_else(PoisonError::into_inner))
+}
+
+extern "C" fn run(number: *mut c_void) {
+    let work = pending(|pending| pending.remove(&number.addr()));
+    let Some(work) = work else { std::process::abort() };
+    if catch_unwind(AssertUnwindSafe(|| in_host_function(work))).is_err() {
         std::process::abort();
     }
 }
@@ -39,9 +50,11 @@ unsafe extern "C" fn run(work: *mut c_void) {
 /// # Panics
 /// The driver refuses.
 pub fn in_callback(stream: &Stream, work: impl FnOnce() + Send + 'static) {
-    let work: Box<Work> = Box::new(Box::new(work));
-    // SAFETY: the stream lives; the function takes the box that goes with it.
-    ok(unsafe { driver().cuLaunchHostFunc(stream.as_raw(), Some(run), Box::into_raw(work).cast()) });
+    static NEXT: AtomicUsize = AtomicUsize::new(1);
+    let number = NEXT.fetch_add(1, Ordering::Relaxed);
+    pending(|pending| pending.insert(number, Box::new(work)));
+    // SAFETY: the stream lives; the function takes a number.
+    ok(unsafe { driver().cuLaunchHostFunc(stream.as_raw(), Some(run), ptr::without_provenance_mut(number)) });
 }
 
 impl Gate {

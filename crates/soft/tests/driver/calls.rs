@@ -1,8 +1,11 @@
 //! Raw calls that succeed, for the tests here and for `tests/suites/driver`, which includes this
 //! file.
 
+use std::collections::BTreeMap;
 use std::ffi::{CString, c_void};
-use std::ptr::null_mut;
+use std::ptr::{null_mut, without_provenance_mut};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
@@ -108,6 +111,10 @@ pub(crate) fn refusal(driver: &Driver, graph: CUgraph, flags: u64) -> (CUresult,
     (answer, params.result_out.0, params.hErrNode_out)
 }
 
+/// The gates in streams, by number. A gate whose function is never called, since the device was
+/// lost before, stays here.
+static GATES: Mutex<BTreeMap<usize, Receiver<()>>> = Mutex::new(BTreeMap::new());
+
 /// A stream held up by a host function until it is let go.
 pub(crate) struct Gate {
     release: Sender<()>,
@@ -115,13 +122,16 @@ pub(crate) struct Gate {
 
 impl Gate {
     pub(crate) fn close(driver: &Driver, stream: CUstream) -> Self {
+        static NEXT: AtomicUsize = AtomicUsize::new(1);
         let (release, wait) = channel();
-        let wait: *mut Receiver<()> = Box::into_raw(Box::new(wait));
-        unsafe extern "C" fn hold(wait: *mut c_void) {
-            let wait = unsafe { Box::from_raw(wait.cast::<Receiver<()>>()) };
-            let _ = wait.recv_timeout(Duration::from_secs(20));
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        GATES.lock().unwrap().insert(number, wait);
+        extern "C" fn hold(number: *mut c_void) {
+            let wait = GATES.lock().unwrap().remove(&number.addr());
+            let _ = wait.map(|wait| wait.recv_timeout(Duration::from_secs(20)));
         }
-        assert_eq!(unsafe { driver.cuLaunchHostFunc(stream, Some(hold), wait.cast()) }, OK);
+        let number = without_provenance_mut(number);
+        assert_eq!(unsafe { driver.cuLaunchHostFunc(stream, Some(hold), number) }, OK);
         Self { release }
     }
 

@@ -210,38 +210,44 @@ fn bytes_go_between_all_kinds_of_memory() {
 
 #[test]
 fn a_source_for_which_the_host_has_no_memory_is_refused() {
-    const FAR_TOO_MUCH: usize = 1 << 62;
-    let driver = &session();
-    let short = CUresult::CUDA_ERROR_OUT_OF_MEMORY;
-    let (src, mut dst) = ([1_u8; 8], [0_u8; 8]);
-    let addresses = [dst.as_mut_ptr().expose_provenance() as u64, src.as_ptr().expose_provenance() as u64];
-    let (stream, graph) = (stream(driver), graph(driver));
-    let raw = CUDA_MEMCPY3D_v2 {
-        srcMemoryType: CUmemorytype::CU_MEMORYTYPE_HOST,
-        srcHost: src.as_ptr().cast(),
-        dstMemoryType: CUmemorytype::CU_MEMORYTYPE_HOST,
-        dstHost: dst.as_mut_ptr().cast(),
-        WidthInBytes: FAR_TOO_MUCH,
-        Height: 1,
-        Depth: 1,
-        ..Default::default()
-    };
-    let mut node = null_mut();
-    unsafe {
-        assert_eq!(driver.cuMemcpy(addresses[0], addresses[1], FAR_TOO_MUCH), short);
-        assert_eq!(driver.cuMemcpyAsync(addresses[0], addresses[1], FAR_TOO_MUCH, stream), short);
-        assert_eq!(driver.cuMemcpy3D(&raw), short);
-        assert_eq!(driver.cuGraphAddMemcpyNode(&mut node, graph, null_mut(), 0, &raw, context(driver)), OK);
-        let exec = instantiate(driver, graph);
-        assert_eq!(driver.cuGraphLaunch(exec, stream), short);
-        let small = CUDA_MEMCPY3D_v2 { WidthInBytes: 8, ..raw };
-        assert_eq!(driver.cuGraphExecMemcpyNodeSetParams(exec, node, &small, context(driver)), OK);
-        run(driver, exec, stream);
-        assert_eq!(dst, src);
-        assert_eq!(driver.cuGraphExecDestroy(exec), OK);
-        assert_eq!(driver.cuGraphDestroy(graph), OK);
-        assert_eq!(driver.cuStreamDestroy(stream), OK);
-    }
+    alone("copies::a_source_for_which_the_host_has_no_memory_is_refused", || {
+        const FAR_TOO_MUCH: usize = 1 << 62;
+        let driver = &session();
+        let short = CUresult::CUDA_ERROR_OUT_OF_MEMORY;
+        let (src, mut dst) = ([1_u8; 8], [0_u8; 8]);
+        let addresses =
+            [dst.as_mut_ptr().expose_provenance() as u64, src.as_ptr().expose_provenance() as u64];
+        let (stream, graph) = (stream(driver), graph(driver));
+        let raw = CUDA_MEMCPY3D_v2 {
+            srcMemoryType: CUmemorytype::CU_MEMORYTYPE_HOST,
+            srcHost: src.as_ptr().cast(),
+            dstMemoryType: CUmemorytype::CU_MEMORYTYPE_HOST,
+            dstHost: dst.as_mut_ptr().cast(),
+            WidthInBytes: FAR_TOO_MUCH,
+            Height: 1,
+            Depth: 1,
+            ..Default::default()
+        };
+        let mut node = null_mut();
+        unsafe {
+            assert_eq!(driver.cuMemcpy(addresses[0], addresses[1], FAR_TOO_MUCH), short);
+            assert_eq!(driver.cuMemcpyAsync(addresses[0], addresses[1], FAR_TOO_MUCH, stream), short);
+            assert_eq!(driver.cuMemcpy3D(&raw), short);
+            assert_eq!(
+                driver.cuGraphAddMemcpyNode(&mut node, graph, null_mut(), 0, &raw, context(driver)),
+                OK
+            );
+            let exec = instantiate(driver, graph);
+            assert_eq!(driver.cuGraphLaunch(exec, stream), short);
+            let small = CUDA_MEMCPY3D_v2 { WidthInBytes: 8, ..raw };
+            assert_eq!(driver.cuGraphExecMemcpyNodeSetParams(exec, node, &small, context(driver)), OK);
+            run(driver, exec, stream);
+            assert_eq!(dst, src);
+            assert_eq!(driver.cuGraphExecDestroy(exec), OK);
+            assert_eq!(driver.cuGraphDestroy(graph), OK);
+            assert_eq!(driver.cuStreamDestroy(stream), OK);
+        }
+    });
 }
 
 #[test]
