@@ -48,9 +48,9 @@ impl Cargo {
         &self.root
     }
 
-    /// The target folder.
+    /// The target folder. Cargo runs in the root, and so reads a relative path from there.
     pub(crate) fn target(&self) -> PathBuf {
-        std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| self.root.join("target"), PathBuf::from)
+        self.root.join(std::env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into()))
     }
 
     /// A cargo of the pinned toolchain.

@@ -10,7 +10,7 @@ mod libraries;
 mod print;
 mod sanitizer;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use cuda_nvrtc::internal::Environment;
 
@@ -71,6 +71,13 @@ impl Machine {
         let beside: Vec<_> = beside.into_iter().filter(is_another).collect();
         let drivers = [chosen].into_iter().chain(beside).collect();
         Self { sanitizer: sanitizer::find(environment), libraries: libraries::all(environment), drivers }
+    }
+
+    /// Sets where a library is, which the command line has named.
+    pub(crate) fn name_library(&mut self, name: &str, file: &Path) {
+        for library in self.libraries.iter_mut().filter(|library| library.name == name) {
+            library.file = Some(file.to_owned());
+        }
     }
 
     /// The driver that tests use.

@@ -43,6 +43,9 @@ pub(crate) fn run(cargo: &Cargo, mut options: TestOptions) -> Result<u8> {
     let suite = Build { asan: false, gpu: false, bundle: None }.suite(cargo)?;
     let report = runner::test(&suite, &options)?;
     print(&sources::functions(cargo.root())?, &Notes::read(&folder)?);
+    if let Some(path) = &options.report {
+        report.write(path)?;
+    }
     report.print();
     Ok(u8::from(!report.is_good()))
 }

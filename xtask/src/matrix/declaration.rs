@@ -163,6 +163,21 @@ impl Declaration {
         found.map(|skip| skip.reason.as_str())
     }
 
+    /// The patterns that are the name of no test, each with its place.
+    pub(super) fn unmatched(&self, tests: &[String]) -> Vec<String> {
+        let groups = self.groups.iter().map(|(name, group)| (format!("group {name}"), &group.tests));
+        let skips = self.skip.iter().map(|skip| (format!("skip, {}", skip.reason), &skip.tests));
+        let expected = self.expected.iter().map(|one| (format!("expected, {}", one.reason), &one.tests));
+        let always = [("always".to_owned(), &self.always.tests)];
+        let all = always.into_iter().chain(groups).chain(skips).chain(expected);
+        let is_name = |pattern: &String| tests.iter().any(|test| matches(pattern, test));
+        let unmatched = |(place, patterns): (String, &Vec<String>)| {
+            let found = patterns.iter().filter(|pattern| !is_name(pattern));
+            found.map(|pattern| format!("{pattern} ({place})")).collect::<Vec<_>>()
+        };
+        all.flat_map(unmatched).collect()
+    }
+
     /// The declaration of a failure.
     pub(super) fn expected(&self, row: &Row, place: &Place<'_>) -> Option<&Exception> {
         self.expected.iter().find(|expected| expected.explains(row, place))

@@ -13,6 +13,8 @@ pub(super) const BASE: &str = "base";
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Planned {
     pub(super) name: String,
+    /// Its name in the declaration, which rows for several drivers or devices have in common.
+    pub(super) declared: String,
     pub(super) axes: Axes,
     pub(super) groups: Vec<String>,
     /// The position of its driver among those of the machine.
@@ -46,14 +48,22 @@ pub(super) fn rows(
     let all = plan.all();
     for name in &selection.rows {
         let names: Vec<_> = all.iter().map(|row| row.name.as_str()).collect();
-        ensure!(names.contains(&name.as_str()), "there is no row `{name}`; there are: {}", names.join(", "));
+        let is_known = all.iter().any(|row| row.is_called(name));
+        ensure!(is_known, "there is no row `{name}`; there are: {}", names.join(", "));
     }
     let wanted = |row: &Planned| match (selection.quick, selection.rows.is_empty()) {
-        (_, false) => selection.rows.contains(&row.name),
+        (_, false) => selection.rows.iter().any(|name| row.is_called(name)),
         (true, true) => row.name == BASE,
         (false, true) => true,
     };
     Ok(all.into_iter().filter(wanted).collect())
+}
+
+impl Planned {
+    /// Whether the command line can name it so.
+    fn is_called(&self, name: &str) -> bool {
+        self.name == name || self.declared == name
+    }
 }
 
 struct Plan<'a> {
@@ -85,6 +95,7 @@ impl Plan<'_> {
     fn of(&self, name: &str, axes: Axes, groups: &[String]) -> Vec<Planned> {
         let row = Planned {
             name: name.to_owned(),
+            declared: name.to_owned(),
             axes,
             groups: groups.to_vec(),
             driver: 0,

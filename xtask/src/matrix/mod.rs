@@ -10,6 +10,8 @@ mod declaration;
 mod expand;
 mod list;
 mod options;
+mod origin;
+mod private;
 mod progress;
 mod report;
 mod run;
@@ -17,10 +19,11 @@ mod run;
 use declaration::Declaration;
 pub use declaration::FILE;
 pub use options::MatrixOptions;
+use report::Earlier;
 
 use std::path::Path;
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 use cuda_nvrtc::internal::Process;
 
 use crate::detect::Machine;
@@ -28,6 +31,8 @@ use crate::runner::Suite;
 
 /// The exit code of a run that is impossible here: no driver, or no device.
 const IMPOSSIBLE: u8 = 2;
+/// The exit code of a run whose time was up before all tests had run.
+const UNFINISHED: u8 = 3;
 
 /// Runs the matrix and returns the exit code. `suite` gives the test binaries, which may build
 /// them; `default` is the declaration if the command line names no other.
@@ -37,7 +42,10 @@ const IMPOSSIBLE: u8 = 2;
 /// cannot be written.
 pub fn run(options: &MatrixOptions, default: &Path, suite: impl FnOnce() -> Result<Suite>) -> Result<u8> {
     let declaration = Declaration::read(options.matrix.as_deref().unwrap_or(default))?;
-    let machine = Machine::detect(&options.driver, &Process);
+    let mut machine = Machine::detect(&options.driver, &Process);
+    if let Some(named) = &options.nvrtc {
+        machine.name_library("NVRTC", named);
+    }
     print!("{machine}");
     let refusal = machine.refusal();
     if let (Some(refusal), false) = (&refusal, options.list) {
@@ -54,9 +62,17 @@ pub fn run(options: &MatrixOptions, default: &Path, suite: impl FnOnce() -> Resu
         refusal.iter().for_each(|refusal| println!("\nno test can run here: {refusal}"));
         return Ok(0);
     }
-    let report = run::all(&suite()?, &declaration, machine, &rows, options)?;
+    // A folder that cannot be written is known before anything is built, and so is a report that
+    // cannot be gone on with.
+    if let Some(folder) = &options.report_dir {
+        std::fs::create_dir_all(folder).with_context(|| format!("no folder {}", folder.display()))?;
+    }
+    let earlier = Earlier::read(options)?;
+    let report = run::all(&suite()?, &declaration, machine, &rows, earlier, options)?;
     report::print(&report);
-    Ok(u8::from(!report.is_good()))
+    let verdict = report.verdict();
+    println!("\n{}", verdict.words);
+    Ok(verdict.code)
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use super::expand::Selection;
 use crate::runner::Driver;
+use crate::runner::options::{MOST_SECONDS, existing};
 
 /// Options of the matrix.
 #[derive(Clone, Debug, clap::Args)]
@@ -15,7 +16,8 @@ pub struct MatrixOptions {
     /// Run the base row alone
     #[arg(long, conflicts_with = "row")]
     pub quick: bool,
-    /// Run this row alone; it can be given again for more
+    /// Run this row alone; it can be given again for more. The rows that --list names, and
+    /// `device=others` and `driver=beside` for all of these
     #[arg(long, value_name = "NAME")]
     pub row: Vec<String>,
     /// Run only tests whose name has this text in it; given several times, one of the texts
@@ -29,25 +31,37 @@ pub struct MatrixOptions {
     pub driver: Driver,
     /// The compiler for CUDA C++ that tests use, or its folder [default: where CUDA_NVRTC says, or
     /// where it is found; else they are skipped]
-    #[arg(long, value_name = "PATH")]
+    #[arg(long, value_name = "PATH", value_parser = existing)]
     pub nvrtc: Option<PathBuf>,
     /// Tests at a time [default: one a core; on a GPU at most 4]
     #[arg(long, value_name = "N")]
     pub jobs: Option<NonZeroUsize>,
     /// Seconds after which a test is stopped and counts as failed; more where a tool watches
-    #[arg(long, value_name = "SECONDS", default_value = "120")]
+    #[arg(long, value_name = "SECONDS", default_value = "120", value_parser = seconds())]
     pub timeout: u64,
     /// Run a test that failed again, alone, up to so many times; if it passes then, it is reported
     /// as flaky
     #[arg(long, value_name = "N", default_value = "0")]
     pub retries: u32,
-    /// Write matrix.md, matrix.json and junit.xml into this folder, anew after each row
+    /// Write matrix.md, matrix.json and junit.xml into this folder, every few seconds
     #[arg(long, value_name = "FOLDER")]
     pub report_dir: Option<PathBuf>,
+    /// Go on with the report in --report-dir, of the same build and machine: keep its outcomes, and
+    /// run the tests that it lacks
+    #[arg(long, requires = "report_dir")]
+    pub resume: bool,
+    /// Start no more tests after so many seconds; with tests left, the exit code is 3, and --resume
+    /// runs these
+    #[arg(long, value_name = "SECONDS", value_parser = seconds(), requires = "report_dir")]
+    pub stop_after: Option<u64>,
     /// The declaration of the matrix [default: tests/matrix.toml; in a bundle the one beside the
     /// runner]
     #[arg(long, value_name = "FILE")]
     pub matrix: Option<PathBuf>,
+}
+
+fn seconds() -> clap::builder::RangedU64ValueParser {
+    clap::value_parser!(u64).range(1..=MOST_SECONDS)
 }
 
 impl MatrixOptions {

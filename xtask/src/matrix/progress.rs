@@ -2,12 +2,12 @@
 //! pass, and for each row.
 
 use std::cell::RefCell;
-use std::io::IsTerminal;
 use std::time::Duration;
 
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 
 use super::report::{Counts, RowReport};
+use crate::runner::progress::is_watched;
 use crate::runner::{Outcome, Row};
 
 pub(super) struct Progress {
@@ -41,7 +41,7 @@ impl Bars {
 
 impl Progress {
     pub(super) fn new(rows: usize) -> Self {
-        let bars = std::io::stdout().is_terminal().then(|| Bars::new(rows));
+        let bars = is_watched().then(|| Bars::new(rows));
         Self { bars, counts: RefCell::default() }
     }
 
@@ -71,9 +71,16 @@ impl Progress {
         }
     }
 
+    pub(super) fn again(&self, row: &Row) {
+        self.line(&format!("again: {row}"));
+    }
+
     pub(super) fn row_ended(&self, row: &RowReport) {
         self.line(&match &row.skipped {
             Some(reason) => format!("row {}: skipped, {reason}", row.name),
+            None if row.left > 0 => {
+                format!("row {}: {}, {} left, {:.1} s", row.name, row.counts().words(), row.left, row.seconds)
+            }
             None => format!("row {}: {}, {:.1} s", row.name, row.counts().words(), row.seconds),
         });
         if let Some(Bars { rows, .. }) = &self.bars {

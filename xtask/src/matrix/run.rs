@@ -1,5 +1,7 @@
 //! Runs the rows, one after the other.
 
+use std::cell::RefCell;
+use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
@@ -9,8 +11,10 @@ use super::condition::Place;
 use super::declaration::Declaration;
 use super::expand::Planned;
 use super::options::MatrixOptions;
+use super::origin::{self, Origin};
+use super::private::hidden;
 use super::progress::Progress;
-use super::report::{self, MatrixReport, RowReport, TestReport};
+use super::report::{Earlier, MatrixReport, RowReport, TestReport};
 use crate::detect::Machine;
 use crate::runner::options::jobs;
 use crate::runner::schedule::{self, Settings};
@@ -21,28 +25,52 @@ use crate::runner::{Driver, Row, Suite};
 /// The exit code of compute-sanitizer if it has found something.
 const FOUND: i32 = 86;
 
-/// Runs all rows. With a folder for reports, these are written after each.
+/// How often the report is written while a row runs: whoever stops the run loses no more.
+const PERIOD: Duration = Duration::from_secs(10);
+
+/// Runs all rows, except for the tests that an earlier report has.
 pub(super) fn all(
     suite: &Suite,
     declaration: &Declaration,
     machine: Machine,
     rows: &[Planned],
+    earlier: Option<Earlier>,
     options: &MatrixOptions,
 ) -> Result<MatrixReport> {
-    let tests = suite.list(&options.filter)?;
+    let end = options.stop_after.map(|seconds| Instant::now() + Duration::from_secs(seconds));
+    let tests = suite.list(&[])?;
+    let names: Vec<String> = tests.iter().map(Test::full_name).collect();
+    let unmatched = declaration.unmatched(&names);
+    let (origin, known) = (Origin::of(suite), machine.clone());
+    let mut report = MatrixReport { origin, machine, rows: Vec::new(), unmatched };
+    if let Some(earlier) = earlier {
+        earlier.go_on(&mut report)?;
+    }
+    // The report has all rows from the start, so that one of a run that was stopped says what it
+    // lacks.
+    let plans: Vec<_> = rows
+        .iter()
+        .map(|planned| {
+            let run = Run { declaration, machine: &known, planned, options, end };
+            let (at, todo) = run.prepare(&tests, &mut report);
+            (run, at, todo)
+        })
+        .collect();
+    let report = RefCell::new(report);
+    write(&report, options)?;
     let progress = Progress::new(rows.len());
-    let mut report = MatrixReport { machine, rows: Vec::new(), stale: Vec::new() };
-    for planned in rows {
-        let run = Run { declaration, machine: &report.machine, planned, options };
-        let done = run.row(&tests, &progress)?;
-        report.stale.extend(report::stale(declaration, &run.place(), &done, !options.filter.is_empty()));
-        report.rows.push(done);
-        if let Some(folder) = &options.report_dir {
-            report.write(folder)?;
-        }
+    for (run, at, todo) in &plans {
+        run.row(todo, *at, &report, &progress)?;
+        write(&report, options)?;
     }
     progress.finish();
-    Ok(report)
+    Ok(report.into_inner())
+}
+
+fn write(report: &RefCell<MatrixReport>, options: &MatrixOptions) -> Result<()> {
+    let Some(folder) = &options.report_dir else { return Ok(()) };
+    report.borrow_mut().origin.ended = origin::now();
+    report.borrow().write(folder)
 }
 
 /// One row, about to run.
@@ -51,33 +79,118 @@ struct Run<'a> {
     machine: &'a Machine,
     planned: &'a Planned,
     options: &'a MatrixOptions,
+    /// When to start no more tests.
+    end: Option<Instant>,
 }
 
-impl Run<'_> {
-    fn row(&self, tests: &[Test<'_>], progress: &Progress) -> Result<RowReport> {
-        let mut done = RowReport::new(self.planned);
-        if done.skipped.is_some() {
-            progress.row_ended(&done);
-            return Ok(done);
+impl<'a> Run<'a> {
+    /// Puts the row into the report, with what an earlier run has found. Returns its place there,
+    /// and the tests to run.
+    fn prepare<'t>(&self, tests: &'t [Test<'t>], report: &mut MatrixReport) -> (usize, Vec<&'t Test<'t>>) {
+        let mut row = RowReport { filter: self.options.filter.clone(), ..RowReport::new(self.planned) };
+        // A report that was read has names without private folders.
+        let name = hidden(&row.name);
+        let earlier = report.rows.iter().position(|row| row.name == name);
+        let has_run = |at: usize| report.rows.get(at).is_some_and(|row| !row.tests.is_empty());
+        // An earlier run could run the row, in part at least.
+        if let Some(at) = earlier.filter(|at| row.skipped.is_some() && has_run(*at)) {
+            return (at, Vec::new());
         }
-        let start = Instant::now();
-        let place = self.place();
-        let chosen: Vec<_> = tests.iter().filter(|test| self.has(&test.full_name())).collect();
-        let reason = |test: &Test<'_>| self.declaration.skip_reason(&test.full_name(), &place);
-        let (left_out, runs): (Vec<_>, Vec<_>) = chosen.into_iter().partition(|test| reason(test).is_some());
-        progress.row_starts(&self.planned.name, runs.len());
-        let judged = |row: Row| TestReport { expected: self.expected(&row, &place), row };
-        let ended = |row: &Row| progress.test_ended(row, self.expected(row, &place).is_some());
-        let rows = schedule::run(&runs, &self.settings()?, &ended);
-        done.tests = rows.into_iter().map(judged).collect();
-        let skipped = left_out.iter().map(|test| Row::skipped(test, reason(test).unwrap_or_default()));
-        done.tests.extend(skipped.map(|row| TestReport { row, expected: None }));
-        done.seconds = start.elapsed().as_secs_f64();
-        progress.row_ended(&done);
-        Ok(done)
+        if let Some(earlier) = earlier.and_then(|at| report.rows.get_mut(at)) {
+            row.tests = std::mem::take(&mut earlier.tests);
+            row.seconds = earlier.seconds;
+            let was_whole = earlier.filter.is_empty() && (earlier.left > 0 || !row.tests.is_empty());
+            row.filter.append(&mut earlier.filter);
+            row.filter.sort();
+            row.filter.dedup();
+            if was_whole || self.options.filter.is_empty() {
+                row.filter.clear();
+            }
+        }
+        let mut todo = Vec::new();
+        if row.skipped.is_none() {
+            let place = self.place();
+            let known: HashSet<String> = row.tests.iter().map(|test| test.row.full_name()).collect();
+            for test in tests {
+                let name = test.full_name();
+                if known.contains(&name) || !self.has(&name) || !is_chosen(&row.filter, &name) {
+                    continue;
+                }
+                match self.declaration.skip_reason(&name, &place) {
+                    Some(reason) => {
+                        let row_of_test = Row::skipped(test, reason);
+                        row.tests.push(TestReport { row: row_of_test, expected: None });
+                    }
+                    None => {
+                        row.left += 1;
+                        todo.extend(is_chosen(&self.options.filter, &name).then_some(test));
+                    }
+                }
+            }
+        }
+        let at = earlier.unwrap_or(report.rows.len());
+        match report.rows.get_mut(at) {
+            Some(place) => *place = row,
+            None => report.rows.push(row),
+        }
+        (at, todo)
     }
 
-    fn place(&self) -> Place<'_> {
+    /// Runs the tests, and puts what becomes of them into the row of the report.
+    fn row(
+        &self,
+        todo: &[&Test<'_>],
+        at: usize,
+        report: &RefCell<MatrixReport>,
+        progress: &Progress,
+    ) -> Result<()> {
+        let change = |change: &mut dyn FnMut(&mut RowReport)| {
+            report.borrow_mut().rows.get_mut(at).into_iter().for_each(change);
+        };
+        let (start, place) = (Instant::now(), self.place());
+        if self.planned.skipped.is_none() && !todo.is_empty() && !self.is_over() {
+            progress.row_starts(&self.planned.name, todo.len());
+            let judged = |row: Row| TestReport { expected: self.expected(&row, &place), row };
+            let before = report.borrow().rows.get(at).map_or((0, 0), |row| (row.tests.len(), row.left));
+            let written = RefCell::new(Instant::now());
+            let ended = |row: &Row| {
+                progress.test_ended(row, self.expected(row, &place).is_some());
+                // What is to run again has no outcome yet.
+                if row.has_failed() && self.options.retries > 0 {
+                    return;
+                }
+                change(&mut |of| {
+                    of.tests.push(judged(row.clone()));
+                    of.left = of.left.saturating_sub(1);
+                });
+                if written.borrow().elapsed() >= PERIOD {
+                    // The write after the row tells of what goes wrong.
+                    let _ = write(report, self.options);
+                    *written.borrow_mut() = Instant::now();
+                }
+            };
+            let rows = schedule::run(todo, &self.settings()?, &ended, &|row| progress.again(row));
+            // In the order of the tests, and with what came of running them again.
+            change(&mut |of| {
+                let (known, left) = before;
+                of.tests.truncate(known);
+                of.tests.extend(rows.iter().cloned().map(judged));
+                of.left = left.saturating_sub(rows.len());
+            });
+        }
+        change(&mut |of| {
+            of.seconds += start.elapsed().as_secs_f64();
+            of.find_stale(self.declaration, &place);
+            progress.row_ended(of);
+        });
+        Ok(())
+    }
+
+    fn is_over(&self) -> bool {
+        self.end.is_some_and(|end| Instant::now() >= end)
+    }
+
+    fn place(&self) -> Place<'a> {
         Place::new(self.machine, &self.planned.axes, self.planned.driver, self.planned.device)
     }
 
@@ -94,7 +207,7 @@ impl Run<'_> {
     }
 
     fn settings(&self) -> Result<Settings> {
-        let Self { options, planned, .. } = self;
+        let Self { options, planned, end, .. } = self;
         let driver = self.driver();
         let (wrapper, patience) = self.tool()?;
         let mut environment = planned.axes.environment(planned.device, patience);
@@ -104,9 +217,10 @@ impl Run<'_> {
         Ok(Settings {
             environment,
             wrapper,
-            limit: Duration::from_secs(options.timeout.max(1)) * patience,
+            limit: Duration::from_secs(options.timeout) * patience,
             jobs: jobs(options.jobs, &driver),
             retries: options.retries,
+            end: *end,
         })
     }
 
@@ -126,6 +240,8 @@ impl Run<'_> {
         }
         let tool = self.declaration.tools.get(name).with_context(|| format!("{name} is not declared"))?;
         let program = self.machine.sanitizer.as_ref().context("there is no compute-sanitizer")?;
+        // Tests run in other folders.
+        let program = std::path::absolute(program)?;
         let exit_code = FOUND.to_string();
         let usual = ["--tool", name, "--target-processes", "all", "--require-cuda-init", "no"];
         let usual = usual.into_iter().chain(["--error-exitcode", &exit_code]);
@@ -133,4 +249,9 @@ impl Run<'_> {
         let arguments = arguments.map(Into::into).collect();
         Ok((Some(Wrapper { program: program.into(), arguments, found: FOUND }), tool.patience.max(1)))
     }
+}
+
+/// Whether a test's name has one of the texts.
+fn is_chosen(filter: &[String], test: &str) -> bool {
+    filter.is_empty() || filter.iter().any(|text| test.contains(text))
 }

@@ -4,7 +4,8 @@ use super::axes::{Axes, Axis};
 use super::condition::Place;
 use super::declaration::Declaration;
 use super::expand::{BASE, Planned, Selection, rows};
-use super::report::{Counts, MatrixReport, RowReport, TestReport, stale};
+use super::origin::Origin;
+use super::report::{Counts, Earlier, MatrixReport, RowReport, Stale, TestReport};
 use crate::detect::{FoundDevice, FoundDriver, Machine};
 use crate::runner::{Outcome, Row};
 
@@ -149,6 +150,10 @@ fn rows_are_chosen_by_name() {
     let chosen = rows(&declaration(), &machine(1), &select(&["watched", BASE], false)).unwrap();
     assert_eq!(names(&chosen), [(BASE, true), ("watched", true)]);
     assert_eq!(names(&rows(&declaration(), &machine(1), &select(&[], true)).unwrap()), [(BASE, true)]);
+    let mut several = machine(3);
+    several.drivers.push(driver("/compat/libcuda.so.1", "12.8", 3));
+    let chosen = rows(&declaration(), &several, &select(&["device=others"], false)).unwrap();
+    assert_eq!(names(&chosen), [("device=1", true), ("device=2", true)]);
     let error = rows(&declaration(), &machine(1), &select(&["none"], false)).unwrap_err().to_string();
     assert!(error.contains("no row `none`") && error.contains("loading=eager"), "{error}");
 }
@@ -269,34 +274,109 @@ fn row() -> RowReport {
         as_it_was(failed("a::loops::one", "illegal address")),
         as_it_was(test("a::far", Outcome::Skipped { reason: "there is one device".to_owned() }, "")),
         as_it_was(test("a::moved", Outcome::Passed, "")),
+        as_it_was(Row {
+            flaky: Some("exit code 101".to_owned()),
+            ..test("a::slow", Outcome::Passed, "late")
+        }),
     ];
     report
 }
 
+fn stale(row: &mut RowReport) -> &[Stale] {
+    let (machine, axes) = (machine(1), row.axes.clone());
+    row.find_stale(&declaration(), &Place::new(&machine, &axes, 0, 0));
+    &row.stale
+}
+
 fn report() -> MatrixReport {
-    let (declaration, machine, row) = (declaration(), machine(1), row());
-    let stale = stale(&declaration, &Place::new(&machine, &row.axes, 0, 0), &row, false);
+    let (declaration, machine, mut row) = (declaration(), machine(1), row());
+    stale(&mut row);
     let all = rows(&declaration, &machine, &Selection::default()).unwrap();
-    MatrixReport { rows: vec![row, RowReport::new(&all[1])], stale, machine }
+    let origin = Origin {
+        version: "0.1.0".to_owned(),
+        commit: Some("abc".to_owned()),
+        began: "2026-01-02T03:04:05Z".to_owned(),
+        ended: "2026-01-02T03:14:05Z".to_owned(),
+    };
+    let rows = vec![row, RowReport::new(&all[1]), RowReport::new(&all[3])];
+    MatrixReport { origin, machine, rows, unmatched: vec!["a::gone (group all)".to_owned()] }
 }
 
 #[test]
 fn a_declared_failure_that_passes_is_stale() {
     let report = report();
-    assert_eq!(report.stale, ["watched: a::moved (a fault of the tool)"]);
-    assert!(!report.is_good());
-    assert_eq!(report.total(), Counts { passed: 2, failed: 1, expected: 1, skipped: 1 });
-    let (declaration, mut row) = (declaration(), row());
+    assert_eq!(report.rows[0].stale.len(), 1);
+    assert_eq!(report.rows[0].stale[0].tests, "a::moved");
+    assert_eq!(report.total(), Counts { passed: 3, flaky: 1, failed: 1, expected: 1, skipped: 1 });
+    let mut row = row();
     row.tests.retain(|test| test.row.outcome == Outcome::Passed || test.expected.is_some());
     row.tests.retain(|test| test.row.test != "moved");
-    let (machine, axes) = (machine(1), row.axes.clone());
-    let place = Place::new(&machine, &axes, 0, 0);
-    assert!(stale(&declaration, &place, &row, false).is_empty());
-    // One that did not run says nothing, nor do patterns of several tests that a filter chose from.
+    assert!(stale(&mut row).is_empty());
+    // One that did not run says nothing, nor do patterns of several tests of which some did not
+    // run, nor one that passed when it was run again.
     row.tests.retain(|test| test.expected.is_none());
     row.tests.push(TestReport { row: test("a::loops::two", Outcome::Passed, ""), expected: None });
-    assert_eq!(stale(&declaration, &place, &row, false).len(), 1);
-    assert!(stale(&declaration, &place, &row, true).is_empty());
+    assert_eq!(stale(&mut row).len(), 1);
+    row.left = 1;
+    assert!(stale(&mut row).is_empty());
+    (row.left, row.filter) = (0, vec!["loops".to_owned()]);
+    assert!(stale(&mut row).is_empty());
+    row.filter.clear();
+    row.tests.iter_mut().for_each(|test| test.row.flaky = Some("exit code 101".to_owned()));
+    assert!(stale(&mut row).is_empty());
+}
+
+#[test]
+fn the_exit_code_and_the_last_line_tell_how_a_run_has_ended() {
+    let verdict = |change: &dyn Fn(&mut MatrixReport)| {
+        let mut report = report();
+        report.rows[0].tests.retain(|test| !test.row.has_failed() || test.expected.is_some());
+        report.rows[0].stale.clear();
+        change(&mut report);
+        let verdict = report.verdict();
+        (verdict.code, verdict.words)
+    };
+    let good = "3 passed (1 flaky), 0 failed, 1 expected, 1 skipped".to_owned();
+    assert_eq!(verdict(&|_| {}), (0, good.clone()));
+    assert_eq!(self::report().verdict().code, 1);
+    assert!(self::report().verdict().words.ends_with(", 1 declared to fail and passed"));
+    let (code, words) = verdict(&|report| report.rows[2].left = 7);
+    assert_eq!((code, words), (3, good + "; 7 tests are left, which --resume runs"));
+    let (code, words) = verdict(&|report| report.rows[0].tests.clear());
+    assert!(code == 1 && words.ends_with("no test ran: none has such a name"), "{words}");
+    let (code, words) = verdict(&|report| {
+        report.rows[0].tests.retain(|test| matches!(test.row.outcome, Outcome::Skipped { .. }));
+    });
+    assert!(code == 1 && words.ends_with("no test ran: all were skipped"), "{words}");
+    let (code, words) =
+        verdict(&|report| report.rows = report.rows.split_off(1).into_iter().take(1).collect());
+    assert!(code == 1 && words.ends_with("no row can run here"), "{words}");
+}
+
+#[test]
+fn a_run_goes_on_with_an_earlier_report_of_the_same_build_and_machine() {
+    let text = serde_json::to_string(&report()).unwrap();
+    let earlier = || Earlier::parse(&text).unwrap();
+    let mut now = MatrixReport { rows: Vec::new(), ..report() };
+    earlier().go_on(&mut now).unwrap();
+    assert_eq!(serde_json::to_string(&now).unwrap(), text);
+    let refused = |change: &dyn Fn(&mut MatrixReport)| {
+        let mut now = MatrixReport { rows: Vec::new(), ..report() };
+        change(&mut now);
+        earlier().go_on(&mut now).unwrap_err().to_string()
+    };
+    let other = refused(&|now| now.origin.commit = Some("def".to_owned()));
+    assert!(other.contains("another build: 0.1.0 (abc) then, 0.1.0 (def) now"), "{other}");
+    let other = refused(&|now| now.machine = machine(2));
+    assert!(other.contains("another machine"), "{other}");
+    let other = refused(&|now| now.machine.drivers[0].version = Some("12.9".to_owned()));
+    assert!(other.contains("another driver: 13.0 then, 12.9 now"), "{other}");
+}
+
+#[test]
+fn patterns_that_name_no_test_are_told() {
+    let names = ["axes::one", "far::one", "a::b::breaks", "a::moved"].map(str::to_owned);
+    assert_eq!(declaration().unmatched(&names), ["a::loops::* (expected, a fault of the tool)"]);
 }
 
 /// Compares a text with the file that keeps it. With `XTASK_WRITE_REPORTS` set, writes the file.
@@ -312,7 +392,12 @@ fn assert_is_kept(name: &str, text: &str) {
 #[test]
 fn reports_are_written_as_they_were() {
     let folder = std::env::temp_dir().join(format!("xtask-report-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
     report().write(&folder).unwrap();
+    let mut names: Vec<_> =
+        std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    names.sort();
+    assert_eq!(names, ["junit.xml", "matrix.json", "matrix.md"]);
     let read = |name: &str| std::fs::read_to_string(folder.join(name)).unwrap();
     let (markdown, xml, json) = (read("matrix.md"), read("junit.xml"), read("matrix.json"));
     std::fs::remove_dir_all(&folder).unwrap();
@@ -324,4 +409,5 @@ fn reports_are_written_as_they_were() {
     assert_eq!(json["rows"][0]["tests"][2]["expected"], "a fault of the tool");
     assert_eq!(json["rows"][0]["tests"][2]["outcome"], "failed");
     assert_eq!(json["rows"][1]["skipped"], "there is one device");
+    assert_eq!(json["origin"]["commit"], "abc");
 }

@@ -128,7 +128,7 @@ impl Peers {
         let driver = options.driver.as_deref().unwrap_or("system");
         ensure!(
             self.library.is_some() || !["null", "soft"].contains(&driver),
-            "other projects open the driver by its name; without cargo there is no library for {driver}"
+            "other projects open the driver by its name, and there is no library of {driver} here"
         );
         let mut command = Command::new(&self.program);
         if self.has_lines(options, lines)? {

@@ -10,7 +10,7 @@ pub(crate) mod options;
 mod outcome;
 mod output;
 mod process;
-mod progress;
+pub(crate) mod progress;
 mod report;
 pub(crate) mod schedule;
 pub(crate) mod suite;
@@ -40,7 +40,8 @@ pub fn test(suite: &Suite, options: &TestOptions) -> Result<Report> {
     devices.iter().for_each(|device| println!("{device}"));
     let progress = progress::Progress::new(tests.len());
     let tests: Vec<_> = tests.iter().collect();
-    let rows = schedule::run(&tests, &options.settings(), &|row| progress.ended(row));
+    let rows =
+        schedule::run(&tests, &options.settings(), &|row| progress.ended(row), &|row| progress.again(row));
     progress.finish();
     Ok(Report { driver, devices, rows })
 }

@@ -27,13 +27,13 @@ pub struct TestOptions {
     pub shape: Option<String>,
     /// The compiler for CUDA C++ that tests use, or its folder [default: where CUDA_NVRTC says, or
     /// where it is found; else they are skipped]
-    #[arg(long, value_name = "PATH")]
+    #[arg(long, value_name = "PATH", value_parser = existing)]
     pub nvrtc: Option<PathBuf>,
     /// Tests at a time [default: one a core; on a GPU at most 4]
     #[arg(long, value_name = "N")]
     pub jobs: Option<NonZeroUsize>,
     /// Seconds after which a test is stopped and counts as failed
-    #[arg(long, value_name = "SECONDS", default_value = "120")]
+    #[arg(long, value_name = "SECONDS", default_value = "120", value_parser = clap::value_parser!(u64).range(1..=MOST_SECONDS))]
     pub timeout: u64,
     /// Run a test that failed again, alone, up to so many times; if it passes then, it is reported
     /// as flaky
@@ -45,6 +45,15 @@ pub struct TestOptions {
     /// Further environment variables of each test.
     #[arg(skip)]
     pub variables: Vec<(&'static str, OsString)>,
+}
+
+/// A week: nobody waits longer for a test.
+pub(crate) const MOST_SECONDS: u64 = 7 * 24 * 3600;
+
+/// The path of a file or folder. It becomes absolute, since tests run in other folders.
+pub(crate) fn existing(path: &str) -> std::io::Result<PathBuf> {
+    std::fs::metadata(path)?;
+    std::path::absolute(path)
 }
 
 /// On a GPU every process has a context of its own, which costs memory and time to start.
@@ -65,11 +74,11 @@ impl TestOptions {
     pub(crate) fn settings(&self) -> Settings {
         let environment = self.environment().map(|(name, value)| (name, Some(value))).collect();
         let (limit, jobs, retries) = (self.limit(), jobs(self.jobs, &self.driver), self.retries);
-        Settings { environment, wrapper: None, limit, jobs, retries }
+        Settings { environment, wrapper: None, limit, jobs, retries, end: None }
     }
 
     fn limit(&self) -> Duration {
-        Duration::from_secs(self.timeout.max(1))
+        Duration::from_secs(self.timeout)
     }
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::process::Ended;
 
 /// The outcome of a test.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(tag = "outcome", rename_all = "lowercase")]
 pub enum Outcome {
     /// The test ran to its end, and its assertions held.

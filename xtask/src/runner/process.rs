@@ -40,6 +40,7 @@ pub(crate) fn run_for_output(command: Command, limit: Duration) -> std::io::Resu
 fn run_into(output: Output, mut command: Command, limit: Duration) -> std::io::Result<Ended> {
     let (reader, writer) = std::io::pipe()?;
     command.stdin(Stdio::null()).stdout(writer.try_clone()?).stderr(writer);
+    end_with_this_process(&mut command);
     let start = Instant::now();
     let mut child = command.spawn()?;
     // The command holds the writing ends. While they are open, the reader never sees the end.
@@ -80,9 +81,80 @@ fn wait(child: &mut Child, closed: &Receiver<()>, deadline: Instant) -> std::io:
             return Ok(Some(status));
         }
         if left.is_zero() {
-            child.kill()?;
-            child.wait()?;
+            kill(child)?;
             return Ok(None);
         }
+    }
+}
+
+/// A child does not outlive a runner that is killed. The system looks at the thread that starts the
+/// child: here, one that waits for it.
+fn end_with_this_process(command: &mut Command) {
+    #[cfg(target_os = "linux")]
+    {
+        use std::os::unix::process::CommandExt;
+        // SAFETY: between fork and exec only one call is made, which is async-signal-safe.
+        unsafe {
+            command.pre_exec(|| {
+                libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+                Ok(())
+            });
+        }
+    }
+    #[cfg(not(target_os = "linux"))]
+    let _ = command;
+}
+
+/// Kills a child and what it has started: a program that watches a test runs it as a child of its
+/// own.
+fn kill(child: &mut Child) -> std::io::Result<()> {
+    let started = descendants(child.id());
+    child.kill()?;
+    for process in started {
+        // SAFETY: the call takes plain numbers. The process ran a moment ago, and one that has
+        // ended since is an answer that does not matter.
+        unsafe { libc::kill(process, libc::SIGKILL) };
+    }
+    child.wait()?;
+    Ok(())
+}
+
+/// The processes that a process has started, and those that they have started, by `/proc`.
+fn descendants(process: u32) -> Vec<i32> {
+    let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    let numbers = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+    let parents: Vec<(u32, u32)> = numbers.filter_map(|number| Some((number, parent(number)?))).collect();
+    let mut found = vec![process];
+    let mut next = 0;
+    while let Some(&of) = found.get(next) {
+        found.extend(parents.iter().filter(|(_, parent)| *parent == of).map(|(number, _)| *number));
+        next += 1;
+    }
+    found.into_iter().skip(1).filter_map(|number| i32::try_from(number).ok()).collect()
+}
+
+/// The parent of a process: the second word behind its name, which may have any letters.
+fn parent(process: u32) -> Option<u32> {
+    let text = std::fs::read(format!("/proc/{process}/stat")).ok()?;
+    let text = String::from_utf8_lossy(&text);
+    let (_, rest) = text.rsplit_once(") ")?;
+    rest.split(' ').nth(1)?.parse().ok()
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_child_that_is_stopped_leaves_no_process_behind() {
+        let mut command = Command::new("sh");
+        command.args(["-c", "sh -c 'echo $$; sleep 60; true'; true"]);
+        let ended = run(command, Duration::from_millis(500)).unwrap();
+        assert!(ended.status.is_none());
+        assert!(ended.time < LAST_WORDS, "{ended:?}");
+        let grandchild: u32 = ended.output.trim().parse().unwrap();
+        // It is gone, or a zombie that nobody has looked at.
+        let state = std::fs::read_to_string(format!("/proc/{grandchild}/stat")).unwrap_or_default();
+        assert!(state.is_empty() || state.contains(") Z "), "{state}");
     }
 }

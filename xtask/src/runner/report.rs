@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::io::IsTerminal;
 use std::path::Path;
 
 use anyhow::Result;
@@ -11,7 +10,7 @@ use super::Outcome;
 use super::suite::Test;
 
 /// A test of the run.
-#[derive(Clone, Debug, serde::Serialize)]
+#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 pub struct Row {
     /// The test binary.
     pub suite: String,
@@ -23,10 +22,10 @@ pub struct Row {
     /// How long its process ran.
     pub seconds: f64,
     /// The output of its first failure.
-    #[serde(skip_serializing_if = "String::is_empty")]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub output: String,
     /// The reason of its first failure, if it passed when run again.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flaky: Option<String>,
 }
 
@@ -106,7 +105,7 @@ impl Report {
 
     /// Prints every test, one a line, for runs that did not print them on the way.
     pub fn print_rows(&self) {
-        if std::io::stdout().is_terminal() {
+        if super::progress::is_watched() {
             println!();
             self.rows.iter().for_each(|row| println!("{row}"));
         }

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::channel;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::process;
 use super::suite::Test;
@@ -24,10 +24,18 @@ pub(crate) struct Settings {
     pub(crate) jobs: usize,
     /// How often a test that failed is run again.
     pub(crate) retries: u32,
+    /// When to start no more tests.
+    pub(crate) end: Option<Instant>,
 }
 
-/// One row for each test, in the order of `tests`. `ended` sees each row as its test ends.
-pub(crate) fn run(tests: &[&Test<'_>], settings: &Settings, ended: &dyn Fn(&Row)) -> Vec<Row> {
+/// One row for each test, in the order of `tests`; if the time is up before, for the first ones.
+/// `ended` sees each row as its test ends, `retried` those of tests that are run again.
+pub(crate) fn run(
+    tests: &[&Test<'_>],
+    settings: &Settings,
+    ended: &dyn Fn(&Row),
+    retried: &dyn Fn(&Row),
+) -> Vec<Row> {
     let next = AtomicUsize::new(0);
     let (send, receive) = channel();
     let mut rows: Vec<_> = std::thread::scope(|scope| {
@@ -35,7 +43,7 @@ pub(crate) fn run(tests: &[&Test<'_>], settings: &Settings, ended: &dyn Fn(&Row)
             let send = send.clone();
             let next = &next;
             scope.spawn(move || {
-                while let Some((index, test)) = take(tests, next) {
+                while let Some((index, test)) = take(tests, next, settings.end) {
                     let _ = send.send((index, one(test, settings)));
                 }
             });
@@ -46,15 +54,20 @@ pub(crate) fn run(tests: &[&Test<'_>], settings: &Settings, ended: &dyn Fn(&Row)
     rows.sort_by_key(|(index, _)| *index);
     let mut rows: Vec<_> = rows.into_iter().map(|(_, row)| row).collect();
     let failed = rows.iter_mut().zip(tests).filter(|(row, _)| row.has_failed());
-    failed.for_each(|(row, test)| again(row, settings.retries, || one(test, settings)));
+    let one_again = |test| {
+        let row = one(test, settings);
+        retried(&row);
+        row
+    };
+    failed.for_each(|(row, test)| again(row, settings.retries, || one_again(test)));
     rows
 }
 
 /// Runs a failed test again, as often as allowed. The row keeps the output of the first failure.
 fn again(row: &mut Row, retries: u32, run: impl FnMut() -> Row) {
     let runs = std::iter::repeat_with(run).take(retries as usize);
-    for next in runs.inspect(|row| println!("again: {row}")) {
-        if !next.has_failed() {
+    for next in runs {
+        if next.outcome == Outcome::Passed {
             let first = core::mem::replace(row, next);
             row.flaky = first.outcome.reason().map(str::to_owned);
             row.output = first.output;
@@ -63,7 +76,14 @@ fn again(row: &mut Row, retries: u32, run: impl FnMut() -> Row) {
     }
 }
 
-fn take<'a>(tests: &[&'a Test<'a>], next: &AtomicUsize) -> Option<(usize, &'a Test<'a>)> {
+fn take<'a>(
+    tests: &[&'a Test<'a>],
+    next: &AtomicUsize,
+    end: Option<Instant>,
+) -> Option<(usize, &'a Test<'a>)> {
+    if end.is_some_and(|end| Instant::now() >= end) {
+        return None;
+    }
     let index = next.fetch_add(1, Ordering::Relaxed);
     Some((index, *tests.get(index)?))
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestRerun, TestSuite};
 
-use super::{MatrixReport, RowReport, TestReport};
+use super::{MatrixReport, RowReport, Stale, TestReport};
 use crate::runner::Outcome;
 
 /// The whole report.
@@ -19,14 +19,36 @@ pub(super) fn text(report: &MatrixReport) -> Result<String> {
 fn suite(row: &RowReport) -> TestSuite {
     let mut suite = TestSuite::new(row.name.clone());
     suite.set_time(seconds(row.seconds));
-    if let Some(reason) = &row.skipped {
-        suite.add_property(("skipped", reason.as_str()));
-    }
     for (axis, value) in &row.axes.0 {
         suite.add_property((axis.name(), value.as_str()));
     }
     suite.add_test_cases(row.tests.iter().map(case));
+    suite.add_test_cases(row.stale.iter().map(stale));
+    suite.add_test_cases(not_run(row));
     suite
+}
+
+/// A declared failure that did not happen fails the run.
+fn stale(Stale { tests, reason }: &Stale) -> TestCase {
+    let mut status = TestCaseStatus::non_success(NonSuccessKind::Failure);
+    status.set_message(format!("declared to fail, and passed: {reason}"));
+    named("declared", tests, status)
+}
+
+/// What the row lacks counts as skipped: the row itself, groups of it, or tests that are left.
+fn not_run(row: &RowReport) -> Vec<TestCase> {
+    if let Some(reason) = &row.skipped {
+        return vec![named("row", &row.name, skipped(reason))];
+    }
+    let groups = row.left_out.iter().map(|(group, reason)| named("group", group, skipped(reason)));
+    let left = (row.left > 0).then(|| named("row", "left", skipped(&format!("{} tests are left", row.left))));
+    groups.chain(left).collect()
+}
+
+fn named(kind: &str, name: &str, status: TestCaseStatus) -> TestCase {
+    let mut case = TestCase::new(name.to_owned(), status);
+    case.set_classname(kind.to_owned());
+    case
 }
 
 /// An expected failure is a skipped test, with the reason.

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::summary::{ByReason, Summary, rows};
-use super::{Counts, MatrixReport};
+use super::{Counts, MatrixReport, Stale};
 
 /// What is shown of the output of one failure.
 const LINES: usize = 60;
@@ -18,7 +18,19 @@ pub(super) fn text(report: &MatrixReport) -> String {
 
 fn write(out: &mut String, report: &MatrixReport) -> std::fmt::Result {
     let summary = Summary::of(report);
-    writeln!(out, "# Matrix\n\n```text\n{}```\n", report.machine)?;
+    let origin = &report.origin;
+    writeln!(out, "# Matrix\n\n```text")?;
+    writeln!(out, "version    {}", origin.build())?;
+    writeln!(out, "time       {} to {}", origin.began, origin.ended)?;
+    writeln!(out, "{}```\n", report.machine)?;
+    writeln!(out, "{}\n", report.verdict().words)?;
+    if !report.filters().is_empty() {
+        writeln!(
+            out,
+            "Only tests with one of these in their names ran: `{}`\n",
+            report.filters().join("`, `")
+        )?;
+    }
     table(out, report)?;
     if !summary.failed.is_empty() {
         writeln!(out, "\n## Failed")?;
@@ -35,23 +47,35 @@ fn write(out: &mut String, report: &MatrixReport) -> std::fmt::Result {
         let reason = test.row.flaky.as_deref().unwrap_or_default();
         writeln!(out, "- `{}`, row {row}: {reason}", test.row.full_name())?;
     }
-    if !report.stale.is_empty() {
+    if report.stale().next().is_some() {
         writeln!(out, "\n## Declared to fail, and passed\n")?;
     }
-    report.stale.iter().try_for_each(|stale| writeln!(out, "- {stale}"))?;
+    for (row, Stale { tests, reason }) in report.stale() {
+        writeln!(out, "- `{tests}`, row {row} ({reason})")?;
+    }
+    if !report.unmatched.is_empty() {
+        writeln!(out, "\n## Declared, and no test's name\n")?;
+    }
+    report.unmatched.iter().try_for_each(|pattern| writeln!(out, "- {pattern}"))?;
     reasons(out, "Expected to fail", &summary.expected, report)?;
     reasons(out, "Skipped", &summary.skipped, report)
 }
 
 fn table(out: &mut String, report: &MatrixReport) -> std::fmt::Result {
-    writeln!(out, "| row | passed | failed | expected | skipped | time |\n|---|---:|---:|---:|---:|---:|")?;
-    let mut line = |name: &str, Counts { passed, failed, expected, skipped }: Counts, seconds: f64| {
-        writeln!(out, "| {name} | {passed} | {failed} | {expected} | {skipped} | {seconds:.1} s |")
+    writeln!(out, "| row | passed | flaky | failed | expected | skipped | left | time |")?;
+    writeln!(out, "|---|---:|---:|---:|---:|---:|---:|---:|")?;
+    let mut line = |name: &str, counts: Counts, left: usize, seconds: f64| {
+        let Counts { passed, flaky, failed, expected, skipped } = counts;
+        let name = name.replace('|', "\\|");
+        writeln!(
+            out,
+            "| {name} | {passed} | {flaky} | {failed} | {expected} | {skipped} | {left} | {seconds:.1} s |"
+        )
     };
     for row in report.rows.iter().filter(|row| row.skipped.is_none()) {
-        line(&row.name, row.counts(), row.seconds)?;
+        line(&row.name, row.counts(), row.left, row.seconds)?;
     }
-    line("total", report.total(), report.rows.iter().map(|row| row.seconds).sum())?;
+    line("total", report.total(), report.left(), report.rows.iter().map(|row| row.seconds).sum())?;
     let skipped = report.rows.iter().filter_map(|row| Some((&row.name, row.skipped.as_ref()?)));
     let mut skipped = skipped.peekable();
     if skipped.peek().is_some() {
@@ -59,6 +83,15 @@ fn table(out: &mut String, report: &MatrixReport) -> std::fmt::Result {
     }
     for (name, reason) in skipped {
         writeln!(out, "- {name}: {reason}")?;
+    }
+    let ran = report.rows.iter().filter(|row| row.skipped.is_none());
+    let left_out = ran.flat_map(|row| row.left_out.iter().map(|left_out| (&row.name, left_out)));
+    let mut left_out = left_out.peekable();
+    if left_out.peek().is_some() {
+        writeln!(out, "\nGroups that did not run in their rows:\n")?;
+    }
+    for (name, (group, reason)) in left_out {
+        writeln!(out, "- {name}, {group}: {reason}")?;
     }
     Ok(())
 }

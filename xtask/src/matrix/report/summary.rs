@@ -49,6 +49,6 @@ impl<'a> Summary<'a> {
 
 /// The rows of a test, unless it is in all that ran.
 pub(super) fn rows(rows: &[&str], report: &MatrixReport) -> String {
-    let ran = report.rows.iter().filter(|row| row.skipped.is_none()).count();
+    let ran = report.rows.iter().filter(|row| !row.tests.is_empty()).count();
     if rows.len() == ran { String::new() } else { format!(" [{}]", rows.join(", ")) }
 }

@@ -1,7 +1,7 @@
 //! The report on the terminal.
 
 use super::summary::{ByReason, Summary, rows};
-use super::{Counts, MatrixReport};
+use super::{Counts, MatrixReport, Stale};
 
 /// Prints failures with their output, expected failures and skipped tests with their reasons, and a
 /// table of the rows.
@@ -24,9 +24,13 @@ pub(in crate::matrix) fn print(report: &MatrixReport) {
     }
     print_reasons("expected to fail", &summary.expected, report);
     print_reasons("skipped", &summary.skipped, report);
-    for stale in &report.stale {
-        println!("\n---- declared to fail, and passed: {stale}");
+    for (row, Stale { tests, reason }) in report.stale() {
+        println!("\n---- declared to fail, and passed, row {row}: {tests} ({reason})");
     }
+    if !report.unmatched.is_empty() {
+        println!("\ndeclared, and no test's name, {}:", report.unmatched.len());
+    }
+    report.unmatched.iter().for_each(|pattern| println!("  {pattern}"));
     print_rows(report);
 }
 
@@ -40,23 +44,23 @@ fn print_reasons(what: &str, reasons: &ByReason<'_>, report: &MatrixReport) {
 fn print_rows(report: &MatrixReport) {
     let width = report.rows.iter().map(|row| row.name.len()).max().unwrap_or(0).max("total".len());
     println!(
-        "\n{:width$} {:>7} {:>7} {:>9} {:>8} {:>9}",
-        "row", "passed", "failed", "expected", "skipped", "time"
+        "\n{:width$} {:>7} {:>6} {:>7} {:>9} {:>8} {:>6} {:>9}",
+        "row", "passed", "flaky", "failed", "expected", "skipped", "left", "time"
     );
-    let line = |name: &str, Counts { passed, failed, expected, skipped }: Counts, seconds: f64| {
-        println!("{name:width$} {passed:7} {failed:7} {expected:9} {skipped:8} {seconds:7.1} s");
+    let line = |name: &str, counts: Counts, left: usize, seconds: f64| {
+        let Counts { passed, flaky, failed, expected, skipped } = counts;
+        println!(
+            "{name:width$} {passed:7} {flaky:6} {failed:7} {expected:9} {skipped:8} {left:6} {seconds:7.1} s"
+        );
     };
     for row in &report.rows {
         match &row.skipped {
             Some(reason) => println!("{:width$} skipped: {reason}", row.name),
-            None => line(&row.name, row.counts(), row.seconds),
+            None => line(&row.name, row.counts(), row.left, row.seconds),
         }
         for (group, reason) in row.left_out.iter().filter(|_| row.skipped.is_none()) {
             println!("{:width$} without {group}: {reason}", "");
         }
     }
-    line("total", report.total(), report.rows.iter().map(|row| row.seconds).sum());
-    if report.total() == Counts::default() {
-        println!("\nno test has such a name");
-    }
+    line("total", report.total(), report.left(), report.rows.iter().map(|row| row.seconds).sum());
 }
