@@ -74,8 +74,10 @@ pub(crate) fn report(before: &Run, now: &Run) -> String {
 fn totals(changes: &[Change<'_>], before: &Run, now: &Run) -> String {
     let count = |verdict| changes.iter().filter(|change| change.verdict() == verdict).count();
     let new = now.rows.iter().filter(|row| before.row(row.part, &row.name).is_none()).count();
+    let gone = before.rows.iter().filter(|row| now.row(row.part, &row.name).is_none()).count();
     format!(
-        "\n{} faster, {} slower, {} within the spread (the quartiles overlap); {new} rows are new\n",
+        "\n{} faster, {} slower, {} within the spread (the quartiles overlap); {new} rows are new, {gone} were \
+         not measured now\n",
         count(Verdict::Faster),
         count(Verdict::Slower),
         count(Verdict::WithinSpread)
@@ -100,6 +102,10 @@ fn warnings(before: &Origin, now: &Origin) -> Vec<String> {
     let text = |value: &Option<String>| value.clone().unwrap_or_else(|| "none".to_owned());
     compare("driver's version", &text(&before.driver_version), &text(&now.driver_version));
     compare("device", &text(&before.device), &text(&now.device));
+    compare("processor", &text(&before.processor), &text(&now.processor));
+    if before.is_quick || now.is_quick {
+        found.push("times of a quick run or of a smoke test mean nothing".to_owned());
+    }
     found
 }
 
@@ -147,7 +153,7 @@ mod tests {
         assert!((percent - 49.3).abs() < 0.1, "{percent}");
         let text = report(&before, &now);
         assert!(text.contains("1 faster, 1 slower, 2 within the spread"), "{text}");
-        assert!(text.contains("1 rows are new"), "{text}");
+        assert!(text.contains("1 rows are new, 1 were not measured now"), "{text}");
         assert!(text.contains("+49.3 %") && text.contains("SLOWER"), "{text}");
         assert!(!text.contains("note:"), "{text}");
     }
@@ -156,6 +162,16 @@ mod tests {
     fn runs_of_other_drivers_are_told() {
         let text = report(&run("null", Vec::new()), &run("soft", Vec::new()));
         assert!(text.contains("the driver was null then and is soft now"), "{text}");
+    }
+
+    #[test]
+    fn runs_of_other_machines_and_quick_ones_are_told() {
+        let (mut before, now) = (run("null", Vec::new()), run("null", Vec::new()));
+        before.origin.processor = Some("a fast one".to_owned());
+        before.origin.is_quick = true;
+        let text = report(&before, &now);
+        assert!(text.contains("the processor was a fast one then and is none now"), "{text}");
+        assert!(text.contains("times of a quick run"), "{text}");
     }
 
     #[test]

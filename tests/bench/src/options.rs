@@ -118,7 +118,10 @@ impl Given {
             "--commit" => self.commit = Some(value()?),
             "--part" => {
                 let part = value()?;
-                self.parts.push(Part::parse(&part).ok_or_else(|| format!("{part} is no part"))?);
+                let part = Part::parse(&part).ok_or_else(|| format!("{part} is no part"))?;
+                if !self.parts.contains(&part) {
+                    self.parts.push(part);
+                }
             }
             _ => return Err(format!("{name} is unknown")),
         }
@@ -186,7 +189,7 @@ mod tests {
     #[test]
     fn options_are_read() {
         let (driver, found) =
-            measure("--driver soft --json --filter launch --part sizes --save x --commit c");
+            measure("--driver soft --json --filter launch --part sizes --part sizes --save x --commit c");
         assert_eq!((driver, found.parts), (Choice::Soft, vec![Part::Sizes]));
         assert!(found.json);
         assert_eq!((found.filter.as_deref(), found.commit.as_deref()), (Some("launch"), Some("c")));

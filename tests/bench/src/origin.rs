@@ -23,10 +23,19 @@ impl Origin {
             driver: driver.to_string(),
             driver_version,
             device,
+            processor: processor(),
+            is_quick: false,
             date: humantime::format_rfc3339_seconds(SystemTime::now()).to_string(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             commit,
             peers,
         })
     }
+}
+
+/// The name of the first processor; `None` where Linux does not tell it.
+fn processor() -> Option<String> {
+    let text = std::fs::read_to_string("/proc/cpuinfo").ok()?;
+    let names = text.lines().filter_map(|line| line.strip_prefix("model name")?.split_once(':'));
+    names.map(|(_, name)| name.trim().to_owned()).next()
 }

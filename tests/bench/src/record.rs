@@ -29,6 +29,12 @@ pub(crate) struct Origin {
     /// The driver's version and library; `None` for the driver that does nothing.
     pub(crate) driver_version: Option<String>,
     pub(crate) device: Option<String>,
+    /// The processor's name, where the system tells it.
+    #[serde(default)]
+    pub(crate) processor: Option<String>,
+    /// The times mean nothing.
+    #[serde(default)]
+    pub(crate) is_quick: bool,
     /// In UTC.
     pub(crate) date: String,
     /// The version of this library.

@@ -16,6 +16,9 @@ use crate::table::{Table, time};
 pub(crate) fn head(origin: &Origin) {
     let commit = origin.commit.as_deref().map(|commit| format!(" ({commit})")).unwrap_or_default();
     println!("version {}{commit}, {}", origin.version, origin.date);
+    if let Some(processor) = &origin.processor {
+        println!("host    {processor}");
+    }
     match (&origin.driver_version, &origin.device) {
         (Some(driver), Some(device)) => println!("driver  {driver}\ndevice  {device}"),
         _ => println!("driver  {}, which does nothing: only the library's own time is left", origin.driver),
@@ -25,15 +28,19 @@ pub(crate) fn head(origin: &Origin) {
     }
 }
 
-/// Prints what a reader of the tables should know.
+/// Prints what a reader of the figures should know; beside lines of JSON, to standard error.
 pub(crate) fn notes(driver: &Choice, options: &Measure, more: &[String]) {
+    let mut notes = Vec::new();
     if *driver == Choice::Soft || options.is_smoke_test {
-        println!("note: the software driver runs work on the CPU; times on it mean nothing");
+        notes.push("the software driver runs work on the CPU; times on it mean nothing");
     }
     if options.is_quick {
-        println!("note: a quick run shows that everything runs; its times mean nothing");
+        notes.push("a quick run shows that everything runs; its times mean nothing");
     }
-    more.iter().for_each(|note| println!("note: {note}"));
+    notes.extend(more.iter().map(String::as_str));
+    for note in notes {
+        if options.json { eprintln!("note: {note}") } else { println!("note: {note}") }
+    }
 }
 
 /// Tells which row was measured, where somebody watches.
@@ -92,7 +99,7 @@ fn legend(part: Part) -> &'static str {
         }
         Part::Graphs => {
             "Graphs: single calls, each on an idle stream; device: from the begin of a run to its end, by events. \
-             shaped: Shape::Auto."
+             shaped: Shape::Auto. p99: of a hundred samples at least."
         }
         Part::Sizes => "Sizes: for each node of a line, medians.",
     }
@@ -139,8 +146,10 @@ fn graphs(rows: &[Row]) -> Table {
     let mut table = Table::new(&head);
     for row in rows {
         let figures = sides.iter().flat_map(|side| {
-            let figures =
-                row.summary(side).map(|summary| [summary.mean, summary.median, summary.p99].map(time));
+            let figures = row.summary(side).map(|summary| {
+                [Some(summary.mean), Some(summary.median), summary.tail()]
+                    .map(|figure| figure.map_or_else(nothing, time))
+            });
             figures.unwrap_or_else(|| [nothing(), nothing(), nothing()])
         });
         table.push([row.name.clone()].into_iter().chain(figures).chain([ratio(row)]));
@@ -185,10 +194,13 @@ mod tests {
 
     #[test]
     fn graphs_have_mean_median_and_the_slowest_of_a_hundred() {
-        let text = graphs(&[row("line of 10, launch", &[1.0, 2.0, 30.0], &[2.0])]).to_string();
+        let ours: Vec<f64> = (0..100).map(|number| if number < 10 { 100.0 } else { 2.0 }).collect();
+        let text = graphs(&[row("line of 10, launch", &ours, &[2.0])]).to_string();
         let cells: Vec<&str> = text.lines().nth(1).unwrap_or_default().split("  ").map(str::trim).collect();
         let cells: Vec<&str> = cells.into_iter().filter(|cell| !cell.is_empty()).collect();
-        assert_eq!(cells[..4], ["line of 10, launch", "11.0 ns", "2.0 ns", "30.0 ns"], "{text}");
+        assert_eq!(cells[..4], ["line of 10, launch", "11.8 ns", "2.0 ns", "100 ns"], "{text}");
+        // Of one sample there is no 99th percentile.
+        assert_eq!(cells[4..7], ["2.0 ns", "2.0 ns", "-"], "{text}");
         assert_eq!(cells[7..], ["-", "-", "-", "1.00"], "{text}");
     }
 

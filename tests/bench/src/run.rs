@@ -13,17 +13,23 @@ use crate::peers::Peer;
 use crate::record::{Origin, Part, Row, Run, Version};
 use crate::{compare, figures, plot, report, save};
 
+/// A filter that nothing passes is a mistake.
+pub(crate) const NO_ROW: &str = "no row that is measured so has that text in its name";
+
 pub(crate) fn run(driver: &Choice, options: &Measure, peers: &[Peer]) -> Outcome<ExitCode> {
-    // Files that cannot be read are known before anything is measured.
+    // Files that cannot be read or written are known before anything is measured.
     let before = options.compare.as_deref().map(save::load).transpose()?;
     let told = options.lines.as_deref().map(Told::read).transpose()?.unwrap_or_default();
+    options.save.as_deref().map_or(Ok(()), save::check)?;
+    options.svg.as_deref().map_or(Ok(()), plot::make)?;
     keep_memory();
     let bench = Bench::new()?;
     let origin = Origin::of(driver, options.commit.clone(), versions(peers, &told))?;
+    let origin = Origin { is_quick: options.is_quick || options.is_smoke_test, ..origin };
     if !options.json {
         report::head(&origin);
-        report::notes(driver, options, &told.notes);
     }
+    report::notes(driver, options, &told.notes);
     let mut run = Run { origin, rows: Vec::new() };
     for part in &options.parts {
         let first = run.rows.len();
@@ -40,6 +46,9 @@ pub(crate) fn run(driver: &Choice, options: &Measure, peers: &[Peer]) -> Outcome
         if !options.json {
             report::part(*part, &run.origin, run.rows.get(first..).unwrap_or_default());
         }
+    }
+    if run.rows.is_empty() {
+        return Err(NO_ROW.into());
     }
     if let Some(path) = &options.save {
         save::save(path, &run)?;

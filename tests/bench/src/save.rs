@@ -23,6 +23,17 @@ struct Head {
     format: u32,
 }
 
+/// Whether a run can be saved in a file, before anything is measured.
+pub(crate) fn check(path: &Path) -> Outcome<()> {
+    let is_new = !path.exists();
+    let opened = std::fs::OpenOptions::new().append(true).create(true).open(path);
+    opened.map_err(|error| format!("{} cannot be written: {error}", path.display()))?;
+    if is_new {
+        std::fs::remove_file(path)?;
+    }
+    Ok(())
+}
+
 /// Writes a run as JSON.
 pub(crate) fn save(path: &Path, run: &Run) -> Outcome<()> {
     let text = serde_json::to_string_pretty(&File { format: FORMAT, run: run.clone() })? + "\n";
@@ -59,6 +70,8 @@ mod tests {
             date: "2026-01-02T03:04:05Z".to_owned(),
             version: "0.1.0".to_owned(),
             commit: None,
+            processor: Some("a processor".to_owned()),
+            is_quick: false,
             peers: vec![Version { name: "cudarc".to_owned(), version: "0.19".to_owned() }],
         };
         Run { origin, rows: vec![row("launch", &[3.0, 4.0, 5.5], &[1.0, 2.0, 3.0])] }
@@ -69,6 +82,8 @@ mod tests {
         let folder = std::env::temp_dir().join(format!("cuda-bench-{}", std::process::id()));
         std::fs::create_dir_all(&folder).expect("a folder can be made");
         let path = folder.join("run.json");
+        check(&path).expect("the folder is there");
+        assert!(!path.exists() && check(&folder.join("none/run.json")).is_err());
         save(&path, &run()).expect("the folder is there");
         let loaded = load(&path).expect("it was just saved");
         std::fs::remove_dir_all(&folder).expect("it was just made");

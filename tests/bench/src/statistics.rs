@@ -10,6 +10,8 @@ use statrs::statistics::{Data, Distribution, Max, Min, OrderStatistics};
 const FENCE: f64 = 1.5;
 /// Of fewer samples, the quartiles are no spread.
 const FEW: usize = 4;
+/// Of fewer samples, the 99th percentile is the greatest one, or next to it.
+const HUNDRED: usize = 100;
 
 /// A set of samples in figures, all in the unit of the samples. No samples have zeros.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -47,6 +49,11 @@ impl Summary {
     pub(crate) fn spread(&self) -> f64 {
         let [lower, upper] = self.quartiles;
         upper - lower
+    }
+
+    /// The 99th percentile, if there are enough samples for one.
+    pub(crate) fn tail(&self) -> Option<f64> {
+        (self.samples >= HUNDRED).then_some(self.p99)
     }
 
     /// Whether the interquartile ranges have nothing in common. Few samples say nothing of their
@@ -94,7 +101,8 @@ mod tests {
         assert_eq!((summary.samples, summary.outliers, summary.range[1]), (100, 2, 10_000.0));
         assert_eq!(summary.median, median);
         assert!(summary.mean > 100.0, "{summary:?}");
-        assert!(summary.p99 >= 9_000.0, "{summary:?}");
+        assert!(summary.tail().is_some_and(|p99| p99 >= 9_000.0), "{summary:?}");
+        assert_eq!(Summary::of(&samples[1..]).tail(), None);
     }
 
     #[test]

@@ -90,6 +90,20 @@ fn lines_of_json_have_the_sides_of_peers() {
 }
 
 #[test]
+fn a_filter_that_no_row_passes_and_a_file_that_cannot_be_written_fail() {
+    needs_program!();
+    for (arguments, words) in [
+        (["--quick", "--filter", "no such row"], "no row that is measured so"),
+        (["--quick", "--save", "/no/such/folder/run.json"], "cannot be written"),
+    ] {
+        let mut command = Command::new(program().expect("the tests are skipped without it"));
+        let output = command.args(arguments).output().expect("the benchmark was built with this test");
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert!(!output.status.success() && errors.contains(words), "{errors}");
+    }
+}
+
+#[test]
 fn devices_are_timed_where_there_is_one() {
     needs_program!();
     let text = bench(&["--quick", "--driver", "soft", "--part", "graphs", "--filter", "of 10"], &[]);

@@ -14,9 +14,14 @@ use crate::record::{Part, RAW, Run};
 /// Pixels.
 const SIZE: (u32, u32) = (1160, 420);
 
+/// Makes the folder for plots, if there is none.
+pub(crate) fn make(folder: &Path) -> Outcome<()> {
+    let made = std::fs::create_dir_all(folder);
+    made.map_err(|error| format!("no folder {}: {error}", folder.display()).into())
+}
+
 /// Writes the plots for which the run has rows, and tells where.
 pub(crate) fn write(folder: &Path, run: &Run) -> Outcome<()> {
-    std::fs::create_dir_all(folder).map_err(|error| format!("no folder {}: {error}", folder.display()))?;
     let has = |part: Part| run.rows.iter().any(|row| row.part == part);
     if has(Part::Sizes) {
         let path = folder.join("per-node.svg");
@@ -67,7 +72,8 @@ mod tests {
             sized(Part::Sizes, "each of 1000 nodes, build", 1000),
             sized(Part::Graphs, "line of 10, launch", 10),
         ];
-        write(&folder, &Run { rows, ..Run::default() }).expect("the folder can be made");
+        make(&folder).expect("the folder can be made");
+        write(&folder, &Run { rows, ..Run::default() }).expect("the folder is there");
         let read = |name: &str| std::fs::read_to_string(folder.join(name)).expect("it was written");
         let (sizes, latency) = (read("per-node.svg"), read("launch-latency.svg"));
         std::fs::remove_dir_all(&folder).expect("it was just made");

@@ -19,6 +19,7 @@ use crate::Outcome;
 use crate::driver::Choice;
 use crate::record::Origin;
 use crate::report;
+use crate::run::NO_ROW;
 use drawings::{DRAWINGS, Drawing, Kit, LARGE};
 use timing::Times;
 
@@ -32,7 +33,8 @@ pub(crate) fn run(driver: &Choice, filter: Option<&str>, svg: Option<&Path>) -> 
     report::head(&Origin::of(driver, None, Vec::new())?);
     let kit = Kit::new(&Device::new(0)?.context()?)?;
     let is_named = |drawing: &&Drawing| filter.is_some_and(|text| drawing.name.contains(text));
-    for drawing in LARGE.iter().filter(is_named) {
+    let large: Vec<_> = LARGE.iter().filter(is_named).collect();
+    for drawing in &large {
         println!("\n{}", drawing.name);
         timing::instantiate(&(drawing.draw)(&kit)?)?;
     }
@@ -42,6 +44,9 @@ pub(crate) fn run(driver: &Choice, filter: Option<&str>, svg: Option<&Path>) -> 
         let row = Row { name: drawing.name, times: timing::measure(&kit, drawing)? };
         table::row(&row);
         rows.push(row);
+    }
+    if rows.is_empty() && large.is_empty() {
+        return Err(NO_ROW.into());
     }
     table::legend();
     if let Some(path) = svg {

@@ -6,9 +6,10 @@ use plotters::coord::types::RangedCoordf64;
 use plotters::prelude::*;
 
 use super::Row;
-use super::timing::{Median, Times};
+use super::timing::Times;
 use super::variants::{VARIANTS, Variant};
 use crate::Outcome;
+use crate::statistics::Summary;
 
 /// Pixels.
 const WIDTH: u32 = 1160;
@@ -48,7 +49,7 @@ fn panel(
     title: &str,
     rows: &[Row],
     names: u32,
-    median: fn(&Times) -> Median,
+    median: fn(&Times) -> Summary,
 ) -> Outcome<()> {
     let gains: Vec<Vec<f64>> = rows.iter().map(|row| gains(&row.times, median)).collect();
     let all = || gains.iter().flatten().copied();
@@ -89,9 +90,9 @@ fn panel(
 }
 
 /// The times of the graph as drawn, by those of the variants.
-fn gains(times: &[Times], median: fn(&Times) -> Median) -> Vec<f64> {
+fn gains(times: &[Times], median: fn(&Times) -> Summary) -> Vec<f64> {
     let Some((drawn, others)) = times.split_first() else { return Vec::new() };
-    others.iter().map(|other| median(drawn).value / median(other).value).collect()
+    others.iter().map(|other| median(drawn).median / median(other).median).collect()
 }
 
 fn colour(variant: &Variant) -> RGBColor {

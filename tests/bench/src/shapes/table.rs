@@ -1,8 +1,8 @@
 //! The table of all drawings and variants, as Markdown.
 
 use super::Row;
-use super::timing::Median;
 use super::variants::VARIANTS;
+use crate::statistics::Summary;
 
 /// The head of the table.
 pub(super) fn header() {
@@ -13,7 +13,7 @@ pub(super) fn header() {
 
 /// The rows of one drawing: a line for each of the three times.
 pub(super) fn row(row: &Row) {
-    let line = |what: &str, median: fn(&super::Times) -> Median| {
+    let line = |what: &str, median: fn(&super::Times) -> Summary| {
         let cells: Vec<String> = row.times.iter().map(|times| cell(median(times))).collect();
         println!("| {} | {what} | {} |", row.name, cells.join(" | "));
     };
@@ -27,7 +27,8 @@ pub(super) fn legend() {
     println!("\nMicroseconds, medians; in brackets the interquartile range.");
 }
 
-fn cell(Median { value, spread }: Median) -> String {
+fn cell(summary: Summary) -> String {
+    let (value, spread) = (summary.median, summary.spread());
     let digits = if value < 100.0 { 1 } else { 0 };
     format!("{value:.digits$} ({spread:.digits$})")
 }

@@ -7,6 +7,7 @@ use cuda_graph::{ContextExt, Graph, GraphExec};
 use super::drawings::{Drawing, Kit};
 use super::variants::VARIANTS;
 use crate::Outcome;
+use crate::statistics::Summary;
 
 /// Rounds until clocks are as they stay.
 const WARM_UP: usize = 1;
@@ -19,27 +20,20 @@ const COLD: usize = 4;
 /// An instantiation takes long, and its time varies little.
 const INSTANTIATIONS: usize = 5;
 
-/// Medians, in microseconds.
+/// Times in microseconds.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Times {
-    pub(super) launch: Median,
-    pub(super) run: Median,
-    pub(super) instantiate: Median,
-}
-
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Median {
-    pub(super) value: f64,
-    /// The interquartile range.
-    pub(super) spread: f64,
+    pub(super) launch: Summary,
+    pub(super) run: Summary,
+    pub(super) instantiate: Summary,
 }
 
 /// What was measured of a variant.
 #[derive(Default)]
 struct Samples {
-    launch: Vec<Duration>,
-    run: Vec<Duration>,
-    instantiate: Vec<Duration>,
+    launch: Vec<f64>,
+    run: Vec<f64>,
+    instantiate: Vec<f64>,
 }
 
 /// The times of a graph, by variant.
@@ -55,7 +49,7 @@ pub(super) fn measure(kit: &Kit, drawing: &Drawing) -> Outcome<Vec<Times>> {
             let exec = graph.instantiate_with((variant.options)())?;
             // The first one loads kernels.
             if round > 0 {
-                samples.instantiate.push(start.elapsed());
+                samples.instantiate.push(microseconds(start.elapsed()));
             }
             executables.push(exec);
         }
@@ -68,8 +62,8 @@ pub(super) fn measure(kit: &Kit, drawing: &Drawing) -> Outcome<Vec<Times>> {
                 let launched = start.elapsed();
                 kit.stream.synchronize_blocking()?;
                 if round >= WARM_UP && launch >= COLD {
-                    samples.launch.push(launched);
-                    samples.run.push(start.elapsed());
+                    samples.launch.push(microseconds(launched));
+                    samples.run.push(microseconds(start.elapsed()));
                 }
             }
         }
@@ -94,18 +88,12 @@ pub(super) fn instantiate(graph: &Graph) -> Outcome<()> {
 
 impl Samples {
     fn times(self) -> Times {
-        let Self { launch, run, instantiate } = self;
-        Times { launch: Median::of(launch), run: Median::of(run), instantiate: Median::of(instantiate) }
+        let [launch, run, instantiate] =
+            [self.launch, self.run, self.instantiate].map(|samples| Summary::of(&samples));
+        Times { launch, run, instantiate }
     }
 }
 
-impl Median {
-    fn of(mut times: Vec<Duration>) -> Self {
-        times.sort_unstable();
-        let at = |part: usize| {
-            let place = times.len().saturating_sub(1) * part / 4;
-            times.get(place).map_or(f64::NAN, |time| time.as_secs_f64() * 1e6)
-        };
-        Self { value: at(2), spread: at(3) - at(1) }
-    }
+fn microseconds(time: Duration) -> f64 {
+    time.as_secs_f64() * 1e6
 }
