@@ -47,13 +47,15 @@ pub struct BenchOptions {
     pub python: PathBuf,
     /// Look for the slowest launch while memory, libraries and streams are dropped on another
     /// thread; on a GPU one above 1 ms fails
-    #[arg(long, conflicts_with_all = ["json", "filter"])]
+    #[arg(long, conflicts_with_all = ["json", "filter", "parts", "quick", "save", "compare", "svg"])]
     pub latency: bool,
     /// Replay a graph so many times, with a new buffer each time; fails if memory grows
-    #[arg(long, value_name = "COUNT", conflicts_with_all = ["json", "filter", "latency"])]
+    #[arg(long, value_name = "COUNT", conflicts_with_all =
+        ["json", "filter", "parts", "quick", "save", "compare", "svg", "latency"])]
     pub replays: Option<u32>,
     /// Measure graphs as drawn and in all shapes: launch call, run and instantiation, as a table
-    #[arg(long, conflicts_with_all = ["json", "latency", "replays"])]
+    #[arg(long, conflicts_with_all =
+        ["json", "parts", "quick", "save", "compare", "latency", "replays"])]
     pub shapes: bool,
 }
 
@@ -102,9 +104,9 @@ impl Bench {
     /// # Errors
     /// The program does not start, or there are no peers but they were asked for.
     pub fn run(&self, options: &BenchOptions) -> Result<u8> {
-        let lines = std::env::temp_dir().join(format!("cuda-peers-{}.jsonl", std::process::id()));
+        let lines = Lines(std::env::temp_dir().join(format!("cuda-peers-{}.jsonl", std::process::id())));
         let mut command = if options.peers {
-            self.peers.as_ref().context("there are no peers here")?.command(options, &lines)?
+            self.peers.as_ref().context("there are no peers here")?.command(options, &lines.0)?
         } else {
             let mut command = Command::new(&self.program);
             value(&mut command, "--driver", options.driver.as_ref());
@@ -115,10 +117,16 @@ impl Bench {
             value(&mut command, "--commit", self.commit.as_ref());
         }
         let status = command.status().with_context(|| format!("{command:?} does not start"))?;
-        if options.peers && lines.exists() {
-            std::fs::remove_file(lines)?;
-        }
         Ok(status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(1))
+    }
+}
+
+/// The file of what Python measures, gone in the end.
+struct Lines(PathBuf);
+
+impl Drop for Lines {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
     }
 }
 
