@@ -1,12 +1,11 @@
 //! The state of a cache: which executables it has, under its lock, and what a call does next.
 
-use std::collections::HashMap;
 use std::sync::{Arc, Weak};
 
 use cuda_handles::internal::WeakStream;
 use cuda_handles::{Context, Stream};
 
-use crate::cache::keys::{CacheKey, Compared};
+use crate::cache::keys::{ByHash, CacheKey, Compared};
 use crate::cache::slots::{Asked, Candidate, Freedom, Slots};
 use crate::cache::statistics::{CachePath, CacheStatistics, GraphSize, LastCall};
 use crate::exec::resources::RanOn;
@@ -30,7 +29,7 @@ pub(crate) struct Made<P, S, E> {
 #[derive(Debug)]
 pub(crate) struct State<K, P, S, E> {
     /// The entries by the hashes of their keys. An entry is found by the address of its key.
-    entries: HashMap<u64, Vec<Keyed<K, P, S, E>>>,
+    entries: ByHash<Vec<Keyed<K, P, S, E>>>,
     /// Numbers executables and calls.
     clock: u64,
     /// Executables that there are, and those about to be made.
@@ -79,14 +78,16 @@ pub(crate) struct Request<'r, K, S> {
     pub(crate) generation: u64,
     pub(crate) most: usize,
     pub(crate) most_per_key: usize,
+    /// Whether an executable with the stamp counts as a hit at once: it is not verified.
+    pub(crate) counts_hits: bool,
 }
 
 /// What a call does next.
 pub(crate) enum Step<K, P, S, E> {
     /// It has an executable.
     Taken { key: Arc<CacheKey<K>>, number: u64, made: Box<Made<P, S, E>>, is_current: bool },
-    /// It compares a key with its own.
-    CompareKey(Arc<CacheKey<K>>),
+    /// It compares a key with its own, and if they are the same, a stamp of an executable.
+    CompareKey(Arc<CacheKey<K>>, Option<Arc<S>>),
     /// It compares a stamp with its own.
     CompareStamp(Arc<S>),
     /// It builds a graph.
@@ -115,6 +116,14 @@ enum Found<K> {
     Nothing,
 }
 
+impl<K, S: PartialEq> Request<'_, K, S> {
+    /// Compares the stamp of an executable with the call's own.
+    pub(crate) fn compare_stamp(&mut self, known: Arc<S>, own: &S) {
+        let is_same = *known == *own;
+        self.stamps.note(known, is_same);
+    }
+}
+
 impl<P, S, E> Entry<P, S, E> {
     fn new() -> Self {
         Self { slots: Slots::new(), reserved: 0, is_one_line: false, size: GraphSize::default() }
@@ -123,12 +132,18 @@ impl<P, S, E> Entry<P, S, E> {
     fn count(&self) -> usize {
         self.slots.len() + self.reserved
     }
+
+    /// The stamp of a free executable that was not compared.
+    fn unknown_stamp(&self, stamps: &Compared<S>) -> Option<Arc<S>> {
+        let stamps_of_free = self.slots.free().map(|made| &made.stamp);
+        stamps_of_free.into_iter().find(|stamp| stamps.outcome(stamp).is_none()).map(Arc::clone)
+    }
 }
 
 impl<K, P, S, E> State<K, P, S, E> {
     pub(crate) fn new() -> Self {
         Self {
-            entries: HashMap::new(),
+            entries: ByHash::default(),
             clock: 0,
             live: 0,
             deferred: Vec::new(),
@@ -220,13 +235,16 @@ impl<K, P, S, E> State<K, P, S, E> {
         let has_room = self.live + self.deferred() < request.most;
         let known = match self.find(key.as_ref()?, &request.keys) {
             Found::Entry(known) => known,
-            Found::Unknown(known) => return Some(Step::CompareKey(known)),
+            Found::Unknown(known) => {
+                let stamp = self.entry(&known).and_then(|entry| entry.unknown_stamp(&request.stamps));
+                return Some(Step::CompareKey(known, stamp));
+            }
             Found::Nothing => return self.step_to_new(key, None, request),
         };
         let entry = self.entry(&known)?;
         let (asked, stamps, stream) = (&request.asked, &request.stamps, Some(request.stream));
-        if let Some(made) = entry.slots.free().find(|made| stamps.outcome(&made.stamp).is_none()) {
-            return Some(Step::CompareStamp(Arc::clone(&made.stamp)));
+        if let Some(stamp) = entry.unknown_stamp(stamps) {
+            return Some(Step::CompareStamp(stamp));
         }
         let current = entry.slots.best(stream, asked, |made| stamps.is_same(&made.stamp));
         let other = || entry.slots.best(stream, asked, |made| !stamps.is_same(&made.stamp));
@@ -244,7 +262,7 @@ impl<K, P, S, E> State<K, P, S, E> {
             },
         };
         match chosen {
-            Some((one, is_current)) => self.take(known, one, is_current),
+            Some((one, is_current)) => self.take(known, one, is_current, request.counts_hits),
             None if may_grow => self.step_to_new(key, Some(known), request),
             None if entry.reserved == 0 && entry.slots.are_all_mine() => {
                 Some(Step::WaitForItself { for_any: false })
@@ -253,10 +271,19 @@ impl<K, P, S, E> State<K, P, S, E> {
         }
     }
 
-    fn take(&mut self, key: Arc<CacheKey<K>>, one: Candidate, is_current: bool) -> Option<Step<K, P, S, E>> {
+    fn take(
+        &mut self,
+        key: Arc<CacheKey<K>>,
+        one: Candidate,
+        is_current: bool,
+        counts_hits: bool,
+    ) -> Option<Step<K, P, S, E>> {
         self.clock += 1;
         let now = self.clock;
         let (number, made) = self.entry_mut(&key)?.slots.take(one, now)?;
+        if is_current && counts_hits {
+            self.called(CachePath::Hit, made.size);
+        }
         Some(Step::Taken { key, number, made, is_current })
     }
 

@@ -284,10 +284,12 @@ impl<K: Hash + Eq, P, S: PartialEq, E: Executable> GraphCache<K, P, S, E> {
             generation: 0,
             most: self.options.most,
             most_per_key: self.options.most_per_key,
+            counts_hits: !self.verifies.load(Ordering::Relaxed),
         };
         let (mut key, mut source) = (Some(key), Source::Build(build));
         loop {
             match self.find(&mut key, &stamp, &mut request)? {
+                Found::Current(hit) if request.counts_hits => return Ok(hit),
                 Found::Current(hit) => return self.verified(hit, source),
                 Found::Other(other) => return self.refresh(other, source, stamp),
                 Found::Nothing => {
@@ -353,14 +355,14 @@ impl<K: Hash + Eq, P, S: PartialEq, E: Executable> GraphCache<K, P, S, E> {
                     let cached = CachedExec::new(&self.state, key, number, made);
                     return Ok(if is_current { Found::Current(cached) } else { Found::Other(cached) });
                 }
-                Step::CompareKey(known) => {
+                Step::CompareKey(known, of_executable) => {
                     let is_same = key.as_ref().is_some_and(|key| known.key == key.key);
                     request.keys.note(known, is_same);
+                    if let Some(known) = of_executable.filter(|_| is_same) {
+                        request.compare_stamp(known, stamp);
+                    }
                 }
-                Step::CompareStamp(known) => {
-                    let is_same = *known == *stamp;
-                    request.stamps.note(known, is_same);
-                }
+                Step::CompareStamp(known) => request.compare_stamp(known, stamp),
                 Step::Build => return Ok(Found::Nothing),
                 Step::Make(key) => return Ok(Found::Place(Place { cache: self, key, is_filled: false })),
                 Step::Ask(id, stream) => request.asked.ask(id, &stream),
@@ -408,16 +410,14 @@ impl<K: Hash + Eq, P, S: PartialEq, E: Executable> GraphCache<K, P, S, E> {
         mut hit: CachedExec<'c, K, P, S, E>,
         source: Source<B, P>,
     ) -> Result<CachedExec<'c, K, P, S, E>> {
-        if self.verifies.load(Ordering::Relaxed) {
-            let built = match source {
-                Source::Built(built) => built,
-                Source::Build(build) => build()?,
-            };
-            let found = stale_constants(hit.graph(), built)?;
-            self.state.lock().counts.verified += 1;
-            if !found.is_empty() {
-                return Err(CacheError::Stale { found }.into());
-            }
+        let built = match source {
+            Source::Built(built) => built,
+            Source::Build(build) => build()?,
+        };
+        let found = stale_constants(hit.graph(), built)?;
+        self.state.lock().counts.verified += 1;
+        if !found.is_empty() {
+            return Err(CacheError::Stale { found }.into());
         }
         hit.called(CachePath::Hit);
         Ok(hit)

@@ -6,6 +6,7 @@ use std::sync::Arc;
 #[cfg(doc)]
 use cuda_handles::capture::CaptureOptions;
 use cuda_handles::{Element, GraphBuffer};
+use cuda_sys::CUgraphNode;
 
 use crate::build::frontier::Frontier;
 use crate::capture::builder::{BodyBuilder, GraphBuilder};
@@ -71,11 +72,12 @@ impl<K: Kind> GraphBuilder<K, Capturing> {
     /// The body can also be filled node by node, before or after: [`IfNode::body`].
     ///
     /// Calls `cuGraphAddNode` (CUDA 12.3) and `cuLaunchHostFunc`, which marks the place, besides
-    /// the calls of the body's own capture.
+    /// the calls of the body's own capture, and `cuStreamGetCaptureInfo` before and after it.
     ///
     /// # Errors
     /// The errors of [`Frontier::if_node`](crate::Frontier::if_node) and of [`end`](Self::end), or
-    /// the closure's. There is no node then.
+    /// the closure's. There is no node then. [`CaptureError::OutsideBody`]: the closure captured
+    /// work with this builder or on its stream, and not with the body's.
     #[doc(alias = "cuGraphAddNode")]
     #[doc(alias = "CU_GRAPH_COND_TYPE_IF")]
     #[doc(alias = "conditional node")]
@@ -335,11 +337,23 @@ impl<K: Kind> GraphBuilder<K, Capturing> {
         fill: impl FnOnce(&BodyBuilder) -> Result<R, E>,
     ) -> Result<R, E> {
         let builder = self.capture_body(&body?)?;
+        let before = self.dependencies()?;
         let inside = fill(&builder)?;
         let stream = builder.stream().clone();
         drop(builder.state.session.join_and_end()?);
         self.state.session.give_back(stream);
+        // A capture that has ended meanwhile says so when the node is placed.
+        if self.dependencies()?.is_some_and(|now| before.is_some_and(|before| now != before)) {
+            return Err(Error::from(CaptureError::OutsideBody { kind: K::NAME }).into());
+        }
         Ok(inside)
+    }
+
+    /// The nodes that the next call captured here depends on, which each captured call changes;
+    /// `None` if nothing is captured here.
+    fn dependencies(&self) -> Result<Option<Vec<CUgraphNode>>> {
+        let info = self.state.stream.capture_info()?.filter(|info| info.is_active);
+        Ok(info.map(|info| info.dependencies.into_iter().map(|(node, _)| node).collect()))
     }
 
     /// Places a node of the target here, once it is filled. If that fails it is removed again.

@@ -40,6 +40,17 @@ pub enum CaptureError {
         /// The number of bodies.
         bodies: usize,
     },
+    /// While a body was captured, the builder of the conditional node captured work, too. It would
+    /// run once, before the node.
+    #[error(
+        "while a body was captured, the {kind} builder around it captured work, too, which would run once, \
+         before the body's node; capture the body's work with the builder that the closure gets, or on \
+         its stream (GraphBuilder::stream)"
+    )]
+    OutsideBody {
+        /// The kind of the builder around the body.
+        kind: &'static str,
+    },
     /// The capture ended early, and a graph is [broken](crate::Error::Broken) since nodes that were
     /// added to it could not be removed again.
     #[error("a capture into the graph was given up before its end")]

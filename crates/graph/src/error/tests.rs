@@ -143,6 +143,7 @@ fn capture_errors(name: &str) -> Vec<Error> {
     }
     for kind in kinds {
         all.extend([CaptureError::Over { kind }, CaptureError::OtherCapture { kind }]);
+        all.push(CaptureError::OutsideBody { kind });
         for count in [1, 2] {
             all.push(CaptureError::Unjoined { kind, forks: count });
             all.push(CaptureError::BodyOpen { kind, bodies: count });

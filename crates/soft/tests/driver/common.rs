@@ -82,7 +82,7 @@ fn child(name: &str) -> Option<std::process::Output> {
     }
     let mut command = std::process::Command::new(std::env::current_exe().unwrap());
     command.args(["--exact", name, "--nocapture", "--test-threads=1"]).env(MARK, "1");
-    // As any allocator, the sanitiser's is to say that there is too little memory, and not to abort.
+    // The sanitiser's allocator is to return null, as others do, if there is too little memory.
     command.env("ASAN_OPTIONS", "allocator_may_return_null=1");
     Some(command.output().unwrap())
 }

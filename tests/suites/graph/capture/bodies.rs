@@ -339,6 +339,30 @@ fn an_open_body_is_ended_first_and_named() {
 }
 
 #[test]
+fn work_captured_around_a_body_instead_of_in_it_is_refused() {
+    let context = setup();
+    needs!(Conditionals);
+    no_leaks(|| {
+        let bench = Bench::new(&context);
+        let capture = bench.begin();
+        let always = capture.condition_with_default(1).unwrap();
+        let by_builder = capture.if_node(&always, |_| bench.add(&capture, 1));
+        let on_stream = capture.if_node(&always, |_| Ok::<_, Error>(bench.stream.fill(&bench.numbers, 0)?));
+        let from_inside = capture.if_node(&always, |body| {
+            let inner = body.condition_with_default(1)?;
+            body.if_node(&inner, |_| bench.add(body, 1))
+        });
+        for refused in [by_builder.err(), on_stream.err(), from_inside.err()] {
+            let Some(Error::Capture(error)) = refused else { panic!("{refused:?}") };
+            assert!(matches!(error, CaptureError::OutsideBody { .. }), "{error}");
+        }
+        capture.if_node(&always, |body| bench.add(body, 10)).unwrap();
+        let graph = capture.end().unwrap().into_graph();
+        assert_eq!(kinds(&graph), [NodeKind::If, NodeKind::Kernel, NodeKind::Memset]);
+    });
+}
+
+#[test]
 fn a_failing_body_takes_its_node_away_and_the_capture_goes_on() {
     let context = setup();
     needs!(Conditionals);
