@@ -54,7 +54,8 @@ impl<K: Kind> GraphBuilder<K, Capturing> {
     /// # Errors
     /// [`CaptureError::OtherCapture`]: a fork belongs to another capture; [`CaptureError::Over`]:
     /// the capture has ended; or the driver's error. All forks are given up; those that are not
-    /// joined make the [end](Self::end) fail.
+    /// joined make the [end](Self::end) fail. A capture by a
+    /// [closure](crate::StreamExt::capture) joins them at its end.
     #[doc(alias = "cuStreamWaitEvent")]
     #[doc(alias = "cudaStreamWaitEvent")]
     pub fn join(&self, forks: impl IntoIterator<Item = GraphBuilder<Fork, Capturing>>) -> Result<()> {

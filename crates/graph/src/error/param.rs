@@ -3,7 +3,7 @@
 use crate::node_name::NodeName;
 
 /// A graph parameter cannot be used or set as asked.
-#[derive(Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ParamError {
     /// The parameter belongs to another graph.
@@ -132,6 +132,14 @@ pub enum ParamError {
         missing: usize,
         /// How many there are.
         all: usize,
+    },
+    /// With the values of the parameters, a node's kernel cannot be launched.
+    #[error("node `{node}` cannot take the values of its parameters: {cause}")]
+    Launch {
+        /// The node's name.
+        node: NodeName,
+        /// The reason.
+        cause: Box<cuda_launch::Error>,
     },
     /// A node takes other parameters, or takes them otherwise, than the value at hand.
     #[error("node `{node}` takes another kind of value than the parameter has")]

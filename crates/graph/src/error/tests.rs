@@ -187,6 +187,10 @@ fn param_errors(name: &str) -> Vec<Error> {
         ParamError::NotDisabled { node: node() },
         ParamError::Bound { node: node() },
         ParamError::NotAllNamed { missing: 1, all: 2 },
+        ParamError::Launch {
+            node: NodeName::from(name),
+            cause: Box::new(cuda_handles::Error::Forked.into()),
+        },
         ParamError::WrongValue { node: node() },
     ]);
     all.into_iter().map(Error::from).collect()

@@ -90,7 +90,8 @@ impl GraphExec {
     ///   not of the graph's home, and the launch leaves memory of the graph.
     /// - [`ExecError::Captured`](crate::ExecError::Captured): `stream` is capturing.
     /// - The values of graph parameters do not fit: a condition of a kernel does not hold with them
-    ///   ([`Error::Launch`](crate::Error::Launch)), a [`ParamError`](crate::ParamError), or
+    ///   ([`ParamError::Launch`](crate::ParamError::Launch)), another
+    ///   [`ParamError`](crate::ParamError), or
     ///   [`UpdateError::NotPossible`](crate::UpdateError::NotPossible): a
     ///   [kernel](crate::InstantiateOptions::fills_by_kernels) runs in place of a fill or copy, and
     ///   may not reach the memory; or nodes would touch the same bytes that the executable runs in

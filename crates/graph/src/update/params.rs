@@ -190,6 +190,11 @@ pub struct ValueList(pub(crate) smallvec::SmallVec<[(u32, ParamValue); 4]>);
 
 /// Parameters with their values: a tuple of up to twelve pairs, as in `((&a, 1), (&b, &buffer))`.
 /// One pair alone is written `((&a, 1),)`.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no tuple of graph parameters with their values",
+    label = "not a tuple of pairs",
+    note = "write `((&a, 1), (&b, &buffer))`; one pair alone is written `((&a, 1),)`"
+)]
 pub trait ParamValues: sealed::Sealed {
     /// Adds all values to a list, checked.
     ///

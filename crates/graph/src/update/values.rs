@@ -45,6 +45,9 @@ impl Problem {
     pub(super) fn of(self, graph: &Graph, id: NodeId) -> Error {
         let node = || -> NodeName { graph.look().map_or_else(|_| "node".into(), |guard| guard.name(id)) };
         match self {
+            Self::Error(Error::Launch(cause)) => {
+                ParamError::Launch { node: node(), cause: Box::new(cause) }.into()
+            }
             Self::Error(error) => error,
             Self::TooLong { len, longest } => ParamError::TooLong { node: node(), len, longest }.into(),
             Self::NoRoom { bytes, room } => ParamError::NoRoom { node: node(), bytes, room }.into(),

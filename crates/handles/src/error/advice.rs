@@ -47,7 +47,7 @@ fn advice(code: CUresult) -> Option<&'static str> {
             "The PTX is newer than the driver: compile it with an older toolkit, or install a newer driver"
         }
         CUresult::CUDA_ERROR_NO_BINARY_FOR_GPU | CUresult::CUDA_ERROR_INVALID_IMAGE => {
-            "The image has no code for this device: compile it for its compute capability, or ship PTX"
+            "The image is neither PTX without errors, which the log lists, nor machine code for this device: compile it for its compute capability, or ship PTX"
         }
         CUresult::CUDA_ERROR_JIT_COMPILER_NOT_FOUND => {
             "The driver's PTX compiler (libnvidia-ptxjitcompiler) is not installed"

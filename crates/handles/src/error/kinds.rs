@@ -44,7 +44,7 @@ pub enum Error {
     /// A fault on the device ended the context; every later use of it gets this error with the
     /// first cause.
     #[error(
-        "the context is lost: {0}. The process cannot get the device back; start a new one, and look for the fault in the kernels and copies enqueued before"
+        "the context is lost: {0}. The process cannot get the device back; start a new one, and look for the fault in the kernels and copies enqueued before: the software driver prints it with CUDA_SOFT_EXPLAIN=1, and compute-sanitizer finds it on a GPU"
     )]
     ContextLost(Cause),
     /// The process is a forked child; the driver works only in the process that initialised it.

@@ -127,7 +127,8 @@ pub trait PlainSignature: Signature {}
 #[diagnostic::on_unimplemented(
     message = "the arguments do not fit the kernel's signature in a launch on a stream",
     label = "arguments of type `{Self}`",
-    note = "the kernel takes {S}, in a tuple; one argument alone is written `(x,)`"
+    note = "the kernel takes {S}, in a tuple; one argument alone is written `(x,)`",
+    note = "graph parameters are arguments of nodes, and of launches by a capture's builder: `capture.launch(…)`"
 )]
 pub trait PlainArgumentsOf<'a, S: Signature>: FixedArgumentsOf<'a, S> {}
 

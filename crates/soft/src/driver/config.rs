@@ -1,5 +1,7 @@
 //! The configuration of the driver.
 
+use std::fmt;
+
 use cuda_sys::{Printable, Version};
 
 use super::checks::Check;
@@ -32,7 +34,7 @@ pub struct Config {
 const MOST_DEVICES: u32 = 128;
 
 /// An environment variable or an option with a value that makes no sense.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{variable} is `{}`, which is not {expected}", Printable(value))]
 #[non_exhaustive]
 pub struct ConfigError {
@@ -42,6 +44,13 @@ pub struct ConfigError {
     pub value: String,
     /// The values that it may have.
     pub expected: &'static str,
+}
+
+// A `main` that returns an error prints it in this form.
+impl fmt::Debug for ConfigError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, formatter)
+    }
 }
 
 impl Default for Config {

@@ -38,7 +38,7 @@ fn a_replay_takes_the_values_that_were_set() {
         // A condition that does not hold: nothing is launched.
         let short = stream.zeros::<u32>(8).unwrap();
         let refused = exec.launch_with(&stream, ((&output, &short),)).unwrap_err();
-        assert!(matches!(refused, Error::Launch(_)), "{refused}");
+        assert!(matches!(refused, Error::Param(ParamError::Launch { .. })), "{refused}");
         exec.launch_with(&stream, ((&output, &y), (&input, &x), (&factor, 7))).unwrap();
         assert_eq!(y.read_blocking(&stream).unwrap()[..16], [7; 16]);
         let missing = exec.launch_bound(&stream, ((&factor, 1),)).unwrap_err();

@@ -194,7 +194,7 @@ fn a_configuration_that_wavers_is_checked_as_it_is_launched() {
         // One block of eight threads, as it was when the node was added.
         let longer = stream.upload(&[3_u32; 9]).unwrap();
         let refused = exec.launch_with(&stream, ((&input, &longer),));
-        assert!(matches!(refused, Err(Error::Launch(_))), "{refused:?}");
+        assert!(matches!(refused, Err(Error::Param(ParamError::Launch { .. }))), "{refused:?}");
         exec.launch_with(&stream, ((&input, longer.slice(..5).unwrap()),)).unwrap();
         assert_eq!(y.read_blocking(&stream).unwrap()[..9], [6, 6, 6, 6, 6, 2, 2, 2, 0]);
     });

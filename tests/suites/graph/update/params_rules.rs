@@ -238,12 +238,12 @@ fn all_changed_nodes_are_checked_before_the_first_call() {
         let short = stream.zeros::<u32>(6).unwrap();
         exec.set(&factor, 2).unwrap();
         let (refused, cost) = count(|| exec.launch_with(&stream, ((&to, &short),)));
-        assert!(matches!(refused, Err(Error::Launch(_))), "{refused:?}");
+        assert!(matches!(refused, Err(Error::Param(ParamError::Launch { .. }))), "{refused:?}");
         cost.assert_calls(&[]);
         assert_eq!(read(&short, &stream), [0; 6]);
         // The values stay, and another one mends them.
         let (again, cost) = count(|| exec.launch(&stream));
-        assert!(matches!(again, Err(Error::Launch(_))), "{again:?}");
+        assert!(matches!(again, Err(Error::Param(ParamError::Launch { .. }))), "{again:?}");
         cost.assert_calls(&[]);
         exec.launch_with(&stream, ((&to, &y),)).unwrap();
         assert_eq!(read(&y, &stream), [6; 8]);
@@ -360,7 +360,7 @@ fn one_loop_counts_down_any_counter() {
         assert!(never.to_string().contains("`decide`"), "{never}");
         exec.set(&may_decide, true).unwrap();
         let empty = exec.launch_with(&stream, ((&counter, first.slice(..0).unwrap()),)).unwrap_err();
-        assert!(matches!(empty, Error::Launch(_)), "{empty}");
+        assert!(matches!(empty, Error::Param(ParamError::Launch { .. })), "{empty}");
         let last = stream.upload(&[4_u32]).unwrap();
         exec.launch_with(&stream, ((&counter, &last), (&amount, 1))).unwrap();
         assert_eq!(read(&runs, &stream), [expected + 4]);
@@ -491,7 +491,7 @@ fn a_configuration_is_a_parameter_of_grid_block_and_shared_memory() {
         for config_of in wrong {
             let (refused, cost) = count(|| exec.launch_with(&stream, ((&config, config_of),)));
             let refused = refused.unwrap_err();
-            assert!(matches!(refused, Error::Launch(_)), "{config_of:?}: {refused}");
+            assert!(matches!(refused, Error::Param(ParamError::Launch { .. })), "{config_of:?}: {refused}");
             assert_eq!((cost.calls(SET), cost.calls("cuGraphLaunch")), (0, 0), "{cost}");
         }
         exec.launch_with(&stream, ((&config, per(64, 64)), (&n, 64))).unwrap();
