@@ -23,6 +23,13 @@ pub struct Counts {
     live: Live,
 }
 
+/// The calls of `cuCtxGetCurrent` that so many copies of pooled memory make: one each where there
+/// are several devices.
+#[must_use]
+pub fn asked_by_copies(copies: u64) -> u64 {
+    if Device::count().is_ok_and(|count| count > 1) { copies } else { 0 }
+}
+
 /// Runs `section` and counts.
 pub fn count<R>(section: impl FnOnce() -> R) -> (R, Counts) {
     let before = live();
@@ -106,12 +113,8 @@ impl Counts {
             assert_eq!(self.calls(name), *count, "calls of {name}; the section made {self}");
         }
         let sum: u64 = expected.iter().map(|(_, count)| count).sum();
-        let is_asked_for = expected.iter().any(|(name, _)| *name == ASKING);
-        let besides = if !is_asked_for && Device::count().is_ok_and(|count| count > 1) {
-            self.calls(ASKING)
-        } else {
-            0
-        };
+        let is_expected = expected.iter().any(|(name, _)| *name == ASKING);
+        let besides = if is_expected { 0 } else { asked_by_copies(self.calls(ASKING)) };
         let total = self.total() - besides;
         assert_eq!(total, sum, "all calls; the section made {self}, expected were {expected:?}");
     }

@@ -583,7 +583,7 @@ fn peer_access_lets_kernels_use_memory_of_the_other_device() {
     let exec = pair.s.instantiate(graph);
     table.row("a kernel of device 0 on device 1's memory", pair.launch_on_both(exec));
     let pooled = pair.pooled(1);
-    assert_eq!(pair.with(1, |pair| unsafe { pair.s.cuMemsetD32(pooled, 0, 1) }), OK);
+    pair.with(1, |pair| pair.s.write(pooled, 0));
     pair.grant(1);
     let set = pair.s.set_kernel(exec, pair.s.nodes(graph)[0], "add", [pooled, 1]);
     table.row("set to memory of a pool with access", said(set));
