@@ -102,8 +102,8 @@ impl Counts {
         self.live.of(kind)
     }
 
-    /// Asserts that this thread made exactly these calls. Where there are several devices, a copy of
-    /// pooled memory asks for the current context as well, which need not be expected.
+    /// Asserts that this thread made exactly these calls. Where there are several devices, a copy
+    /// of pooled memory asks for the current context as well, which need not be expected.
     ///
     /// # Panics
     /// The thread made other calls.

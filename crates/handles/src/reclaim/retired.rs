@@ -22,8 +22,8 @@ const BYTES: u64 = 1 << 20;
 ///
 /// A batch is due after 64 launches, or once it holds 1 MiB that nothing else holds. Callers that
 /// want memory back make all batches due. The launching thread only says so: the thread that works
-/// takes the batch out, so launches make no driver call for it. They allocate nothing either, unless
-/// that thread is so late that a batch outgrows those before it.
+/// takes the batch out, so launches make no driver call for it. They allocate nothing either,
+/// unless that thread is so late that a batch outgrows those before it.
 #[derive(Debug)]
 pub struct Retired(Arc<Lock<Batch>>);
 

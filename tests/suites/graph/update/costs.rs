@@ -47,8 +47,8 @@ impl Chain {
     }
 }
 
-/// Waits until the reaper has taken the batch that is due. A batch that waits for a late reaper takes
-/// more room.
+/// Waits until the reaper has taken the batch that is due. A batch that waits for a late reaper
+/// takes more room.
 fn wait_for_the_reaper() {
     assert!(until(SOON, || pending() == 0), "{}", pending());
 }

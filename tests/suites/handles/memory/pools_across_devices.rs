@@ -153,7 +153,8 @@ fn it_is_copied_between_devices_on_streams_of_both() {
     });
 }
 
-/// A copy of plain memory costs one call everywhere, one of pooled memory where there is one device.
+/// A copy of plain memory costs one call everywhere, one of pooled memory only where there is one
+/// device.
 #[test]
 fn a_copy_of_it_asks_for_the_current_context_and_enters_its_own_in_place_of_another() {
     on_two_devices!();

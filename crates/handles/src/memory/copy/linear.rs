@@ -16,9 +16,10 @@ impl Stream {
     /// Calls `cuMemcpyDtoDAsync`, `cuMemcpyDtoHAsync` and `cuMemcpyHtoDAsync` (CUDA 3.2), and for
     /// other kinds than device memory and pinned memory on `cuMemcpyAsync` (CUDA 4.0). A captured
     /// copy, except between device memory and pinned memory, is made with the context current
-    /// (`cuCtxPushCurrent` and `cuCtxPopCurrent`, CUDA 4.0), so that executables can be updated. So is
-    /// a copy of memory that is of a pool, or may be, in place of another context (which
-    /// `cuCtxGetCurrent` tells, CUDA 4.0) where there are several devices.
+    /// (`cuCtxPushCurrent` and `cuCtxPopCurrent`, CUDA 4.0), so that executables can be updated.
+    ///
+    /// Where there are several devices, a copy of memory that may be of a pool is made with the
+    /// context current as well. Then `cuCtxGetCurrent` (CUDA 4.0) tells whether another one is.
     ///
     /// # Errors
     /// The lengths differ ([`Length`](crate::Error::Length)), the ranges overlap

@@ -82,6 +82,7 @@ impl Stream {
         let access = self.raw_stream().enqueue()?;
         self.refuse_capture(WHAT)?;
         let bytes = source.size_bytes();
+        // The call names both contexts; whether a third one may be current is not known.
         let current = self.enter_for_reach([from.kind(), to.kind()])?;
         // SAFETY: both ranges lie in memory of their contexts that lives until after this point of
         // the stream.
