@@ -67,7 +67,9 @@ pub use process::{printed_by_child, ran_as_child};
 pub use promises::{
     all_contexts, every_failure, no_leaks, other_context, settle, states, sweep, used_stream,
 };
-pub use record::{Counts, Kind, Live, Step, calls_from_destructors, count, live, resident, trace};
+pub use record::{
+    Counts, Kind, Live, Step, asked_by_copies, calls_from_destructors, count, live, resident, trace,
+};
 #[cfg(unix)]
 pub use things::VulkanSemaphore;
 pub use things::{Gate, SMALL, UNKNOWN_INSTRUCTION, VARIABLES, add_to, closure, in_callback, kernel};

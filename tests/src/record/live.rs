@@ -135,7 +135,7 @@ fn effect(call: Call) -> Option<(Kind, i64)> {
         Call::cuMemFree | Call::cuMemFreeAsync => (Kind::Allocation, -1),
         Call::cuMemAllocHost | Call::cuMemHostAlloc | Call::cuMemHostRegister => (Kind::Pinned, 1),
         Call::cuMemFreeHost | Call::cuMemHostUnregister => (Kind::Pinned, -1),
-        Call::cuMemPoolCreate => (Kind::Pool, 1),
+        Call::cuMemPoolCreate | Call::cuMemPoolImportFromShareableHandle => (Kind::Pool, 1),
         Call::cuMemPoolDestroy => (Kind::Pool, -1),
         Call::cuLibraryLoadData | Call::cuLibraryLoadFromFile => (Kind::Library, 1),
         Call::cuLibraryUnload => (Kind::Library, -1),

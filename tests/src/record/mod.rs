@@ -6,7 +6,7 @@ pub(crate) mod live;
 mod resident;
 pub(crate) mod watch;
 
-pub use count::{Counts, count};
+pub use count::{Counts, asked_by_copies, count};
 pub use live::{Kind, Live, live};
 pub use resident::resident;
 pub use watch::{Step, calls_from_destructors, trace};

@@ -1,5 +1,6 @@
 //! Graphs whose nodes are of two devices.
 
+use std::ffi::c_void;
 use std::ptr::{null, null_mut};
 
 use cuda_sys::*;
@@ -391,6 +392,147 @@ fn captures_span_streams_of_two_devices() {
     ");
 }
 
+/// Memory of both devices, for calls that copy and fill that of device 1's pool.
+struct Reached {
+    plain: [CUdeviceptr; 2],
+    pooled: [CUdeviceptr; 2],
+    pinned: *mut c_void,
+}
+
+impl Reached {
+    /// Calls in the order of a stream.
+    const ORDERED: [&str; 9] = [
+        "fill",
+        "from pinned",
+        "to pinned",
+        "to plain 1",
+        "to plain 0",
+        "from plain 0",
+        "to pool 0",
+        "to plain 0 as any",
+        "plain 1 to plain 0",
+    ];
+
+    fn new(pair: &mut Pair) -> Self {
+        let pooled = [0, 1].map(|device| pair.pooled(device));
+        let mut pinned = null_mut();
+        assert_eq!(unsafe { pair.s.cuMemHostAlloc(&mut pinned, 64, 0) }, OK);
+        Self { plain: pair.words, pooled, pinned }
+    }
+
+    fn call(&self, s: &Session, what: &str, stream: CUstream) -> CUresult {
+        let Self { plain: [here, there], pooled: [near, far], pinned } = *self;
+        unsafe {
+            match what {
+                "fill" => s.cuMemsetD32Async(far, 7, 1, stream),
+                "from pinned" => s.cuMemcpyHtoDAsync(far, pinned, 4, stream),
+                "to pinned" => s.cuMemcpyDtoHAsync(pinned, far, 4, stream),
+                "to plain 1" => s.cuMemcpyDtoDAsync(there, far, 4, stream),
+                "to plain 0" => s.cuMemcpyDtoDAsync(here, far, 4, stream),
+                "from plain 0" => s.cuMemcpyDtoDAsync(far, here, 4, stream),
+                "to pool 0" => s.cuMemcpyDtoDAsync(near, far, 4, stream),
+                "to plain 0 as any" => s.cuMemcpyAsync(here, far, 4, stream),
+                _ => s.cuMemcpyDtoDAsync(here, there, 4, stream),
+            }
+        }
+    }
+
+    /// The calls that are refused while a device's context is current.
+    fn refused_in_order(&self, pair: &mut Pair, current: usize, stream: usize) -> String {
+        refused(Self::ORDERED.map(|what| {
+            let call = |pair: &mut Pair| self.call(&pair.s, what, pair.streams[stream]);
+            let answer = pair.with(current, call);
+            assert_eq!(unsafe { pair.s.cuStreamSynchronize(pair.streams[stream]) }, OK);
+            (what, answer)
+        }))
+    }
+
+    /// The captured calls that are refused, and those whose graph is.
+    fn refused_in_captures(&self, pair: &mut Pair, current: usize, stream: usize) -> String {
+        let answers = Self::ORDERED.map(|what| {
+            let call = |pair: &mut Pair| self.call(&pair.s, what, pair.streams[stream]);
+            let (answer, ended, graph) = pair.captured(|pair| pair.with(current, call));
+            assert_eq!(ended, OK);
+            let (mut exec, mut params) = (null_mut(), CUDA_GRAPH_INSTANTIATE_PARAMS::default());
+            let made = unsafe { pair.s.cuGraphInstantiateWithParams(&mut exec, graph, &mut params) };
+            if made == OK {
+                pair.s.end(exec);
+            }
+            pair.s.destroy(&[graph]);
+            ((what, answer), (what, made))
+        });
+        let (calls, graphs) = (answers.map(|(call, _)| call), answers.map(|(_, graph)| graph));
+        format!("{}; graphs: {}", refused(calls), refused(graphs))
+    }
+
+    /// The calls that wait and are refused.
+    fn refused_with_a_wait(&self, pair: &mut Pair, current: usize) -> String {
+        let Self { plain: [here, _], pooled: [_, far], .. } = *self;
+        let word = [7_u32];
+        pair.with(current, |pair| unsafe {
+            refused([
+                ("fill", pair.s.cuMemsetD32(far, 7, 1)),
+                ("from host", pair.s.cuMemcpyHtoD(far, word.as_ptr().cast(), 4)),
+                ("to plain 0", pair.s.cuMemcpyDtoD(here, far, 4)),
+            ])
+        })
+    }
+}
+
+/// The names of calls that were answered by `INVALID_VALUE`.
+fn refused<const N: usize>(answers: [(&str, CUresult); N]) -> String {
+    let is_refused = |(what, answer): &(_, CUresult)| {
+        assert!([OK, CUresult::CUDA_ERROR_INVALID_VALUE].contains(answer), "{what}: {answer:?}");
+        *answer != OK
+    };
+    let names: Vec<_> = answers.iter().filter(|one| is_refused(one)).map(|(what, _)| *what).collect();
+    if names.is_empty() { "none".to_owned() } else { names.join(", ") }
+}
+
+#[test]
+fn the_current_context_is_what_reaches_pools_in_copies() {
+    on_two_devices!();
+    let mut pair = pair().unwrap();
+    let reached = Reached::new(&mut pair);
+    let mut table = Table::default();
+    for access in ["no access", "access"] {
+        for (current, stream) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
+            let place = format!("{access}, current {current}, stream of {stream}");
+            table.row(&place, reached.refused_in_order(&mut pair, current, stream));
+            table.row(format!("{place}, captured"), reached.refused_in_captures(&mut pair, current, stream));
+        }
+        for current in [0, 1] {
+            let refused = reached.refused_with_a_wait(&mut pair, current);
+            table.row(format!("{access}, current {current}, with a wait"), refused);
+        }
+        pair.grant(0);
+        pair.grant(1);
+    }
+    assert_eq!(unsafe { pair.s.cuMemFreeHost(reached.pinned) }, OK);
+    table.is("
+        no access, current 0, stream of 0: fill, from pinned, to pinned, to plain 1, to plain 0, from plain 0, to pool 0, to plain 0 as any
+        no access, current 0, stream of 0, captured: from pinned, to pinned, to plain 1, to plain 0, from plain 0, to pool 0, to plain 0 as any; graphs: fill
+        no access, current 0, stream of 1: from pinned, to pinned, to plain 1, to plain 0, from plain 0, to pool 0, to plain 0 as any
+        no access, current 0, stream of 1, captured: from pinned, to pinned, to plain 1, to plain 0, from plain 0, to pool 0, to plain 0 as any; graphs: none
+        no access, current 1, stream of 0: fill, to pool 0
+        no access, current 1, stream of 0, captured: to pool 0; graphs: fill
+        no access, current 1, stream of 1: to pool 0
+        no access, current 1, stream of 1, captured: to pool 0; graphs: none
+        no access, current 0, with a wait: fill, from host, to plain 0
+        no access, current 1, with a wait: none
+        access, current 0, stream of 0: none
+        access, current 0, stream of 0, captured: none; graphs: none
+        access, current 0, stream of 1: none
+        access, current 0, stream of 1, captured: none; graphs: none
+        access, current 1, stream of 0: none
+        access, current 1, stream of 0, captured: none; graphs: none
+        access, current 1, stream of 1: none
+        access, current 1, stream of 1, captured: none; graphs: none
+        access, current 0, with a wait: none
+        access, current 1, with a wait: none
+    ");
+}
+
 #[test]
 fn the_bodies_of_a_conditional_node_are_of_its_device() {
     on_two_devices!();
@@ -441,7 +583,7 @@ fn peer_access_lets_kernels_use_memory_of_the_other_device() {
     let exec = pair.s.instantiate(graph);
     table.row("a kernel of device 0 on device 1's memory", pair.launch_on_both(exec));
     let pooled = pair.pooled(1);
-    assert_eq!(pair.with(1, |pair| unsafe { pair.s.cuMemsetD32(pooled, 0, 1) }), OK);
+    pair.with(1, |pair| pair.s.write(pooled, 0));
     pair.grant(1);
     let set = pair.s.set_kernel(exec, pair.s.nodes(graph)[0], "add", [pooled, 1]);
     table.row("set to memory of a pool with access", said(set));

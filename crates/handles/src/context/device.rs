@@ -15,6 +15,7 @@ use crate::sync::process;
 pub struct Device {
     raw: CUdevice,
     ordinal: usize,
+    is_one_of_several: bool,
     driver: &'static Driver,
 }
 
@@ -57,7 +58,7 @@ impl Device {
         // SAFETY: the out pointer is valid.
         let code = unsafe { driver.cuDeviceGet(&raw mut raw, number) };
         checked(Call::cuDeviceGet, code)?;
-        Ok(Self { raw, ordinal, driver })
+        Ok(Self { raw, ordinal, is_one_of_several: found > 1, driver })
     }
 
     /// The device that the driver knows by this value.
@@ -80,6 +81,11 @@ impl Device {
     #[must_use]
     pub fn ordinal(self) -> usize {
         self.ordinal
+    }
+
+    /// Whether the process sees other devices, too.
+    pub(crate) fn is_one_of_several(self) -> bool {
+        self.is_one_of_several
     }
 
     /// The driver's own value.

@@ -171,7 +171,8 @@ impl Context {
     /// context current again.
     ///
     /// Calls `cuCtxPushCurrent` and `cuCtxPopCurrent` (CUDA 4.0). This crate enters contexts by
-    /// itself where a call needs it; enqueuing on a stream does not.
+    /// itself where a call needs it. Of the calls that enqueue work on a stream, only copies may
+    /// need it: captured ones, and those of pooled memory where there are several devices.
     ///
     /// # Errors
     /// The context cannot be made current; `work` did not run.

@@ -21,9 +21,9 @@ const BYTES: u64 = 1 << 20;
 /// executable does not overlap itself. It drops a batch once that stream has got so far.
 ///
 /// A batch is due after 64 launches, or once it holds 1 MiB that nothing else holds. Callers that
-/// want memory back make all batches due. The launching thread only says so:
-/// the thread that works takes the batch out, so launches allocate nothing and make no driver call
-/// for it.
+/// want memory back make all batches due. The launching thread only says so: the thread that works
+/// takes the batch out, so launches make no driver call for it. They allocate nothing either,
+/// unless that thread is so late that a batch outgrows those before it.
 #[derive(Debug)]
 pub struct Retired(Arc<Lock<Batch>>);
 

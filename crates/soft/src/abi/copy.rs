@@ -52,6 +52,29 @@ pub(crate) const fn add(entries: Entries) -> Entries {
     }
 }
 
+/// Which pools of other devices a copy takes memory of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Pools {
+    /// Those that grant access to the device of the current context, whatever the stream; without a
+    /// current context, to the device of the stream's.
+    Granted,
+    /// All: the call names the contexts of its memory.
+    All,
+}
+
+impl Pools {
+    fn check(self, copy: &Copy3, stream: &Stream) -> Answer {
+        if self == Self::All {
+            return Ok(());
+        }
+        let context = match current_handle() {
+            0 => stream.context.handle,
+            current => current,
+        };
+        check_reach(&[copy.src.address, copy.dst.address], context)
+    }
+}
+
 /// Enqueues a copy. A pageable source is read before this returns; a pageable destination is
 /// written before this returns. A captured copy is described by `describe`.
 ///
@@ -60,20 +83,22 @@ pub(crate) const fn add(entries: Entries) -> Entries {
 unsafe fn enqueue(
     copy: Copy3,
     describe: fn(&Copy3) -> CUDA_MEMCPY3D_v2,
+    pools: Pools,
     stream: &Arc<Stream>,
     wait: bool,
 ) -> Answer {
     if copy.is_empty() {
         return Ok(());
     }
-    if capture::is_captured(stream)? {
+    let is_captured = capture::is_captured(stream)?;
+    pools.check(&copy, stream)?;
+    if is_captured {
         let context = stream.context.handle;
         // Copies from or to the host are not concerned.
         let sides = [&copy.src, &copy.dst];
         let has_no_context = current_handle() == 0
             && sides.iter().any(|side| !side.has_context)
             && !sides.iter().any(|side| side.place.is_host());
-        check_reach(&sides.map(|side| side.address), context)?;
         let node = CopyNode { raw: describe(&copy), copy, context, has_no_context };
         return capture::add(stream, Task::Copy(Arc::new(node)), false).map(drop);
     }
@@ -99,7 +124,23 @@ unsafe fn enqueue(
 ///
 /// # Safety
 /// As [`enqueue`].
-pub(crate) unsafe fn linear(
+pub(super) unsafe fn linear(
+    dst: u64,
+    src: u64,
+    len: usize,
+    device: [bool; 2],
+    stream: Option<CUstream>,
+) -> Answer {
+    // SAFETY: the caller's promise.
+    unsafe { linear_of(Pools::Granted, dst, src, len, device, stream) }
+}
+
+/// As [`linear`], of memory of these pools.
+///
+/// # Safety
+/// As [`enqueue`].
+pub(super) unsafe fn linear_of(
+    pools: Pools,
     dst: u64,
     src: u64,
     len: usize,
@@ -127,12 +168,21 @@ pub(crate) unsafe fn linear(
     }
     let describe = if device == [ANY, ANY] { Copy3::describe_unified } else { Copy3::describe_row };
     // SAFETY: the caller's promise.
-    unsafe { enqueue(copy, describe, &on, stream.is_none()) }
+    unsafe { enqueue(copy, describe, pools, &on, stream.is_none()) }
 }
 
 /// # Safety
 /// As [`enqueue`].
-pub(crate) unsafe fn shaped(raw: &CUDA_MEMCPY3D_v2, stream: Option<CUstream>) -> Answer {
+pub(super) unsafe fn shaped(raw: &CUDA_MEMCPY3D_v2, stream: Option<CUstream>) -> Answer {
+    // SAFETY: the caller's promise.
+    unsafe { shaped_of(Pools::Granted, raw, stream) }
+}
+
+/// As [`shaped`], of memory of these pools.
+///
+/// # Safety
+/// As [`enqueue`].
+pub(super) unsafe fn shaped_of(pools: Pools, raw: &CUDA_MEMCPY3D_v2, stream: Option<CUstream>) -> Answer {
     let on = match stream {
         Some(raw) => stream::get(number(raw))?,
         None => stream::get(0)?,
@@ -143,7 +193,7 @@ pub(crate) unsafe fn shaped(raw: &CUDA_MEMCPY3D_v2, stream: Option<CUstream>) ->
     let accept = if !nothing && capture::is_captured(&on)? { Accept::Reserved } else { Accept::Allocated };
     let copy = copy_params::parse(raw, accept)?;
     // SAFETY: the caller's promise.
-    unsafe { enqueue(copy, Copy3::describe, &on, stream.is_none()) }
+    unsafe { enqueue(copy, Copy3::describe, pools, &on, stream.is_none()) }
 }
 
 fn fill(fill: Fill, stream: Option<CUstream>) -> Answer {
@@ -163,6 +213,8 @@ fn fill(fill: Fill, stream: Option<CUstream>) -> Answer {
         return capture::add(&on, Task::Fill(FillNode { fill, context, is_captured: true }), false).map(drop);
     }
     fill.check(Accept::Allocated)?;
+    // Of a call without a stream, the stream is the current context's.
+    check_reach(&[fill.address], on.context.handle)?;
     if memory::is_read_only(fill.address) {
         return Err(INVALID_VALUE);
     }
@@ -178,7 +230,7 @@ fn row(address: CUdeviceptr, value: u32, element: u32, width: usize) -> Fill {
     Fill { address, pitch: 0, value, element, width, height: 1 }
 }
 
-pub(crate) const DEVICE: bool = true;
+pub(super) const DEVICE: bool = true;
 pub(super) const ANY: bool = false;
 
 entries! {

@@ -101,7 +101,7 @@ entries! {
                 }
             }
             Setting::Flags(flags) => *flags = u32::from_ne_bytes(copy_in(value, size)?),
-            Setting::Name(name) => *name = name_in(value)?,
+            Setting::Name(name) => *name = name_in(value, size)?,
         }
         Ok(())
     }
@@ -157,11 +157,14 @@ unsafe fn copy_in<const N: usize>(place: *const c_void, size: usize) -> Answer<[
     unsafe { slice(place.cast::<u8>(), N) }?.try_into().map_err(|_| INVALID_VALUE)
 }
 
-/// Reads a name up to its zero, whatever its size is said to be.
+/// Reads a name up to its zero, also where its size is said to be less.
 ///
 /// # Safety
 /// `place` is valid for reads up to the first zero.
-unsafe fn name_in(place: *const c_void) -> Answer<Vec<u8>> {
+unsafe fn name_in(place: *const c_void, size: usize) -> Answer<Vec<u8>> {
+    if size > NAME_BYTES {
+        return Err(INVALID_VALUE);
+    }
     // SAFETY: the caller's promise.
     let name = unsafe { CStr::from_ptr(place.cast::<c_char>()) }.to_bytes();
     if name.len() < NAME_BYTES { Ok(name.to_vec()) } else { Err(INVALID_VALUE) }

@@ -7,7 +7,7 @@ use cuda_sys::{
     CUDA_MEMCPY3D_PEER, CUDA_MEMCPY3D_v2, CUcontext, CUdevice, CUdevice_P2PAttribute, CUdeviceptr, CUstream,
 };
 
-use super::copy::{DEVICE, linear, shaped};
+use super::copy::{DEVICE, Pools, linear_of, shaped_of};
 use super::table::Entries;
 use crate::device::context::{self, Context, check_device, current};
 use crate::driver::handle::number;
@@ -117,7 +117,7 @@ entries! {
 
     live fn cuMemcpyPeer(dst: CUdeviceptr, to: CUcontext, src: CUdeviceptr, from: CUcontext, len: usize) {
         check_pair(to, from)?;
-        linear(dst, src, len, [DEVICE, DEVICE], None)
+        linear_of(Pools::All, dst, src, len, [DEVICE, DEVICE], None)
     }
 
     owned fn cuMemcpyPeerAsync(
@@ -130,15 +130,15 @@ entries! {
     ) {
         check_pair(to, from)?;
         capture::refuse_on(&*stream::get(number(h_stream))?)?;
-        linear(dst, src, len, [DEVICE, DEVICE], Some(h_stream))
+        linear_of(Pools::All, dst, src, len, [DEVICE, DEVICE], Some(h_stream))
     }
 
     live fn cuMemcpy3DPeer(copy: *const CUDA_MEMCPY3D_PEER) {
-        shaped(&plain(pointer::given(copy)?)?, None)
+        shaped_of(Pools::All, &plain(pointer::given(copy)?)?, None)
     }
 
     owned fn cuMemcpy3DPeerAsync(copy: *const CUDA_MEMCPY3D_PEER, h_stream: CUstream) {
         capture::refuse_on(&*stream::get(number(h_stream))?)?;
-        shaped(&plain(pointer::given(copy)?)?, Some(h_stream))
+        shaped_of(Pools::All, &plain(pointer::given(copy)?)?, Some(h_stream))
     }
 }

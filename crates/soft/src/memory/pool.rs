@@ -71,6 +71,8 @@ impl Place {
 #[derive(Debug)]
 struct Figures {
     settings: Settings,
+    /// Bytes that are being allocated: nobody else may take them, and they may not come to be used.
+    claimed: u64,
     used: u64,
     used_high: u64,
     reserved: u64,
@@ -102,7 +104,10 @@ impl Figures {
         Ok(self.is_over())
     }
 
-    fn note_highs(&mut self) {
+    /// Counts claimed bytes as used.
+    fn use_claimed(&mut self, bytes: u64) {
+        self.claimed = self.claimed.saturating_sub(bytes);
+        self.used = self.used.saturating_add(bytes);
         self.used_high = self.used_high.max(self.used);
         self.reserved = self.reserved.max(up_to_steps(self.used));
         self.reserved_high = self.reserved_high.max(self.reserved);
@@ -150,6 +155,7 @@ fn make(handle: u64, place: Place, max: u64, file: Option<Arc<SharedFile>>, is_i
     let settings = Settings { follow_events: true, opportunistic: true, internal: true, threshold: 0 };
     let figures = Mutex::new(Figures {
         settings,
+        claimed: 0,
         used: 0,
         used_high: 0,
         reserved: 0,
@@ -326,33 +332,44 @@ impl Pool {
     /// Allocates by `allocate`, and counts the allocation if that succeeds. An imported one has no
     /// bytes here.
     pub(crate) fn take<T>(&self, bytes: u64, allocate: impl FnOnce() -> Answer<T>) -> Answer<T> {
-        self.begin_take(bytes)?;
-        let made = allocate().inspect_err(|_| self.give_back(bytes))?;
-        self.lock().note_highs();
+        self.claim(bytes)?;
+        let made = allocate().inspect_err(|_| self.unclaim(bytes))?;
+        self.lock().use_claimed(bytes);
         Ok(made)
     }
 
-    /// Counts the bytes, so that nobody else takes what a limited pool has left.
-    fn begin_take(&self, bytes: u64) -> Answer {
+    /// Claims bytes, so that nobody else takes what a limited pool has left.
+    fn claim(&self, bytes: u64) -> Answer {
         let mut figures = self.lock();
         if figures.is_destroyed {
             return Err(INVALID_VALUE);
         }
-        let used = figures.used.checked_add(bytes).ok_or(OUT_OF_MEMORY)?;
-        if self.max != 0 && used > self.max {
+        let taken = figures.used.checked_add(figures.claimed).and_then(|taken| taken.checked_add(bytes));
+        let taken = taken.ok_or(OUT_OF_MEMORY)?;
+        if self.max != 0 && taken > self.max {
             return Err(OUT_OF_MEMORY);
         }
-        figures.used = used;
+        figures.claimed += bytes;
         figures.held += 1;
         Ok(())
+    }
+
+    /// Takes back a claim whose allocation failed.
+    fn unclaim(&self, bytes: u64) {
+        self.release(|figures| figures.claimed = figures.claimed.saturating_sub(bytes));
     }
 
     /// Uncounts an allocation that [`take`](Self::take) counted. The handle of a destroyed pool is
     /// released with its last memory.
     pub(crate) fn give_back(&self, bytes: u64) {
+        self.release(|figures| figures.used = figures.used.saturating_sub(bytes));
+    }
+
+    /// Lets go of an allocation, or of the claim to one.
+    fn release(&self, uncount: impl FnOnce(&mut Figures)) {
         let is_over = {
             let mut figures = self.lock();
-            figures.used = figures.used.saturating_sub(bytes);
+            uncount(&mut figures);
             figures.held = figures.held.saturating_sub(1);
             figures.is_over()
         };
@@ -387,5 +404,82 @@ impl Pool {
         } else {
             figures.reserved_high = figures.reserved;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pool(max: u64) -> Arc<Pool> {
+        make(0, Place::device(0), max, None, false)
+    }
+
+    /// Bytes used, and most bytes used.
+    fn used(pool: &Pool) -> [u64; 2] {
+        let [used, most, ..] = pool.figures();
+        [used, most]
+    }
+
+    /// The inner allocation is one of another thread, at the worst time.
+    #[test]
+    fn an_allocation_that_fails_is_in_nobodys_figures() {
+        let pool = pool(0);
+        let outer: Answer = pool.take(1 << 40, || {
+            pool.take(10, || Ok(()))?;
+            assert_eq!(used(&pool), [10, 10]);
+            Err(OUT_OF_MEMORY)
+        });
+        assert_eq!(outer, Err(OUT_OF_MEMORY));
+        assert_eq!(pool.figures(), [10, 10, STEP, STEP]);
+    }
+
+    #[test]
+    fn the_most_bytes_are_those_that_were_used_at_one_time() {
+        let pool = pool(0);
+        pool.take(10, || Ok(())).unwrap();
+        pool.take(30, || {
+            pool.give_back(10);
+            Ok(())
+        })
+        .unwrap();
+        assert_eq!(used(&pool), [30, 30]);
+        pool.take(5, || pool.take(7, || Ok(()))).unwrap();
+        pool.give_back(30);
+        assert_eq!(used(&pool), [12, 42]);
+        pool.reset_highs(true);
+        assert_eq!(used(&pool), [12, 12]);
+    }
+
+    #[test]
+    fn bytes_that_are_being_allocated_count_for_the_limit() {
+        let pool = pool(100);
+        let inner = |bytes| pool.take(60, || Ok(pool.take(bytes, || Ok(())))).unwrap();
+        assert_eq!(inner(41), Err(OUT_OF_MEMORY));
+        assert_eq!(used(&pool), [60, 60]);
+        pool.give_back(60);
+        assert_eq!(inner(40), Ok(()));
+        assert_eq!(used(&pool), [100, 100]);
+    }
+
+    /// With two threads that note the figures of each other's allocations.
+    #[test]
+    fn threads_at_once_leave_figures_that_fit() {
+        let pool = pool(0);
+        std::thread::scope(|scope| {
+            for bytes in [3, 5] {
+                let pool = &pool;
+                scope.spawn(move || {
+                    for _ in 0..1000 {
+                        pool.take(bytes, || Ok(())).unwrap();
+                        pool.give_back(bytes);
+                        let failed: Answer = pool.take(1000, || Err(OUT_OF_MEMORY));
+                        assert_eq!(failed, Err(OUT_OF_MEMORY));
+                    }
+                });
+            }
+        });
+        let [used, most] = used(&pool);
+        assert!(used == 0 && (5..=8).contains(&most), "{used}, {most}");
     }
 }

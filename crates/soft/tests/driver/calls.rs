@@ -53,6 +53,8 @@ pub(crate) fn words(driver: &Driver, n: usize) -> CUdeviceptr {
     unsafe {
         assert_eq!(driver.cuMemAlloc(&mut address, n * 4), OK);
         assert_eq!(driver.cuMemsetD32(address, 0, n), OK);
+        // The fill may still run, and streams of these tests do not wait for it.
+        assert_eq!(driver.cuStreamSynchronize(null_mut()), OK);
     }
     address
 }

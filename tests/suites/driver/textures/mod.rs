@@ -223,6 +223,9 @@ impl Textures {
         let function = calls::function(self, self.library, name);
         let mut pointers: Vec<*mut c_void> =
             arguments.iter_mut().map(|argument| argument.0.as_mut_ptr().cast()).collect();
+        // A copy from pageable memory may return before the legacy stream has made it, and the
+        // session's stream does not wait for that one.
+        assert_eq!(unsafe { self.cuStreamSynchronize(std::ptr::null_mut()) }, OK);
         let (blocks_x, blocks_y) = (width.div_ceil(16), height.div_ceil(8));
         let launched = unsafe {
             let params = pointers.as_mut_ptr();

@@ -1,6 +1,6 @@
 //! The fault sweep over pools and caches: each driver call fails in turn.
 
-use cuda_graph::{CacheOptions, CachePath, Error, ExecPool};
+use cuda_graph::{CacheOptions, CachePath, ContextExt, Error, ExecPool};
 use cuda_sys::CUresult;
 use cuda_tests::{fail_any, setup, sweep, used_stream};
 
@@ -15,6 +15,12 @@ fn pools_and_caches() {
         let target = stream.zeros::<u32>(16)?;
         let pool = ExecPool::new(2, |_| filling(&context, &target))?;
         pool.launch(&stream, |exec, params| fill_with(exec, params, &stream, &target, 1))?;
+        drop(pool);
+        let graph = context.graph()?;
+        let (to, value) = (graph.param(&target)?, graph.param(0_u32)?);
+        graph.root().fill(&to, &value)?;
+        let pool = ExecPool::of(&graph, 2)?;
+        pool.launch(&stream, |exec, ()| exec.launch_with(&stream, ((&to, &target), (&value, 2))))?;
         drop(pool);
         let cache = Cache::new(CacheOptions::new().most(2));
         let launch = |key, stamp, with| {

@@ -368,7 +368,12 @@ fn nodes_by_hand_graphs_and_other_code() {
             capture.add(|at| at.launch(&things.add, per(1, 1), (2, &numbers)))?.named("by hand");
             Ok(())
         })?;
-        foreign.unwrap().set(others)?;
+        let foreign = foreign.unwrap();
+        let mut exec = graph.instantiate()?;
+        foreign.set_in(&mut exec, numbers.clone())?;
+        exec.launch(&things.stream)?;
+        drop(exec);
+        foreign.set(others)?;
         assert_eq!(things.run(graph, &numbers)?, 9);
         Ok(())
     });

@@ -6,6 +6,7 @@ mod copies;
 mod pinned;
 mod pinned_behind_events;
 mod pools;
+mod pools_across_devices;
 mod registered;
 mod staged_writes;
 mod variables;

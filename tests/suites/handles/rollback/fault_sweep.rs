@@ -292,6 +292,23 @@ fn captures() {
     assert!(cases >= 20, "{cases}");
 }
 
+/// Whether other code captures a stream that was lent to it, the driver alone knows.
+#[test]
+fn a_lent_stream() {
+    let context = setup();
+    let (stream, other) = (used_stream(&context), used_stream(&context));
+    let _ = stream.lend();
+    let cases = sweep("a lent stream", || -> Result<(), Error> {
+        let buffer = stream.zeros::<u32>(16)?;
+        assert!(!stream.enqueue()?.is_captured()?);
+        stream.fill(&buffer, 3)?;
+        stream.write(buffer.slice(..2)?, &[1, 2])?;
+        assert_eq!(buffer.read_blocking(&other)?[..3], [1, 2, 3]);
+        Ok(())
+    });
+    assert!(cases >= 20, "{cases}");
+}
+
 #[test]
 fn memory_of_captures() {
     let context = setup();

@@ -81,7 +81,7 @@ fn exports_to_other_processes() {
         assert_eq!(context.import_event(&event.export()?)?, event);
         let pool = context.pool(PoolOptions { shareable: true, ..PoolOptions::default() })?;
         #[cfg(unix)]
-        drop(pool.export_fd()?);
+        drop(context.import_pool(pool.export_fd()?)?);
         stream.zeros_from::<u32>(&pool, 8)?.export()?;
         stream.synchronize_blocking()
     });
@@ -121,4 +121,19 @@ fn images_linked_and_loaded_with_options() {
         Ok(())
     });
     assert!(cases >= 20, "{cases}");
+}
+
+#[test]
+fn archives_that_the_driver_refuses() {
+    let context = setup();
+    if !is_soft() {
+        cuda_tests::skip!("a GPU's driver may link an archive without members");
+    }
+    let cases = sweep("archives that the driver refuses", || -> Result<(), Error> {
+        match Linker::new(&context)?.add_archive("empty.a", b"!<arch>\n").map(drop) {
+            Err(Error::Jit { log, .. }) if log.contains("PTX texts alone") => Ok(()),
+            other => other,
+        }
+    });
+    assert!(cases >= 5, "{cases}");
 }

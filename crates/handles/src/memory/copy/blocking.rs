@@ -92,7 +92,7 @@ impl<T: Element> Slice<'_, T> {
         let (driver, raw) = (stream.context().driver(), stream.as_raw());
         let (address, bytes, other) =
             (self.address(), self.size_bytes(), elements.expose_provenance() as u64);
-        let of_device = self.allocation().kind().is_of_device();
+        let kind = self.allocation().kind();
         let behind = match stream.raw_stream().is_foreign() {
             true => {
                 Some(stream.context().event_with(EventOptions { timing: false, ..EventOptions::default() })?)
@@ -109,10 +109,11 @@ impl<T: Element> Slice<'_, T> {
         if !write && behind.is_none() {
             stream.wait_until_done()?;
         }
+        let current = stream.enter_for_reach([kind])?;
         // SAFETY: the range lies in memory that lives until the wait below is over; the host's
         // range is the caller's promise.
         let (call, code) = unsafe {
-            match (of_device, write) {
+            match (kind.is_of_device(), write) {
                 (true, true) => {
                     (Call::cuMemcpyHtoDAsync, driver.cuMemcpyHtoDAsync(address, elements, bytes, raw))
                 }
@@ -123,6 +124,7 @@ impl<T: Element> Slice<'_, T> {
                 (false, false) => (Call::cuMemcpyAsync, driver.cuMemcpyAsync(other, address, bytes, raw)),
             }
         };
+        drop(current);
         stream.context().check(call, code)?;
         // With read access: a capture that began now would make the wait fail while the copy still
         // runs.

@@ -18,6 +18,9 @@ impl Stream {
     /// copy, except between device memory and pinned memory, is made with the context current
     /// (`cuCtxPushCurrent` and `cuCtxPopCurrent`, CUDA 4.0), so that executables can be updated.
     ///
+    /// Where there are several devices, a copy of memory that may be of a pool is made with the
+    /// context current as well. Then `cuCtxGetCurrent` (CUDA 4.0) tells whether another one is.
+    ///
     /// # Errors
     /// The lengths differ ([`Length`](crate::Error::Length)), the ranges overlap
     /// ([`Overlap`](crate::Error::Overlap)), one is of another context

@@ -82,6 +82,8 @@ impl Stream {
         let access = self.raw_stream().enqueue()?;
         self.refuse_capture(WHAT)?;
         let bytes = source.size_bytes();
+        // The call names both contexts; whether a third one may be current is not known.
+        let current = self.enter_for_reach([from.kind(), to.kind()])?;
         // SAFETY: both ranges lie in memory of their contexts that lives until after this point of
         // the stream.
         let code = unsafe {
@@ -94,7 +96,7 @@ impl Stream {
                 self.as_raw(),
             )
         };
-        drop(access);
+        drop((current, access));
         self.context().check(Call::cuMemcpyPeerAsync, code)?;
         let elsewhere = homes().filter(|home| home.context().as_raw() != self.context().as_raw());
         elsewhere.map(|home| home.wait_for_uncaptured(self)).fold(Ok(()), Result::<_, Error>::and)

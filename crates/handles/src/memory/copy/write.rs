@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use cuda_sys::{CUresult, Call};
 
-use crate::error::{Error, Result};
+use crate::error::{Error, MemoryKind, Result};
 use crate::memory::ready::Use;
 use crate::memory::same_length;
 use crate::memory::{Allocation, Buffer, Element, HostBuffer, Slice, host};
@@ -60,8 +60,8 @@ impl Stream {
             return Ok(());
         }
         let allocation = memory.allocation();
-        let is_of_device = allocation.kind().is_of_device();
-        let to = Target { address: memory.address(), is_of_device, capture: Capture::Keeps(allocation) };
+        let kind = allocation.kind();
+        let to = Target { address: memory.address(), kind, capture: Capture::Keeps(allocation) };
         to.write(self, Bytes::of(elements))
     }
 
@@ -87,7 +87,7 @@ impl Stream {
             let mut allocation = Allocation::pooled(self, None, bytes)?;
             if bytes > 0 {
                 let capture = Capture::Refused("allocating a buffer");
-                let to = Target { address: allocation.address(), is_of_device: true, capture };
+                let to = Target { address: allocation.address(), kind: allocation.kind(), capture };
                 to.write(self, Bytes::of(elements))?;
                 allocation.stamp();
             }
@@ -95,7 +95,7 @@ impl Stream {
         };
         let captured = |memory: &Arc<Allocation>| {
             let to =
-                Target { address: memory.address(), is_of_device: true, capture: Capture::Keeps(memory) };
+                Target { address: memory.address(), kind: memory.kind(), capture: Capture::Keeps(memory) };
             to.write(self, Bytes::of(elements))
         };
         self.allocated(None, bytes, elements.len(), plain, captured)
@@ -125,7 +125,7 @@ impl Bytes {
 /// Memory that is written to.
 struct Target<'a> {
     address: u64,
-    is_of_device: bool,
+    kind: MemoryKind,
     capture: Capture<'a>,
 }
 
@@ -175,6 +175,7 @@ impl Target<'_> {
         if access.is_captured()? || raw.is_foreign() {
             return Ok(false);
         }
+        let _current = stream.enter_for_reach([self.kind])?;
         let Some(room) = ring.place(bytes.len)? else { return Ok(false) };
         // SAFETY: the ring has that much room there, and the device has read what was in it.
         let (call, code) = unsafe {
@@ -216,6 +217,7 @@ impl Target<'_> {
                 }
             }
         }
+        let _current = stream.enter_for_reach([self.kind])?;
         // SAFETY: the buffer goes only when all that uses it is over.
         let (call, code) = unsafe { self.enqueue(stream, room.as_ptr().cast(), bytes.len) };
         drop(access);
@@ -229,7 +231,7 @@ impl Target<'_> {
         let (driver, raw) = (stream.context().driver(), stream.as_raw());
         // SAFETY: the caller's promise.
         unsafe {
-            match self.is_of_device {
+            match self.kind.is_of_device() {
                 true => (Call::cuMemcpyHtoDAsync, driver.cuMemcpyHtoDAsync(self.address, from, bytes, raw)),
                 false => {
                     let from = from.expose_provenance() as u64;

@@ -154,10 +154,12 @@ fn check_node(graphs: &Graphs, handle: u64, body: Option<i32>) -> Result<(), Ref
     }
 }
 
-/// Whether a captured fill is of memory on the device of its stream.
+/// Whether a captured fill is of memory on the device of its stream, or of a pool that grants this
+/// device access.
 fn is_at_home(fill: &FillNode) -> bool {
     let device = context::get(fill.context).map(|context| context.device);
-    peer_access::device_of(fill.fill.address).is_none_or(|found| device.is_ok_and(|device| device == found))
+    let is_there = |device| peer_access::is_in_reach_of_captured_fill(fill.fill.address, device);
+    device.map_or_else(|_| peer_access::device_of(fill.fill.address).is_none(), is_there)
 }
 
 /// Whether a node is of another device, or touches memory there.

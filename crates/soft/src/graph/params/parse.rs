@@ -80,7 +80,7 @@ pub(crate) fn copy_node(raw: &CUDA_MEMCPY3D_v2, context: u64) -> Answer<Arc<Copy
 /// Checks that the device of a copy or fill may access the pools of other devices. Plain memory is
 /// always accessible.
 pub(crate) fn check_reach(addresses: &[u64], context: u64) -> Answer {
-    let in_reach = |address: &u64| peer_access::is_in_reach_of_node(*address, context);
+    let in_reach = |address: &u64| peer_access::is_in_reach_of_copy(*address, context);
     if addresses.iter().all(in_reach) { Ok(()) } else { Err(INVALID_VALUE) }
 }
 

@@ -2,7 +2,7 @@
 
 use cuda_graph::{Fallback, HostCounts, InstantiateOptions, Test};
 use cuda_launch::per;
-use cuda_tests::{alone, count, needs, setup};
+use cuda_tests::{alone, asked_by_copies, count, needs, setup};
 
 use super::{By, Steps};
 
@@ -49,7 +49,7 @@ fn costs(steps: &Steps) {
             ("cuThreadExchangeStreamCaptureMode", 2 * waits),
             // Whether this is a host function: before each decision, before anything is begun, and
             // before the end.
-            ("cuCtxGetCurrent", decisions + 2),
+            ("cuCtxGetCurrent", decisions + 2 + asked_by_copies(decisions)),
         ]);
         let (launches, rounds) = (runs * (1 + rounds), runs * rounds);
         let counts = exec.counts();
