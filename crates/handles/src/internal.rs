@@ -38,6 +38,6 @@ pub use crate::destroy::clones::alone_in_order;
 pub use crate::graph::ExecEnd;
 pub use crate::host_function::{self, Callable};
 pub use crate::memory::{assert_value, graph_memory};
-pub use crate::reclaim::{FormerStream, Retired, drop_behind};
+pub use crate::reclaim::{FormerStream, Retired, UnlessLostInPart, drop_behind};
 pub use crate::stream::{HeldStream, Recording, WeakStream};
 pub use crate::sync::{Lock, LockGuard, Rank, panics};

@@ -147,15 +147,14 @@ impl<K: Kind> GraphBuilder<K, Capturing> {
     /// ```
     ///
     /// # Errors
-    /// The memory or the event is of another context; the context is lost;
+    /// The memory is of another context than the home of the graph; the context is lost;
     /// [`CaptureError::Over`]: the capture has ended.
     ///
     /// [`CaptureError::Over`]: crate::CaptureError::Over
     #[doc(alias = "graph parameter")]
     pub fn param<V: IntoParam>(&self, value: V) -> Result<GraphParam<V::Param>> {
-        let context = self.open()?.context();
-        context.ensure_usable()?;
-        GraphParam::make(context, value, |value| self.state.session.add_param(value))
+        self.open()?.context().ensure_usable()?;
+        GraphParam::make(self.state.session.home(), value, |value| self.state.session.add_param(value))
     }
 
     /// The tag of a call that takes parameters of the graph.

@@ -95,6 +95,9 @@ impl Session {
         kind: &'static str,
         position: Option<Position>,
     ) -> Result<Arc<Self>> {
+        if let Some(position) = &position {
+            ensure_spans_all(position.graph(), core::slice::from_ref(origin.context()))?;
+        }
         let active = origin.begin_capture_with(options)?;
         let id = active.id();
         let parts = Parts { active: Some(Open(active)), ..Parts::default() };
@@ -105,6 +108,11 @@ impl Session {
 
     fn parts(&self) -> LockGuard<'_, Parts> {
         self.parts.lock()
+    }
+
+    /// The home of the graph that the captured nodes are for.
+    pub(super) fn home(&self) -> &Context {
+        self.position.as_ref().map_or(self.origin.context(), |position| position.graph().context())
     }
 
     /// The number of the capture.

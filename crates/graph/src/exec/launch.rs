@@ -22,7 +22,8 @@ const LAUNCH: &str = "the stream of the launch";
 const UPLOAD: &str = "the stream of the upload";
 
 /// What a launch needs that leaves memory of the graph.
-const OUTPUTS: &str = "a launch that leaves graph memory has to be on a stream of the graph's own context: free it in the graph";
+const OUTPUTS: &str = "a launch that leaves graph memory has to be on a stream of that memory's context, which is that of the \
+                       graph in which it was allocated: free it in the graph";
 
 /// A launch, in errors.
 const LAUNCHING: &str = "launching an executable graph";
@@ -86,8 +87,9 @@ impl GraphExec {
     /// Calls `cuGraphLaunch` (CUDA 10.0).
     ///
     /// # Errors
-    /// - `stream` is of a context that the graph does not [span](crate::Graph::spanning); or it is
-    ///   not of the graph's home, and the launch leaves memory of the graph.
+    /// - `stream` is of a context that the graph does not [span](crate::Graph::spanning); or the
+    ///   launch leaves memory of the graph, and `stream` is of another context than the graph that
+    ///   the memory was allocated in.
     /// - [`ExecError::Captured`](crate::ExecError::Captured): `stream` is capturing.
     /// - The values of graph parameters do not fit: a condition of a kernel does not hold with them
     ///   ([`ParamError::Launch`](crate::ParamError::Launch)), another
@@ -197,7 +199,21 @@ impl GraphExec {
         if !own.is_same(context) {
             self.usable_beside_home(context, what)?;
         }
+        if let Some(outputs) = &self.launches.outputs {
+            self.ensure_of_outputs(outputs, context, what)?;
+        }
         Ok(context)
+    }
+
+    /// Refuses a stream of another context than that of memory which launches leave there: its
+    /// owner has it in the order of the stream, and in the stream's context.
+    #[cold]
+    fn ensure_of_outputs(&self, outputs: &OutputMemory, context: &Context, what: &'static str) -> Result<()> {
+        if outputs.is_of(context) {
+            return Ok(());
+        }
+        let wrong = WrongContext::new(what, context, "the executable graph", self.context());
+        Err(HandleError::from(wrong.advise(OUTPUTS)).into())
     }
 
     /// [`usable_on`](Self::usable_on) for a stream of another context than the home.
@@ -205,12 +221,8 @@ impl GraphExec {
     fn usable_beside_home(&self, context: &Context, what: &'static str) -> Result<()> {
         let own = self.context();
         own.ensure_usable()?;
-        let wrong = |advice| WrongContext::new(what, context, "the executable graph", own).advise(advice);
-        ensure(self, context, || wrong(""))?;
-        match self.launches.outputs {
-            Some(_) => Err(HandleError::from(wrong(OUTPUTS)).into()),
-            None => Ok(()),
-        }
+        let wrong = || WrongContext::new(what, context, "the executable graph", own);
+        ensure(self, context, wrong)
     }
 
     /// Updates the nodes whose graph parameters have changed.

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use cuda_handles::internal::{FormerStream, HeldStream, Retired, WeakStream, drop_behind};
+use cuda_handles::internal::{FormerStream, HeldStream, Retired, UnlessLostInPart, WeakStream, drop_behind};
 use cuda_handles::{Context, Owner, Stream, is_forked};
 
 use crate::error::wrong_context::Spans;
@@ -70,7 +70,8 @@ impl ExecResources {
             // No run has used them.
             replaced.clear();
         } else {
-            let retired = retired.get_or_insert_with(Retired::new);
+            let contexts = || several(&self.context, &self.others);
+            let retired = retired.get_or_insert_with(|| Retired::new(contexts()));
             let former;
             (self.has_retired, former) = retired.launched(stream, replaced.drain(..));
             drop(former);
@@ -99,7 +100,8 @@ impl ExecResources {
             return Replaced { _unused: owners.into_iter().collect(), _stream: None };
         }
         self.has_retired = true;
-        let retired = self.since.retired.get_or_insert_with(Retired::new);
+        let contexts = || several(&self.context, &self.others);
+        let retired = self.since.retired.get_or_insert_with(|| Retired::new(contexts()));
         Replaced { _unused: Owners::new(), _stream: retired.push(owners, self.ran.only_stream()) }
     }
 
@@ -244,26 +246,23 @@ pub(crate) struct FormerShare {
     runs: Vec<HeldStream>,
 }
 
-impl FormerShare {
-    /// Whether some of several devices are lost. Then nothing says when the work on the others is
-    /// over, which was part of the runs, and the share stays to the end of the process.
-    fn is_lost_in_part(&self) -> bool {
-        let is_lost = self.context.lost().is_some();
-        self.others.iter().any(|other| other.lost().is_some() != is_lost)
-    }
-}
-
 impl Drop for FormerShare {
     fn drop(&mut self) {
         if !self.base.is_empty() || !self.since.is_empty() {
             let share = (core::mem::take(&mut self.base), core::mem::take(&mut self.since));
-            if self.is_lost_in_part() {
-                core::mem::forget(share);
-                return;
+            match several(&self.context, &self.others) {
+                contexts if contexts.is_empty() => drop_behind(&self.context, share, &self.runs),
+                contexts => {
+                    drop_behind(&self.context, UnlessLostInPart::new(contexts, share), &self.runs);
+                }
             }
-            drop_behind(&self.context, share, &self.runs);
         }
     }
+}
+
+/// All contexts of nodes, if there are several.
+fn several(home: &Context, others: &[Context]) -> Box<[Context]> {
+    if others.is_empty() { [].into() } else { core::iter::once(home).chain(others).cloned().collect() }
 }
 
 /// The stream of an executable's last run, which may be gone.

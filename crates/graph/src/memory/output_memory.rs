@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use cuda_handles::internal::graph_memory;
-use cuda_handles::{Allocation, Buffer, Stream};
+use cuda_handles::{Allocation, Buffer, Context, Stream};
 
 use crate::error::{Error, MemoryError, Result};
 use crate::state::guard::GraphGuard;
@@ -42,6 +42,12 @@ impl OutputMemory {
             }
         }
         (!memory.is_empty()).then(|| Box::new(Self { memory, names, leaves, frees, left: Vec::new() }))
+    }
+
+    /// Whether all of it is of a context. Memory of a graph that was moved into a node is of that
+    /// graph's context.
+    pub(crate) fn is_of(&self, context: &Context) -> bool {
+        self.memory.iter().all(|memory| memory.context().is_same(context))
     }
 
     /// Whether further launches leave nothing.

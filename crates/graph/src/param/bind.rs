@@ -155,14 +155,19 @@ impl GraphGuard<'_> {
         }
     }
 
-    /// Refuses parameters of another hierarchy, and lengths that an argument cannot express.
+    /// Refuses parameters of another hierarchy, lengths that an argument cannot express, and memory
+    /// out of reach of a kernel.
     pub(crate) fn ensure_own_params(&self, binding: &NewBinding) -> Result<()> {
-        binding.ensure_of(self.number(), &self.bindings)
+        binding.ensure_of(self.number(), &self.bindings)?;
+        match &binding.binding.node {
+            BoundNode::Kernel { kernel, .. } => self.ensure_reach(binding, kernel),
+            _ => Ok(()),
+        }
     }
 
     /// Refuses memory parameters for a kernel of another context than the home, of which their
     /// values are.
-    pub(crate) fn ensure_reach(&self, binding: &NewBinding, kernel: &Kernel) -> Result<()> {
+    fn ensure_reach(&self, binding: &NewBinding, kernel: &Kernel) -> Result<()> {
         if self.home().is_same(kernel.context()) {
             return Ok(());
         }

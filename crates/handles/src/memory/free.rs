@@ -44,14 +44,22 @@ impl Drop for Allocation {
 }
 
 impl Allocation {
-    /// At the end of the process the device may still be using memory of other owners.
+    /// At the end of the process, and after the loss of one device of several, work may still be
+    /// using memory of other owners: these stay.
     #[cold]
     fn leave(&self) {
-        if let Backing::Foreign(owner) | Backing::Variable { owner, .. } = &self.backing
-            && self.is_shared()
-            && process::is_exiting()
-        {
-            core::mem::forget(owner.clone());
+        if !self.is_shared() || !process::is_exiting() && !reclaim::may_run_elsewhere(self.context()) {
+            return;
+        }
+        match &self.backing {
+            Backing::Foreign(owner) | Backing::Variable { owner, .. } => core::mem::forget(owner.clone()),
+            Backing::Host(HostMemory { block: Some(block), .. }) => core::mem::forget(block.owner.clone()),
+            Backing::Plain
+            | Backing::Pooled(_)
+            | Backing::Graph(_)
+            | Backing::Output(_)
+            | Backing::Imported(_)
+            | Backing::Host(_) => {}
         }
     }
 

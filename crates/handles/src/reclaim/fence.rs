@@ -78,6 +78,15 @@ pub(crate) fn expect_across() {
     ACROSS.store(true, Ordering::Release);
 }
 
+/// Whether the context is lost, and work of others may use its memory: nothing says when that is
+/// over.
+pub(crate) fn may_run_elsewhere(lost: &Context) -> bool {
+    process::is_running()
+        && lost.lost().is_some()
+        && ACROSS.load(Ordering::Acquire)
+        && Context::any_is_usable()
+}
+
 /// The last handle of a stream is gone.
 pub(crate) fn close(stream: &Arc<RawStream>) {
     // In a forked child the locks may be held forever.

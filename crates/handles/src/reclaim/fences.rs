@@ -14,7 +14,7 @@ use std::time::Instant;
 
 use cuda_sys::{CUevent_st, CUresult, CUstream, Call};
 
-use super::fence::{ACROSS, CLOSINGS, FREES, FreeKind, PendingFree, close_late, leave};
+use super::fence::{ACROSS, CLOSINGS, FREES, FreeKind, PendingFree, close_late, leave, may_run_elsewhere};
 use super::lane::Lane;
 use super::pools::Pools;
 use super::{host_cache, retired};
@@ -144,7 +144,7 @@ impl Fences {
         closed: Vec<Arc<RawStream>>,
     ) -> usize {
         if !destroy::may_call(context) {
-            return self.release(frees) + leave(closed);
+            return self.release_of(context, frees) + leave(closed);
         }
         let frees = self.hold_behind_homes(context, frees);
         if frees.is_empty() && closed.is_empty() {
@@ -277,12 +277,29 @@ impl Fences {
         for held in core::mem::take(&mut self.held) {
             if is_reached(&held.context, held.event, "asking whether host memory is free") {
                 destroy::destroy(&held.context, Object::Event(held.event));
-                done += self.release(held.frees);
+                done += self.release_of(&held.context, held.frees);
             } else {
                 self.held.push(held);
             }
         }
         done
+    }
+
+    /// [`release`](Self::release) for memory of a context that may be lost. Its own work is over
+    /// then, and that of other contexts perhaps not: memory of the host, and of other owners, stays
+    /// to the end of the process.
+    fn release_of(&mut self, context: &Context, frees: Vec<PendingFree>) -> usize {
+        if !may_run_elsewhere(context) {
+            return self.release(frees);
+        }
+        let is_of_others = |free: &PendingFree| matches!(free.what, FreeKind::Host(_) | FreeKind::Owned(_));
+        let (staying, rest): (Vec<_>, Vec<_>) = frees.into_iter().partition(is_of_others);
+        let count = staying.len();
+        staying.into_iter().for_each(|free| {
+            core::mem::forget(free);
+            destroy::one_done();
+        });
+        count + self.release(rest)
     }
 
     /// Lets go of memory that nothing uses any more. Returns how much is done with.

@@ -68,6 +68,7 @@ mod fence;
 mod fences;
 pub(crate) mod host_cache;
 mod idle;
+mod in_part;
 mod lane;
 mod pools;
 pub mod reaper;
@@ -77,9 +78,12 @@ mod threads;
 mod worker;
 
 pub use behind::drop_behind;
-pub(crate) use fence::{FreeKind, FreedWith, PendingFree, close, expect_across, join, push_free};
+pub(crate) use fence::{
+    FreeKind, FreedWith, PendingFree, close, expect_across, join, may_run_elsewhere, push_free,
+};
 pub(crate) use host_cache::{HostBlock, HostKind, HostOwner};
 pub(crate) use idle::destroy_when_idle;
+pub use in_part::UnlessLostInPart;
 pub(crate) use pools::{UnusedPool, push_pool};
 pub use retired::{FormerStream, Retired};
 pub(crate) use staging::{MOST as STAGED_MOST, Staging};

@@ -9,7 +9,8 @@
 //!    [`Kept`](crate::Kept). A panic of a value that the caller drops by a reference of its own is
 //!    the caller's.
 //! 4. A drop makes no driver call after its context was lost, in a forked child, and while the
-//!    process exits.
+//!    process exits. If one device of several is lost, owners of memory that work of the others may
+//!    use stay to the end of the process.
 //! 5. Where the driver does not permit a call (inside a host function; a free while the home stream
 //!    is capturing), the reaper makes it.
 //!

@@ -3,7 +3,8 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 
-use super::{FreeKind, PendingFree};
+use super::{FreeKind, PendingFree, UnlessLostInPart};
+use crate::context::Context;
 use crate::destroy::{self, Kept};
 use crate::graph::Owner;
 use crate::raw_stream::RawStream;
@@ -37,6 +38,8 @@ pub struct FormerStream {
 
 #[derive(Debug)]
 struct Batch {
+    /// The contexts of the executable's nodes, if there are several.
+    contexts: Box<[Context]>,
     owners: Vec<Owner>,
     bytes: u64,
     launches: u32,
@@ -53,14 +56,13 @@ static ALL: Lock<Vec<Weak<Lock<Batch>>>> = Lock::new(Rank::AllRetired, Vec::new(
 static ANY_DUE: AtomicBool = AtomicBool::new(false);
 
 impl Retired {
-    /// Of an executable.
+    /// Of an executable whose nodes are of these contexts; none if they are of one.
     #[must_use]
-    #[allow(clippy::new_without_default)] // It starts a thread.
-    pub fn new() -> Self {
+    pub fn new(contexts: Box<[Context]>) -> Self {
         // Now rather than in a launch: something will wait for the reaper.
         destroy::start();
         let owners = Vec::with_capacity(LAUNCHES as usize);
-        let batch = Batch { owners, bytes: 0, launches: 0, behind: None, is_due: false };
+        let batch = Batch { contexts, owners, bytes: 0, launches: 0, behind: None, is_due: false };
         let batch = Arc::new(Lock::new(Rank::Retired, batch));
         let mut all = ALL.lock();
         all.retain(|known| known.strong_count() > 0);
@@ -176,7 +178,10 @@ impl Batch {
         let room = Vec::with_capacity(self.owners.capacity());
         let owners = core::mem::replace(&mut self.owners, room);
         (self.bytes, self.launches, self.is_due) = (0, 0, false);
-        let what = FreeKind::Behind(Kept::new(owners));
+        let what = FreeKind::Behind(match self.contexts.is_empty() {
+            true => Kept::new(owners),
+            false => Kept::new(UnlessLostInPart::new(self.contexts.clone(), owners)),
+        });
         Some(PendingFree { context, home: self.behind.take(), what })
     }
 }

@@ -1,6 +1,6 @@
 //! Captures with streams of two devices.
 
-use cuda_graph::{CaptureError, ContextExt, Error, StreamExt};
+use cuda_graph::{CaptureError, ContextExt, Error, ParamError, StreamExt};
 use cuda_handles::Error as HandleError;
 use cuda_handles::capture::CaptureMode;
 use cuda_launch::per;
@@ -151,4 +151,57 @@ fn a_stream_of_another_device_is_joined_as_others_are() {
             stream.synchronize_blocking().unwrap();
         }
     });
+}
+
+#[test]
+fn a_capture_into_a_graph_begins_on_a_stream_of_its_contexts() {
+    on_two_devices!();
+    let two = Two::new();
+    let ([near, far], [here, there]) = (&two.memory, &two.streams);
+    let alone = two.here.graph().unwrap();
+    let error = alone.root().capture(there, MODE, |_| -> Result<(), Error> { panic!("it does not begin") });
+    assert_eq!(
+        error.unwrap_err().to_string(),
+        "a stream of the capture belongs to the context of device 1, the graph to the context of device 0; \
+         make the graph for both (`Graph::spanning`)"
+    );
+    assert!(there.capture_id().is_none() && alone.is_empty().unwrap());
+    let graph = two.graph();
+    graph
+        .root()
+        .capture(there, MODE, |capture| {
+            capture.launch(&two.increments[1], per(LEN, 32), (far, N))?;
+            there.copy_peer(far, near)?;
+            Ok::<_, Error>(())
+        })
+        .unwrap();
+    graph.instantiate().unwrap().launch(here).unwrap();
+    assert_eq!(two.first(0, near), 1);
+}
+
+#[test]
+fn parameters_of_a_capture_are_memory_of_its_graphs_home() {
+    on_two_devices!();
+    let two = Two::new();
+    let ([near, far], there) = (&two.memory, &two.streams[1]);
+    two.there.enable_peer_access(&two.here).unwrap();
+    let graph = two.graph();
+    let early = graph.param(near).unwrap();
+    graph
+        .root()
+        .capture(there, MODE, |capture| {
+            let refused = capture.param(far).unwrap_err();
+            assert!(matches!(refused, Error::Handles(HandleError::WrongContext(_))), "{refused:?}");
+            for param in [&early, &capture.param(near)?] {
+                let outcome = capture.launch(&two.increments[1], per(LEN, 32), (param, N));
+                assert!(
+                    matches!(outcome, Err(Error::Param(ParamError::MemoryElsewhere { .. }))),
+                    "{outcome:?}"
+                );
+            }
+            let count = capture.param(N)?;
+            capture.launch(&two.increments[1], per(LEN, 32), (far, &count))
+        })
+        .unwrap();
+    assert_eq!(graph.len().unwrap(), 1);
 }

@@ -1,8 +1,12 @@
 //! Owners of graphs of two devices outlive their runs, wherever these are.
 
-use cuda_handles::reaper;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use cuda_handles::{Buffer, reaper};
 use cuda_launch::per;
-use cuda_tests::{Gate, Kind, SOON, live, on_two_devices, until};
+use cuda_tests::states::lose;
+use cuda_tests::{Gate, Kind, SOON, alone, live, needs, on_two_devices, setup, until};
 
 use super::{LEN, N, Two, leaves_nothing, offset_copy};
 
@@ -97,4 +101,48 @@ fn memory_of_another_device_that_a_kernel_used_is_still_no_memory_for_fills_ther
     stream.copy_peer(far, near).unwrap();
     assert!(stream.fill(far, 1).is_err());
     stream.synchronize_blocking().unwrap();
+}
+
+/// An owner of memory of a device that says when it is dropped.
+struct Flagged(Arc<AtomicBool>);
+
+impl Drop for Flagged {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::SeqCst);
+    }
+}
+
+/// Memory of the second device, whose owner sets the flag.
+fn flagged(two: &Two) -> (Buffer<u32>, Arc<AtomicBool>) {
+    let dropped = Arc::new(AtomicBool::new(false));
+    let (address, owner) = (two.memory[1].address(), Flagged(Arc::clone(&dropped)));
+    // SAFETY: the memory lives as long as the test.
+    (unsafe { Buffer::from_foreign(&two.there, address, LEN, owner) }.unwrap(), dropped)
+}
+
+/// The end of a run on the lost device's stream says nothing of its nodes on the other one.
+#[test]
+fn what_a_run_uses_stays_when_one_of_its_devices_is_lost_after_the_drop() {
+    alone!("CUDA_SOFT_DEVICES" = "2", "CUDA_TEST_DRIVER" = "soft", "ASAN_OPTIONS" = "detect_leaks=0");
+    drop(setup());
+    needs!(TwoDevices);
+    let two = Two::new();
+    let ((replaced, was_replaced), (last, was_last)) = (flagged(&two), flagged(&two));
+    // The second device holds the run back.
+    let (gate, event) = (Gate::close(&two.streams[1]), two.there.event().unwrap());
+    two.streams[1].record(&event).unwrap();
+    let graph = two.graph();
+    let waits = graph.root().wait(&event).unwrap();
+    let fill = waits.then().fill(&two.memory[1], 1).unwrap();
+    let mut exec = graph.instantiate().unwrap();
+    exec.node(&fill).set(&replaced, 1).unwrap();
+    exec.launch(&two.streams[0]).unwrap();
+    exec.node(&fill).set(&last, 1).unwrap();
+    exec.release();
+    drop((graph, waits, fill, exec, replaced, last));
+    lose(&two.here);
+    assert!(until(SOON, || reaper::pending() == 0));
+    assert_eq!(two.there.lost(), None);
+    assert!(!was_replaced.load(Ordering::SeqCst) && !was_last.load(Ordering::SeqCst));
+    gate.open();
 }

@@ -3,7 +3,7 @@
 use cuda_graph::{ConditionError, ContextExt, Error, ParamError, Test};
 use cuda_handles::Error as HandleError;
 use cuda_launch::per;
-use cuda_tests::{count, on_two_devices};
+use cuda_tests::{count, needs, on_two_devices};
 
 use super::{LEN, N, Two};
 
@@ -106,4 +106,23 @@ fn pools_out_of_reach_are_named() {
     graph.root().copy(&pools[1], &pools[0]).unwrap();
     graph.instantiate().unwrap().launch(&two.streams[1]).unwrap();
     two.streams[1].synchronize_blocking().unwrap();
+}
+
+#[test]
+fn memory_of_a_graph_that_was_moved_in_is_left_on_a_stream_of_its_context() {
+    on_two_devices!();
+    needs!(MovedGraphs);
+    let two = Two::new();
+    let inner = two.there.graph().unwrap();
+    let (alloc, memory) = inner.root().alloc::<u32>(LEN).unwrap();
+    alloc.then().fill(&memory, 1).unwrap();
+    let graph = two.graph();
+    graph.root().child_moved(inner).unwrap();
+    let mut exec = graph.instantiate().unwrap();
+    // The first device does not reach the memory.
+    assert!(wrong(exec.launch(&two.streams[0])).ends_with("free it in the graph"));
+    wrong(exec.launch_with_outputs(&two.streams[0]).map(|_| ()));
+    let output = exec.launch_with_outputs(&two.streams[1]).unwrap().take(&memory).unwrap();
+    two.increments[1].launch(&two.streams[1], per(LEN, 32), (&output, N)).unwrap();
+    assert_eq!(output.read_blocking(&two.streams[1]).unwrap(), [2; LEN]);
 }

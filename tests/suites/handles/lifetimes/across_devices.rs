@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use cuda_handles::{Buffer, Context, Error, Stream, reaper};
 use cuda_sys::CUresult;
+use cuda_tests::states::lose;
 use cuda_tests::{Gate, Need, SOON, Setup, alone, kernel, other_device, raw, settle, setup, skip, until};
 
 /// Long enough for the reaper to do the wrong thing.
@@ -161,4 +162,35 @@ fn a_fault_that_the_reaper_meets_is_that_of_its_own_stream() {
     drop(more);
     assert!(until(SOON, || faulted.lost().is_some() || healthy.lost().is_some()));
     assert_only_one_is_lost(&faulted, &healthy, &there);
+}
+
+/// The end of the lost device's own work says nothing of copies on the other one.
+#[test]
+fn an_owner_of_memory_of_a_lost_device_stays_while_another_device_may_use_it() {
+    struct Owner(Arc<AtomicBool>);
+    impl Drop for Owner {
+        fn drop(&mut self) {
+            self.0.store(true, Ordering::SeqCst);
+        }
+    }
+    alone!("CUDA_SOFT_DEVICES" = "2", "CUDA_TEST_DRIVER" = "soft", "ASAN_OPTIONS" = "detect_leaks=0");
+    let Some((here, there)) = two() else { skip!("there is one device") };
+    let (to, behind) = (zeroed(&there), here.alloc_blocking::<u32>(LEN).unwrap());
+    let flags = [(); 2].map(|()| Arc::new(AtomicBool::new(false)));
+    let [before, after] = flags.each_ref().map(|dropped| {
+        let owner = Owner(Arc::clone(dropped));
+        // SAFETY: the memory lives as long as the test.
+        unsafe { Buffer::<u32>::from_foreign(&here, behind.address(), LEN, owner) }.unwrap()
+    });
+    let stream = there.stream().unwrap();
+    let gate = Gate::close(&stream);
+    stream.copy_peer(&before, &to).unwrap();
+    stream.copy_peer(&after, &to).unwrap();
+    drop(before);
+    lose(&here);
+    drop(after);
+    assert!(until(SOON, || reaper::pending() == 0));
+    assert!(flags.iter().all(|dropped| !dropped.load(Ordering::SeqCst)));
+    assert_eq!(there.lost(), None);
+    gate.open();
 }

@@ -399,7 +399,6 @@ impl Frontier<'_> {
             }
             guard.ensure_may_hold(subgraph, &launch.node_params)?;
             binding.iter().try_for_each(|binding| guard.ensure_own_params(binding))?;
-            binding.iter().try_for_each(|binding| guard.ensure_reach(binding, kernel))?;
             guard.ensure_own_handles(&handles, &launch.node_params)?;
             guard.ensure_own_memory(&launch.owners, &launch.node_params)?;
             guard.ensure_not_freed(&launch.owners, &launch.node_params)?;
