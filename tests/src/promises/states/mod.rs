@@ -282,12 +282,27 @@ fn line(state: State, row: &Row, found: &Found) -> (bool, String) {
 /// # Panics
 /// The context is not lost.
 pub fn lose(context: &Context) {
+    loss(context)();
+}
+
+/// Prepares [`lose`], for when other work is in flight: the first launch of a kernel waits for
+/// that.
+///
+/// # Panics
+/// As [`lose`].
+pub fn loss(context: &Context) -> impl FnOnce() + use<> {
     let poke = kernel(context, "poke");
     let stream = context.stream().unwrap_or_else(|error| panic!("{error}"));
-    raw::launch(&stream, &poke, 1, &[0x40, 7]);
-    let outcome = stream.synchronize_blocking();
-    let Err(Error::ContextLost(cause)) = outcome else { panic!("the context is not lost: {outcome:?}") };
-    assert_eq!(cause.code, CUresult::CUDA_ERROR_ILLEGAL_ADDRESS);
+    let memory = context.alloc_blocking::<u64>(1).unwrap_or_else(|error| panic!("{error}"));
+    raw::launch(&stream, &poke, 1, &[memory.address(), 7]);
+    stream.synchronize_blocking().unwrap_or_else(|error| panic!("{error}"));
+    drop(memory);
+    move || {
+        raw::launch(&stream, &poke, 1, &[0x40, 7]);
+        let outcome = stream.synchronize_blocking();
+        let Err(Error::ContextLost(cause)) = outcome else { panic!("the context is not lost: {outcome:?}") };
+        assert_eq!(cause.code, CUresult::CUDA_ERROR_ILLEGAL_ADDRESS);
+    }
 }
 
 /// The six tests of a table of operations: one for each state, with the rows that the named

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use cuda_handles::{Buffer, reaper};
 use cuda_launch::per;
-use cuda_tests::states::lose;
+use cuda_tests::states::loss;
 use cuda_tests::{Gate, Kind, SOON, alone, live, needs, on_two_devices, setup, until};
 
 use super::{LEN, N, Two, leaves_nothing, offset_copy};
@@ -128,6 +128,7 @@ fn what_a_run_uses_stays_when_one_of_its_devices_is_lost_after_the_drop() {
     needs!(TwoDevices);
     let two = Two::new();
     let ((replaced, was_replaced), (last, was_last)) = (flagged(&two), flagged(&two));
+    let lose = loss(&two.here);
     // The second device holds the run back.
     let (gate, event) = (Gate::close(&two.streams[1]), two.there.event().unwrap());
     two.streams[1].record(&event).unwrap();
@@ -140,7 +141,7 @@ fn what_a_run_uses_stays_when_one_of_its_devices_is_lost_after_the_drop() {
     exec.node(&fill).set(&last, 1).unwrap();
     exec.release();
     drop((graph, waits, fill, exec, replaced, last));
-    lose(&two.here);
+    lose();
     assert!(until(SOON, || reaper::pending() == 0));
     assert_eq!(two.there.lost(), None);
     assert!(!was_replaced.load(Ordering::SeqCst) && !was_last.load(Ordering::SeqCst));

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use cuda_handles::{Buffer, Context, Error, Stream, reaper};
 use cuda_sys::CUresult;
-use cuda_tests::states::lose;
+use cuda_tests::states::loss;
 use cuda_tests::{Gate, Need, SOON, Setup, alone, kernel, other_device, raw, settle, setup, skip, until};
 
 /// Long enough for the reaper to do the wrong thing.
@@ -183,11 +183,12 @@ fn an_owner_of_memory_of_a_lost_device_stays_while_another_device_may_use_it() {
         unsafe { Buffer::<u32>::from_foreign(&here, behind.address(), LEN, owner) }.unwrap()
     });
     let stream = there.stream().unwrap();
+    let lose = loss(&here);
     let gate = Gate::close(&stream);
     stream.copy_peer(&before, &to).unwrap();
     stream.copy_peer(&after, &to).unwrap();
     drop(before);
-    lose(&here);
+    lose();
     drop(after);
     assert!(until(SOON, || reaper::pending() == 0));
     assert!(flags.iter().all(|dropped| !dropped.load(Ordering::SeqCst)));
