@@ -22,9 +22,9 @@ fn replay_sums(ranks: &Ranks, graph: &Graph) {
 #[test]
 fn an_all_reduce_is_replayed_with_changing_numbers() {
     let nccl = on_ranks!();
-    let ranks = Ranks::new(&nccl);
     leaves_nothing(|| {
-        // On a GPU, the first call of the communicators is a captured one.
+        let ranks = Ranks::new(&nccl);
+        // The first call of the communicators is a captured one.
         let graph = ranks.capture(&ranks.sums()).unwrap();
         let kinds: Vec<NodeKind> = graph.nodes().unwrap().iter().map(|node| node.kind()).collect();
         println!("captured: {kinds:?}");
@@ -37,9 +37,9 @@ fn an_all_reduce_is_replayed_with_changing_numbers() {
 #[test]
 fn more_than_two_ranks_work_in_one_graph() {
     let nccl = on_ranks!("4");
-    let ranks = Ranks::new(&nccl);
-    println!("{} ranks", ranks.count());
     leaves_nothing(|| {
+        let ranks = Ranks::new(&nccl);
+        println!("{} ranks", ranks.count());
         ranks.sums().enqueue().unwrap();
         replay_sums(&ranks, &ranks.capture(&ranks.sums()).unwrap());
     });
@@ -48,8 +48,8 @@ fn more_than_two_ranks_work_in_one_graph() {
 #[test]
 fn a_ring_of_messages_is_replayed() {
     let nccl = on_ranks!("3");
-    let ranks = Ranks::new(&nccl);
     leaves_nothing(|| {
+        let ranks = Ranks::new(&nccl);
         let graph = ranks.capture(&ranks.ring()).unwrap();
         let mut exec = graph.instantiate().unwrap();
         for round in 0..4 {
@@ -67,9 +67,9 @@ fn a_ring_of_messages_is_replayed() {
 #[test]
 fn collectives_stand_between_other_work_of_the_capture() {
     let nccl = on_ranks!();
-    let ranks = Ranks::new(&nccl);
-    let result = ranks.here.alloc_blocking::<f32>(LEN).unwrap();
     leaves_nothing(|| {
+        let ranks = Ranks::new(&nccl);
+        let result = ranks.here.alloc_blocking::<f32>(LEN).unwrap();
         let graph = ranks.streams[0].capture(MODE, |capture| {
             ranks.joined(capture.stream(), || {
                 for (rank, stream) in ranks.streams.iter().enumerate() {
@@ -103,8 +103,8 @@ fn collectives_stand_between_other_work_of_the_capture() {
 #[test]
 fn executables_of_one_set_of_communicators_run_one_after_the_other() {
     let nccl = on_ranks!();
-    let ranks = Ranks::new(&nccl);
     leaves_nothing(|| {
+        let ranks = Ranks::new(&nccl);
         let graph = ranks.capture(&ranks.sums()).unwrap();
         let mut execs =
             [graph.instantiate().unwrap(), ranks.capture(&ranks.ring()).unwrap().instantiate().unwrap()];
@@ -122,9 +122,9 @@ fn executables_of_one_set_of_communicators_run_one_after_the_other() {
 #[test]
 fn clones_and_child_graphs_run_as_their_originals() {
     let nccl = on_ranks!();
-    let ranks = Ranks::new(&nccl);
-    let others: Vec<&Context> = ranks.contexts().split_off(1);
     leaves_nothing(|| {
+        let ranks = Ranks::new(&nccl);
+        let others: Vec<&Context> = ranks.contexts().split_off(1);
         let graph = ranks.capture(&ranks.sums()).unwrap();
         let clone = graph.clone_graph().unwrap();
         let outer = ranks.here.graph_spanning(&others).unwrap();
@@ -140,8 +140,8 @@ fn clones_and_child_graphs_run_as_their_originals() {
 #[test]
 fn another_capture_updates_an_executable_or_says_why_not() {
     let nccl = on_ranks!();
-    let ranks = Ranks::new(&nccl);
     leaves_nothing(|| {
+        let ranks = Ranks::new(&nccl);
         let graph = ranks.capture(&ranks.sums()).unwrap();
         let mut exec = graph.instantiate().unwrap();
         let more: Vec<Buffer<f32>> =
@@ -187,14 +187,16 @@ fn capture_at(ranks: &Ranks, place: &Frontier<'_>) {
 #[test]
 fn captured_nodes_that_come_into_a_graph_keep_what_the_library_gave_theirs() {
     let nccl = on_ranks!();
-    let ranks = Ranks::new(&nccl);
-    let others: Vec<&Context> = ranks.contexts().split_off(1);
     leaves_nothing(|| {
+        let ranks = Ranks::new(&nccl);
+        let others: Vec<&Context> = ranks.contexts().split_off(1);
         let graph = ranks.here.graph_spanning(&others).unwrap();
         let clear = graph.root().fill(&ranks.to[0], 0.0).unwrap();
         capture_at(&ranks, &clear.then());
-        let mut exec = graph.instantiate().unwrap();
+        let clone = graph.clone_graph().unwrap();
         drop((clear, graph));
+        let mut exec = clone.instantiate().unwrap();
+        drop(clone);
         // Groups in between collect what the library takes for unused.
         for round in 0..3 {
             ranks.sums().enqueue().unwrap();

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use cuda_graph::{Error as GraphError, StreamExt};
 use cuda_handles::Error as HandleError;
 use cuda_sys::CUstream;
-use cuda_tests_nccl::{Api, Error, Nccl, RawCommunicator};
+use cuda_tests_nccl::{Api, Communicator, Error, Nccl, RawCommunicator};
 
 use super::{MODE, Ranks, on_ranks};
 use crate::devices::leaves_nothing;
@@ -77,10 +77,7 @@ fn a_group_that_breaks_half_way_ends_the_capture_with_an_error() {
         assert_broken(&ranks);
         // The streams work as before.
         ranks.load(4);
-        let others = Ranks {
-            communicators: cuda_tests_nccl::Communicator::all(&nccl, &ranks.contexts()).unwrap(),
-            ..ranks
-        };
+        let others = Ranks { communicators: Communicator::all(&nccl, &ranks.contexts()).unwrap(), ..ranks };
         others.sums().enqueue().unwrap();
         others.assert_sums(4);
     });

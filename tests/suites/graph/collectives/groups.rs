@@ -53,12 +53,13 @@ fn sums_of<T: Number + PartialEq + core::fmt::Debug>(ranks: &Ranks, value: fn(us
 fn numbers_of_all_types_are_added_in_place() {
     let nccl = on_ranks!();
     let ranks = Ranks::new(&nccl);
-    sums_of(&ranks, |value| value as i32 - 100_000);
+    // Multiples, so that the sum of values is the value of the sum.
+    sums_of(&ranks, |value| value as i32 * -100_000);
     sums_of(&ranks, |value| value as u32);
-    sums_of(&ranks, |value| (value as i64) << 40);
+    sums_of(&ranks, |value| value as i64 * -(1 << 40));
     sums_of(&ranks, |value| (value as u64) << 50);
-    sums_of(&ranks, |value| value as f32 + 0.5);
-    sums_of(&ranks, |value| value as f64 + 0.25);
+    sums_of(&ranks, |value| value as f32 * 0.5);
+    sums_of(&ranks, |value| value as f64 * 0.25);
 }
 
 #[test]

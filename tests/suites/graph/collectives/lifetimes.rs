@@ -1,8 +1,9 @@
 //! Graphs keep communicators and buffers.
 
 use cuda_graph::StreamExt;
+use cuda_handles::reaper;
 use cuda_tests::{Gate, Kind, SOON, live, settle, until};
-use cuda_tests_nccl::{Group, Nccl};
+use cuda_tests_nccl::{Communicator, Group};
 
 use super::{LEN, MODE, Ranks, enqueue, on_ranks, sums};
 use crate::devices::leaves_nothing;
@@ -41,7 +42,9 @@ fn communicators_and_buffers_that_are_dropped_before_the_launch_live_on() {
         }
         stream.synchronize_blocking().unwrap();
         for result in &results {
-            assert_eq!(result.as_buffer().read_blocking(&stream).unwrap(), expected);
+            let memory = result.as_buffer();
+            let own = memory.allocation().context().stream().unwrap();
+            assert_eq!(memory.read_blocking(&own).unwrap(), expected);
         }
     };
     leaves_nothing(section);
@@ -76,13 +79,12 @@ fn communicators_that_are_dropped_in_a_capture_leave_it_valid() {
     let nccl = on_ranks!();
     leaves_nothing(|| {
         let ranks = Ranks::new(&nccl);
-        let more = Ranks { here: ranks.here, ..ranks };
-        let again = cuda_tests_nccl::Communicator::all(&nccl, &more.contexts()).unwrap();
-        let graph = more.streams[0].capture(MODE, |capture| {
-            capture.fill(&more.from[0], 1.0)?;
-            drop(again);
-            cuda_handles::reaper::drain();
-            more.joined(capture.stream(), || enqueue(&more.sums()))
+        let more = Communicator::all(&nccl, &ranks.contexts()).unwrap();
+        let graph = ranks.streams[0].capture(MODE, |capture| {
+            capture.fill(&ranks.from[0], 1.0)?;
+            drop(more);
+            reaper::drain();
+            ranks.joined(capture.stream(), || enqueue(&ranks.sums()))
         });
         assert!(graph.unwrap().len().unwrap() > 1);
     });
@@ -107,10 +109,10 @@ fn a_capture_that_is_given_up_gives_up_what_it_kept() {
 /// One process may have several sets of communicators.
 #[test]
 fn sets_of_communicators_work_beside_each_other() {
-    let nccl: Nccl = on_ranks!();
+    let nccl = on_ranks!();
     leaves_nothing(|| {
         let ranks = Ranks::new(&nccl);
-        let more = cuda_tests_nccl::Communicator::all(&nccl, &ranks.contexts()).unwrap();
+        let more = Communicator::all(&nccl, &ranks.contexts()).unwrap();
         let graph = ranks.capture(&ranks.sums()).unwrap();
         let mut exec = graph.instantiate().unwrap();
         ranks.load(2);
