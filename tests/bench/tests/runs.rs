@@ -90,6 +90,15 @@ fn lines_of_json_have_the_sides_of_peers() {
 }
 
 #[test]
+fn all_reduces_of_two_devices_are_timed_beside_raw_replays() {
+    needs_program!();
+    let text = bench(&["--quick", "--driver", "soft", "--part", "collectives"], &[]);
+    assert!(text.contains("all-reduce of 1 KiB, enqueued") && text.contains("group"), "{text}");
+    let text = bench(&["--quick", "--part", "collectives"], &[]);
+    assert!(text.contains("collectives were not measured: the driver that does nothing"), "{text}");
+}
+
+#[test]
 fn devices_are_timed_where_there_is_one() {
     needs_program!();
     let text = bench(&["--quick", "--driver", "soft", "--part", "graphs", "--filter", "of 10"], &[]);
