@@ -73,7 +73,11 @@ fn nccl(driver: &Choice) -> Result<Nccl, String> {
         Ok(count) => return Err(format!("they need two devices, and there are {count}")),
         Err(error) => return Err(error.to_string()),
     }
-    if *driver == Choice::Soft { Ok(Nccl::stand_in()) } else { Nccl::load().map_err(|error| error.to_string()) }
+    if *driver == Choice::Soft {
+        Ok(Nccl::stand_in())
+    } else {
+        Nccl::load().map_err(|error| error.to_string())
+    }
 }
 
 /// An all-reduce of so many numbers, in three ways.
@@ -183,7 +187,8 @@ impl RawGroup<'_> {
             // SAFETY: groups may be started on any thread.
             unsafe { (api.group_start)() },
         ];
-        for ((communicator, stream), memory) in self.communicators.iter().zip(&self.streams).zip(&self.memory) {
+        for ((communicator, stream), memory) in self.communicators.iter().zip(&self.streams).zip(&self.memory)
+        {
             let memory = ptr::with_exposed_provenance_mut(memory.address() as usize);
             let (raw, stream) = (communicator.as_raw(), stream.as_raw());
             // SAFETY: communicator, stream and memory live, and are of one device.

@@ -20,8 +20,8 @@
 //! of C, and the base of tests, an example and a benchmark. NCCL has no header here, so
 //! [`Api`] declares the calls by hand.
 //!
-//! NCCL opens the system's driver by itself. For the software driver there is a [stand-in](Nccl::stand_in)
-//! with the same table of functions.
+//! NCCL opens the system's driver by itself. For the software driver there is a
+//! [stand-in](Nccl::stand_in) with the same table of functions.
 
 mod api;
 mod communicator;

@@ -34,8 +34,8 @@ struct Loaded {
 
 impl Nccl {
     /// Finds and loads the library:
-    /// 1. the file, or the newest in the folder, that the environment variable `CUDA_NCCL` names; if
-    ///    it is set, no other place;
+    /// 1. the file, or the newest in the folder, that the environment variable `CUDA_NCCL` names;
+    ///    if it is set, no other place;
     /// 2. `libnccl.so.2`, by the system's loader;
     /// 3. the loader's folders, toolkits and Python environments: those of `VIRTUAL_ENV`,
     ///    `CONDA_PREFIX`, the `python3` in `PATH`, the user and the system.

@@ -154,12 +154,14 @@ impl<'g> Group<'g> {
     /// Calls `ncclGroupStart`, `ncclAllReduce`, `ncclSend`, `ncclRecv` and `ncclGroupEnd`.
     ///
     /// # Errors
-    /// Before any call of NCCL, and with no effect: [`Error::Group`](crate::Error::Group) if the calls do not fit
-    /// together; [`Error::Broken`](crate::Error::Broken) after a failure; [`Error::Handles`](crate::Error::Handles) if memory is of another
-    /// context than its stream, or other ranks [cannot use](Allocation::is_reachable_from) it.
+    /// Before any call of NCCL, and with no effect: [`Group`](crate::Error::Group) if the calls do
+    /// not fit together; [`Broken`](crate::Error::Broken) after a failure;
+    /// [`Handles`](crate::Error::Handles) if memory is of another context than its stream, or other
+    /// ranks [cannot use](Allocation::is_reachable_from) it.
     ///
-    /// [`Error::Refused`](crate::Error::Refused): NCCL refuses a call. The communicators are broken then, and a capture
-    /// ends with an error ([`CaptureInvalidated`](cuda_handles::Error::CaptureInvalidated)).
+    /// [`Refused`](crate::Error::Refused): NCCL refuses a call. The communicators are broken then,
+    /// and a capture ends with an error
+    /// ([`CaptureInvalidated`](cuda_handles::Error::CaptureInvalidated)).
     #[doc(alias = "ncclGroupStart")]
     #[doc(alias = "ncclGroupEnd")]
     pub fn enqueue(&self) -> Result<()> {
