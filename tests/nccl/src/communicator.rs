@@ -26,6 +26,8 @@ pub struct Communicator {
 pub(crate) struct Clique {
     pub(crate) nccl: Nccl,
     pub(crate) contexts: Vec<Context>,
+    /// For each rank, the ranks whose kernels may use its memory directly.
+    neighbours: Vec<Vec<usize>>,
     raw: Raw,
     broken: Arc<OnceLock<Error>>,
     /// Held over a group: NCCL's communicators are for one thread at a time.
@@ -68,7 +70,7 @@ impl Communicator {
     pub fn all(nccl: &Nccl, contexts: &[&Context]) -> Result<Vec<Self>> {
         let Some(first) = contexts.first() else { return Ok(Vec::new()) };
         let devices = devices(contexts)?;
-        let_use_each_other(contexts)?;
+        let neighbours = let_use_each_other(contexts)?;
         let mut raw = vec![core::ptr::null_mut(); contexts.len()];
         let status = first.with_current(|| {
             let _mode = relaxed(first.driver());
@@ -87,8 +89,8 @@ impl Communicator {
         // If this fails, the communicators end here.
         let end = UserObject::new(first, Box::new(ending))?;
         let count = contexts.len();
-        let clique = Clique { nccl: nccl.clone(), contexts, raw, broken, turn: Mutex::new(()), _end: end };
-        let clique = Arc::new(clique);
+        let (nccl, turn) = (nccl.clone(), Mutex::new(()));
+        let clique = Arc::new(Clique { nccl, contexts, neighbours, raw, broken, turn, _end: end });
         Ok((0..count).map(|rank| Self { clique: Arc::clone(&clique), rank }).collect())
     }
 
@@ -124,6 +126,12 @@ impl Communicator {
 impl Clique {
     pub(crate) fn raw(&self, rank: usize) -> RawCommunicator {
         self.raw.0.get(rank).copied().unwrap_or(core::ptr::null_mut())
+    }
+
+    /// The contexts of other ranks whose kernels may use memory of this one directly.
+    pub(crate) fn neighbours(&self, rank: usize) -> impl Iterator<Item = &Context> {
+        let numbers = self.neighbours.get(rank).map_or(&[][..], Vec::as_slice);
+        numbers.iter().filter_map(|number| self.contexts.get(*number))
     }
 
     /// The right to make calls of these communicators.
@@ -163,15 +171,19 @@ fn devices(contexts: &[&Context]) -> Result<Vec<i32>> {
     Ok(devices)
 }
 
-fn let_use_each_other(contexts: &[&Context]) -> Result<()> {
-    for (one, context) in contexts.iter().enumerate() {
-        for (two, other) in contexts.iter().enumerate() {
-            if one != two && context.device().can_access(other.device())? {
-                context.enable_peer_access(other)?;
+/// Lets the contexts use each other's memory where their devices can. Returns for each one which
+/// others use its memory.
+fn let_use_each_other(contexts: &[&Context]) -> Result<Vec<Vec<usize>>> {
+    let mut neighbours = vec![Vec::new(); contexts.len()];
+    for (number, (owner, users)) in contexts.iter().zip(&mut neighbours).enumerate() {
+        for (other, user) in contexts.iter().enumerate() {
+            if other != number && user.device().can_access(owner.device())? {
+                user.enable_peer_access(owner)?;
+                users.push(other);
             }
         }
     }
-    Ok(())
+    Ok(neighbours)
 }
 
 impl Drop for Ending {

@@ -104,13 +104,8 @@ pub(super) fn memory(calls: &[Call<'_>]) -> Result<()> {
 
 /// Kernels of other ranks use the memory directly, where their devices can.
 fn in_reach(call: &Call<'_>, range: Range<'_>) -> Result<()> {
-    for context in &call.communicator.clique().contexts {
-        let device = range.allocation.context().device();
-        if context.device() != device && context.device().can_access(device)? {
-            range.allocation.ensure_reachable_from(context)?;
-        }
-    }
-    Ok(())
+    let mut users = call.communicator.clique().neighbours(call.communicator.rank());
+    Ok(users.try_for_each(|context| range.allocation.ensure_reachable_from(context))?)
 }
 
 /// Calls of a group have no order.

@@ -157,7 +157,7 @@ impl<'g> Group<'g> {
     /// Before any call of NCCL, and with no effect: [`Group`](crate::Error::Group) if the calls do
     /// not fit together; [`Broken`](crate::Error::Broken) after a failure;
     /// [`Handles`](crate::Error::Handles) if memory is of another context than its stream, or other
-    /// ranks [cannot use](Allocation::is_reachable_from) it.
+    /// ranks [cannot use](Allocation::is_reachable_from) it, or in a host function.
     ///
     /// [`Refused`](crate::Error::Refused): NCCL refuses a call. The communicators are broken then,
     /// and a capture ends with an error
@@ -169,6 +169,8 @@ impl<'g> Group<'g> {
         let clique = first.communicator.clique();
         let lanes = checks::lanes(&self.calls)?;
         checks::memory(&self.calls)?;
+        // Another thread may have the turn, and NCCL may wait there for this host function.
+        first.stream.context().refuse_in_callback()?;
         let _turn = clique.turn();
         clique.ensure_whole()?;
         // First without a right to enqueue: streams may have to wait for homes of memory.

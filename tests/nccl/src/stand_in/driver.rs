@@ -10,7 +10,7 @@ use cuda_sys::{
 
 use super::{Answer, INTERNAL_ERROR, UNHANDLED_CUDA_ERROR};
 
-/// `CU_EVENT_RECORD_EXTERNAL`, and `CU_EVENT_WAIT_EXTERNAL`: in a capture the call becomes a node.
+/// `CU_EVENT_RECORD_EXTERNAL`, and `CU_EVENT_WAIT_EXTERNAL`: the captured call becomes a node.
 const EXTERNAL: u32 = 1;
 
 pub(super) fn driver() -> Answer<&'static Driver> {
@@ -57,7 +57,7 @@ pub(super) fn new_memory(driver: &Driver, bytes: usize) -> Answer<u64> {
     Ok(address)
 }
 
-/// Records an event on a stream. In a capture the record becomes a node if it is `lasting`.
+/// Records an event on a stream. It is `lasting` in captures alone: then the record is a node.
 ///
 /// # Safety
 /// Both are live.
@@ -67,7 +67,7 @@ pub(super) unsafe fn record(driver: &Driver, event: CUevent, stream: CUstream, l
     ok(unsafe { driver.cuEventRecordWithFlags(event, stream, flags) })
 }
 
-/// Lets a stream wait for an event. In a capture the wait becomes a node if it is `lasting`.
+/// Lets a stream wait for an event. It is `lasting` in captures alone: then the wait is a node.
 ///
 /// # Safety
 /// Both are live.

@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use cuda_handles::capture_mode::relaxed;
 use cuda_sys::{CUevent, CUgraph, CUstream, Driver};
 
 use super::communicator::{Clique, Plan, Rank};
@@ -33,6 +34,8 @@ pub(super) unsafe fn all(calls: &[Queued]) -> Answer {
     let Some(first) = calls.first() else { return Ok(()) };
     // SAFETY: the caller's promise.
     let clique = unsafe { &*first.rank.cast::<Rank>() }.clique.clone();
+    // As NCCL does, which allocates and frees memory beside captures, too.
+    let _mode = relaxed(driver()?);
     clique.collect()?;
     let mut lanes: Vec<Lane<'_>> = Vec::new();
     for call in calls {
@@ -62,7 +65,7 @@ impl Run<'_> {
     /// # Safety
     /// As [`all`].
     unsafe fn enqueue(&self, graph: Option<CUgraph>) -> Answer {
-        let memory = self.memory()?;
+        let (memory, is_captured) = (self.memory()?, graph.is_some());
         if let Some(graph) = graph {
             let plan = memory.iter().map(|parts| (parts.rank, parts.address)).collect();
             // SAFETY: the graph of a capture that is open.
@@ -70,14 +73,14 @@ impl Run<'_> {
         }
         // SAFETY: the caller's promise, for all of these.
         unsafe {
-            self.serial(|stream, event| wait(self.driver, stream, event, true))?;
+            self.serial(|stream, event| wait(self.driver, stream, event, is_captured))?;
             self.meet()?;
             self.copy(&memory)?;
             self.meet()?;
             self.sum(&memory)?;
             self.meet()?;
-            self.serial(|stream, event| record(self.driver, event, stream, true))?;
-            if graph.is_none() { self.free(&memory) } else { Ok(()) }
+            self.serial(|stream, event| record(self.driver, event, stream, is_captured))?;
+            if is_captured { Ok(()) } else { self.free(&memory) }
         }
     }
 

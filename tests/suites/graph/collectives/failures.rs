@@ -3,11 +3,13 @@
 use core::ffi::{c_int, c_void};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::channel;
 
 use cuda_graph::{Error as GraphError, StreamExt};
 use cuda_handles::Error as HandleError;
 use cuda_sys::CUstream;
-use cuda_tests_nccl::{Api, Communicator, Error, Nccl, RawCommunicator};
+use cuda_tests::in_callback;
+use cuda_tests_nccl::{Api, Communicator, Error, Group, Nccl, RawCommunicator};
 
 use super::{MODE, Ranks, on_ranks};
 use crate::devices::leaves_nothing;
@@ -94,6 +96,24 @@ fn a_group_that_breaks_on_ordinary_streams_enqueues_nothing() {
         assert!(ranks.read(&ranks.to[0], 0).iter().all(|number| *number == -1.0));
         assert_broken(&ranks);
     });
+}
+
+#[test]
+fn host_functions_enqueue_no_group() {
+    let nccl = on_ranks!();
+    let Ranks { here, streams, communicators, from, to } = Ranks::new(&nccl);
+    let (stream, (send, outcome)) = (streams[0].clone(), channel());
+    in_callback(&stream, move || {
+        let mut group = Group::new();
+        for (rank, communicator) in communicators.iter().enumerate() {
+            group.all_reduce_sum(communicator, &streams[rank], &from[rank], &to[rank]);
+        }
+        let _is_awaited = send.send(group.enqueue());
+    });
+    let outcome = outcome.recv().unwrap();
+    assert!(matches!(outcome, Err(Error::Handles(HandleError::Driver { .. }))), "{outcome:?}");
+    stream.synchronize_blocking().unwrap();
+    drop(here);
 }
 
 #[test]
