@@ -11,7 +11,7 @@ use cuda_graph::{GraphExec, StreamExt};
 use cuda_handles::capture::CaptureMode;
 use cuda_handles::{Buffer, Context, Device, Stream};
 use cuda_sys::{CUevent, CUstreamCaptureMode, Driver};
-use cuda_tests_nccl::{Communicator, Group, Nccl};
+use cuda_tests_nccl::{Communicator, Group, Nccl, settle};
 
 use crate::Outcome;
 use crate::bench::Bench;
@@ -60,6 +60,8 @@ pub(crate) fn all_reduces(
             ways.measure(&name, patience)?.into_iter().try_for_each(&mut *done)?;
         }
     }
+    drop(communicators);
+    settle();
     Ok(None)
 }
 
@@ -134,8 +136,14 @@ impl<'b> Ways<'b> {
     /// The times until all is enqueued, and until all is done.
     fn measure(&mut self, name: &str, patience: Patience) -> Outcome<[Row; 2]> {
         let mut samples: [[Vec<f64>; 2]; 3] = Default::default();
+        let mut turned = false;
         rounds(patience, &mut |counts| {
-            let times = [self.group()?, self.raw_replay()?, self.our_replay()?];
+            // Each finds the caches as the one before has left them, so the replays change places.
+            turned = !turned;
+            let group = self.group()?;
+            let ours = if turned { Some(self.our_replay()?) } else { None };
+            let raw = self.raw_replay()?;
+            let times = [group, raw, ours.map_or_else(|| self.our_replay(), Ok)?];
             if counts {
                 for (samples, times) in samples.iter_mut().zip(times) {
                     for (samples, time) in samples.iter_mut().zip(times) {

@@ -1,10 +1,11 @@
 //! Communicators: one for each device of a process.
 
 use core::fmt;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use cuda_handles::capture_mode::relaxed;
-use cuda_handles::{Context, UserObject, is_forked};
+use cuda_handles::{Context, UserObject, is_forked, reaper};
 
 use crate::api::RawCommunicator;
 use crate::error::{Error, Result};
@@ -22,6 +23,19 @@ pub struct Communicator {
     rank: usize,
 }
 
+/// The sets of communicators that nothing holds any more, and that have not ended yet.
+static ENDING: AtomicUsize = AtomicUsize::new(0);
+
+/// Waits until all communicators have ended that nothing holds any more: some hundred milliseconds
+/// for NCCL. For the end of a program, which may not exit while another thread is in NCCL. Not for
+/// host functions.
+pub fn settle() {
+    while ENDING.load(Ordering::Acquire) > 0 {
+        reaper::drain();
+        std::thread::yield_now();
+    }
+}
+
 /// All communicators that were made together.
 pub(crate) struct Clique {
     pub(crate) nccl: Nccl,
@@ -30,6 +44,7 @@ pub(crate) struct Clique {
     neighbours: Vec<Vec<usize>>,
     raw: Raw,
     broken: Arc<OnceLock<Error>>,
+    is_dropped: Arc<AtomicBool>,
     /// Held over a group: NCCL's communicators are for one thread at a time.
     turn: Mutex<()>,
     /// Its value ends the communicators, once the reaper drops it.
@@ -51,6 +66,8 @@ struct Ending {
     contexts: Vec<Context>,
     raw: Raw,
     broken: Arc<OnceLock<Error>>,
+    /// Nothing holds the communicators any more.
+    is_dropped: Arc<AtomicBool>,
 }
 
 impl Communicator {
@@ -78,19 +95,21 @@ impl Communicator {
             unsafe { (nccl.api().init_all)(raw.as_mut_ptr(), devices.len() as i32, devices.as_ptr()) }
         })?;
         nccl.check("ncclCommInitAll", status, core::ptr::null_mut())?;
-        let (raw, broken) = (Raw(raw), Arc::new(OnceLock::new()));
+        let (raw, broken, is_dropped) = (Raw(raw), Arc::default(), Arc::default());
         let contexts: Vec<Context> = contexts.iter().copied().cloned().collect();
         let ending = Ending {
             nccl: nccl.clone(),
             contexts: contexts.clone(),
             raw: raw.clone(),
             broken: Arc::clone(&broken),
+            is_dropped: Arc::clone(&is_dropped),
         };
         // If this fails, the communicators end here.
         let end = UserObject::new(first, Box::new(ending))?;
         let count = contexts.len();
         let (nccl, turn) = (nccl.clone(), Mutex::new(()));
-        let clique = Arc::new(Clique { nccl, contexts, neighbours, raw, broken, turn, _end: end });
+        let clique =
+            Arc::new(Clique { nccl, contexts, neighbours, raw, broken, is_dropped, turn, _end: end });
         Ok((0..count).map(|rank| Self { clique: Arc::clone(&clique), rank }).collect())
     }
 
@@ -186,9 +205,26 @@ fn let_use_each_other(contexts: &[&Context]) -> Result<Vec<Vec<usize>>> {
     Ok(neighbours)
 }
 
-impl Drop for Ending {
-    /// A failure is left to NCCL: nothing uses the communicators any more.
+impl Drop for Clique {
     fn drop(&mut self) {
+        ENDING.fetch_add(1, Ordering::AcqRel);
+        self.is_dropped.store(true, Ordering::Release);
+    }
+}
+
+impl Drop for Ending {
+    fn drop(&mut self) {
+        self.end();
+        // Not if they ended where they were to be made.
+        if self.is_dropped.load(Ordering::Acquire) {
+            ENDING.fetch_sub(1, Ordering::AcqRel);
+        }
+    }
+}
+
+impl Ending {
+    /// A failure is left to NCCL: nothing uses the communicators any more.
+    fn end(&mut self) {
         let Some(first) = self.contexts.first() else { return };
         let is_lost = self.contexts.iter().any(|context| context.lost().is_some());
         if is_lost || is_forked() {

@@ -32,7 +32,7 @@ mod number;
 mod stand_in;
 
 pub use api::{Api, RawCommunicator};
-pub use communicator::Communicator;
+pub use communicator::{Communicator, settle};
 pub use error::{Error, Result};
 pub use group::Group;
 pub use nccl::{MULTICAST, Nccl};

@@ -18,7 +18,7 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use cuda_handles::{Context, Device};
-use cuda_tests_nccl::Nccl;
+use cuda_tests_nccl::{Nccl, settle};
 
 use common::Options;
 use program::{DataParallel, Reduction, Result, Samples, Task};
@@ -58,6 +58,7 @@ fn run(context: &Context, options: &Options) -> Result<bool> {
             println!("        {nccl}");
             let program = training.program(&two, &Reduction::nccl(&nccl, &two)?)?;
             is_good &= training.run("two devices, NCCL", program)?;
+            settle();
         }
         Err(why) => println!("        without NCCL: {why}"),
     }

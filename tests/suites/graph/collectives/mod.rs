@@ -6,11 +6,13 @@ mod failures;
 mod groups;
 mod lifetimes;
 
+use core::ops::Deref;
+
 use cuda_graph::{Error, Graph, Result as GraphResult, StreamExt};
 use cuda_handles::capture::CaptureMode;
 use cuda_handles::{Buffer, Context, Device, Stream};
 use cuda_tests::{Setup, is_soft, setup};
-use cuda_tests_nccl::{Communicator, Error as NcclError, Group, Nccl};
+use cuda_tests_nccl::{Communicator, Error as NcclError, Group, Nccl, settle};
 
 const LEN: usize = 300;
 /// NCCL's threads may allocate memory meanwhile.
@@ -27,12 +29,30 @@ macro_rules! on_ranks {
         drop(cuda_tests::setup());
         cuda_tests::needs!(TwoDevices);
         match $crate::collectives::nccl() {
-            Ok(nccl) => nccl,
+            Ok(nccl) => $crate::collectives::Settling(nccl),
             Err(why) => cuda_tests::skip!("{why}"),
         }
     }};
 }
 pub(crate) use on_ranks;
+
+/// NCCL. When it is dropped, at the end of a test, all communicators have ended: a process may not
+/// exit while a thread is in NCCL.
+pub(crate) struct Settling(pub(crate) Nccl);
+
+impl Deref for Settling {
+    type Target = Nccl;
+
+    fn deref(&self) -> &Nccl {
+        &self.0
+    }
+}
+
+impl Drop for Settling {
+    fn drop(&mut self) {
+        settle();
+    }
+}
 
 /// NCCL; on the software driver the stand-in.
 pub(crate) fn nccl() -> Result<Nccl, NcclError> {
