@@ -207,8 +207,15 @@ fn alone(cargo: &Cargo) -> Result<Ended> {
 /// Packages without lock files: for unpublished packages, cargo would look for their neighbours on
 /// the public registry.
 fn package(cargo: &Cargo) -> Result<Ended> {
-    let private =
-        ["xtask", "cuda-tests", "cuda-tests-bench", "cuda-tests-cudarc", "cuda-tests-peers", "cuda-guide"];
+    let private = [
+        "xtask",
+        "cuda-tests",
+        "cuda-tests-bench",
+        "cuda-tests-cudarc",
+        "cuda-tests-nccl",
+        "cuda-tests-peers",
+        "cuda-guide",
+    ];
     let exclude = private.map(|name| ["--exclude", name]);
     let arguments =
         ["package", "--workspace", "--no-verify", "--exclude-lockfile", "--allow-dirty", "--quiet"];

@@ -16,10 +16,11 @@ const NEWEST: Wheel = Wheel { package: "nvidia-cuda-nvrtc", version: "13.0.88" }
 const NEWEST_LIBRARY: &str = "nvidia/cu13/lib/libnvrtc.so.13";
 
 /// The folders with kernels. Most are compiled for the oldest GPUs that the tests run on.
-const FOLDERS: [(&str, Arch); 6] = [
+const FOLDERS: [(&str, Arch); 7] = [
     ("tests/kernels", Arch::new(7, 0)),
     ("tests/kernels/fields", Arch::new(7, 0)),
     ("tests/kernels/fields/compute_80", Arch::new(8, 0)),
+    ("tests/nccl/kernels", Arch::new(7, 0)),
     ("crates/graph/kernels", Arch::new(7, 0)),
     ("crates/graph/examples/kernels", Arch::new(7, 0)),
     ("docs/guide/src/kernels", Arch::new(7, 0)),

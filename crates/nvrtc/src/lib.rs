@@ -8,6 +8,7 @@ mod compiler;
 mod error;
 #[doc(hidden)]
 pub mod internal;
+mod libraries;
 mod program;
 mod search;
 mod version;

@@ -20,6 +20,12 @@ pub trait Environment {
     fn root(&self) -> &Path {
         Path::new("/")
     }
+
+    /// The folders that an environment variable lists, as `PATH` does.
+    fn listed(&self, variable: &str) -> Vec<PathBuf> {
+        let value = self.variable(variable).unwrap_or_default();
+        std::env::split_paths(&value).filter(|folder| !folder.as_os_str().is_empty()).collect()
+    }
 }
 
 /// The environment of the process.
@@ -94,11 +100,18 @@ fn in_toolkit(root: &Path) -> Vec<PathBuf> {
 /// The roots of Python environments.
 fn environments(environment: &impl Environment) -> Vec<PathBuf> {
     let mut roots = named_folders(environment, ["VIRTUAL_ENV", "CONDA_PREFIX"]);
+    roots.extend(of_the_python_in_path(environment));
     roots.extend(environment.variable("HOME").map(|home| PathBuf::from(home).join(".local")));
     if cfg!(not(windows)) {
         roots.extend(["usr/local", "usr"].map(|folder| environment.root().join(folder)));
     }
     roots
+}
+
+/// The root of the environment whose `python3` the search path finds first.
+fn of_the_python_in_path(environment: &impl Environment) -> Option<PathBuf> {
+    let folder = environment.listed("PATH").into_iter().find(|folder| folder.join("python3").is_file())?;
+    folder.parent().map(Path::to_owned)
 }
 
 /// The folders of NVIDIA's wheels: `nvidia/cuda_nvrtc/lib` for CUDA 12, `nvidia/cu13/lib` for CUDA
@@ -130,7 +143,8 @@ pub(crate) fn builtins(library: &Path) -> Vec<PathBuf> {
 }
 
 /// The entries of a folder, sorted by name; empty if it does not exist.
-fn entries(folder: &Path) -> Vec<PathBuf> {
+#[must_use]
+pub fn entries(folder: &Path) -> Vec<PathBuf> {
     let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
     let mut found: Vec<_> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
     found.sort();

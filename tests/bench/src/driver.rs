@@ -67,12 +67,18 @@ pub(crate) fn install(choice: &Choice) -> Outcome<&'static Driver> {
                 table.cuStreamEndCapture = end_capture;
             })
         },
-        Choice::Soft => cuda_soft::loader(cuda_soft::Config::from_environment()?),
+        Choice::Soft => cuda_soft::loader(soft()?),
         Choice::System => Loader::system(),
         // SAFETY: whoever names a library on the command line answers for its being a driver.
         Choice::File(path) => unsafe { Loader::file(path) },
     };
     Ok(loader.install()?)
+}
+
+/// The software driver, which poses as two devices unless the environment says otherwise.
+fn soft() -> Outcome<cuda_soft::Config> {
+    let config = cuda_soft::Config::from_environment()?;
+    Ok(if std::env::var_os("CUDA_SOFT_DEVICES").is_some() { config } else { config.devices(2) })
 }
 
 /// A capture that ends without a graph was lost. Each one gives another graph.

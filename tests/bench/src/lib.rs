@@ -5,6 +5,7 @@
 //! [`Peer`] brings its own way of some operations, which takes turns with the others.
 
 mod bench;
+mod collectives;
 mod compare;
 mod driver;
 mod figures;

@@ -47,7 +47,7 @@ pub(crate) struct Measure {
 }
 
 const USAGE: &str = "usage:
-  bench [--driver null|soft|system|PATH] [--part paths|graphs|sizes]… [--filter TEXT] [--quick] [--json]
+  bench [--driver null|soft|system|PATH] [--part paths|graphs|sizes|collectives]… [--filter TEXT] [--quick] [--json]
         [--save FILE] [--compare FILE] [--svg FOLDER] [--peer-lines FILE] [--commit TEXT] [--smoke-test]
   bench --twice OPERATION --count COUNT [--driver …]
   bench --latency|--replays COUNT [--driver soft|system|PATH]
@@ -182,7 +182,7 @@ mod tests {
     #[test]
     fn without_options_all_is_measured_on_the_driver_that_does_nothing() {
         let (driver, measure) = measure("");
-        assert_eq!((driver, measure.parts.len()), (Choice::Null, 3));
+        assert_eq!((driver, measure.parts.len()), (Choice::Null, 4));
         assert!(!measure.json && !measure.is_quick && measure.save.is_none());
     }
 

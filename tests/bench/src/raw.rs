@@ -3,7 +3,7 @@
 use core::ffi::c_void;
 use core::ptr;
 
-use cuda_handles::Kernel;
+use cuda_handles::{Kernel, Stream};
 use cuda_sys::{CUgraph, CUgraphExec, CUgraphNode, CUgraphNodeParams, CUgraphNodeType, CUresult, Driver};
 
 use crate::Outcome;
@@ -107,6 +107,15 @@ impl RawExec {
         let stream = core::hint::black_box(bench.stream.as_raw());
         // SAFETY: executable and stream live.
         ok(unsafe { self.driver.cuGraphLaunch(self.exec, stream) })
+    }
+}
+
+impl RawExec {
+    /// As [`launch`](Self::launch), on another stream.
+    #[inline]
+    pub(crate) fn launch_on(&self, stream: &Stream) -> Outcome<()> {
+        // SAFETY: executable and stream live.
+        ok(unsafe { self.driver.cuGraphLaunch(self.exec, stream.as_raw()) })
     }
 }
 

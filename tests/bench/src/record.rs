@@ -60,16 +60,19 @@ pub(crate) enum Part {
     Graphs,
     /// Costs for each node, over the size of a graph.
     Sizes,
+    /// All-reduces of two devices.
+    Collectives,
 }
 
 impl Part {
-    pub(crate) const ALL: [Self; 3] = [Self::Paths, Self::Graphs, Self::Sizes];
+    pub(crate) const ALL: [Self; 4] = [Self::Paths, Self::Graphs, Self::Sizes, Self::Collectives];
 
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Paths => "paths",
             Self::Graphs => "graphs",
             Self::Sizes => "sizes",
+            Self::Collectives => "collectives",
         }
     }
 

@@ -5,6 +5,7 @@ use std::io::{IsTerminal, stderr};
 use serde::Serialize;
 
 use crate::Outcome;
+use crate::collectives::GROUP;
 use crate::driver::Choice;
 use crate::graphs::SHAPED;
 use crate::options::Measure;
@@ -87,6 +88,7 @@ pub(crate) fn part(part: Part, origin: &Origin, rows: &[Row]) {
         Part::Paths => paths(origin, rows),
         Part::Graphs => graphs(rows),
         Part::Sizes => sizes(rows),
+        Part::Collectives => collectives(rows),
     };
     println!("\n{}\n\n{table}", legend(part));
 }
@@ -102,6 +104,10 @@ fn legend(part: Part) -> &'static str {
              shaped: Shape::Auto. p99: of a hundred samples at least."
         }
         Part::Sizes => "Sizes: for each node of a line, medians.",
+        Part::Collectives => {
+            "Collectives of two devices, medians. group: NCCL's calls each time. raw: the replay of a graph that raw \
+             calls have captured, as a program in C has it. Each call finds idle streams."
+        }
     }
 }
 
@@ -122,6 +128,16 @@ fn paths(origin: &Origin, rows: &[Row]) -> Table {
 fn sizes(rows: &[Row]) -> Table {
     let mut table = Table::new(&["operation", OURS, RAW, "over", "spread", "ratio"]);
     rows.iter().for_each(|row| table.push(beside_raw(row)));
+    table
+}
+
+fn collectives(rows: &[Row]) -> Table {
+    let mut table = Table::new(&["operation", OURS, RAW, "over", "spread", "ratio", GROUP]);
+    for row in rows {
+        let mut cells = beside_raw(row);
+        cells.push(median(row.summary(GROUP)));
+        table.push(cells);
+    }
     table
 }
 

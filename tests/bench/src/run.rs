@@ -11,7 +11,7 @@ use crate::measure::Effort;
 use crate::options::Measure;
 use crate::peers::Peer;
 use crate::record::{Origin, Part, Row, Run, Version};
-use crate::{compare, figures, plot, report, save};
+use crate::{collectives, compare, figures, plot, report, save};
 
 /// A filter that nothing passes is a mistake.
 pub(crate) const NO_ROW: &str = "no row that is measured so has that text in its name";
@@ -95,6 +95,13 @@ fn measure(
             .try_for_each(|figure| done(figure.measure(bench, peers, effort(driver, options))?)),
         Part::Graphs => graphs::forms(bench, scope, done),
         Part::Sizes => graphs::each_node(bench, scope, done),
+        Part::Collectives => {
+            let skipped = collectives::all_reduces(bench, driver, options.is_quick, filter, done)?;
+            if let Some(why) = skipped {
+                report::text(options.json, &format!("collectives were not measured: {why}"));
+            }
+            Ok(())
+        }
     }
 }
 

@@ -104,6 +104,15 @@ fn a_filter_that_no_row_passes_and_a_file_that_cannot_be_written_fail() {
 }
 
 #[test]
+fn all_reduces_of_two_devices_are_timed_beside_raw_replays() {
+    needs_program!();
+    let text = bench(&["--quick", "--driver", "soft", "--part", "collectives"], &[]);
+    assert!(text.contains("all-reduce of 1 KiB, enqueued") && text.contains("group"), "{text}");
+    let text = bench(&["--quick", "--part", "collectives"], &[]);
+    assert!(text.contains("collectives were not measured: the driver that does nothing"), "{text}");
+}
+
+#[test]
 fn devices_are_timed_where_there_is_one() {
     needs_program!();
     let text = bench(&["--quick", "--driver", "soft", "--part", "graphs", "--filter", "of 10"], &[]);

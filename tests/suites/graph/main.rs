@@ -4,6 +4,7 @@
 mod cache;
 mod capture;
 mod check;
+mod collectives;
 mod common;
 mod conditions;
 mod costs;

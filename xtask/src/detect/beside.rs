@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use cuda_nvrtc::internal::Environment;
+use cuda_nvrtc::internal::{Environment, entries, of_the_loader};
 
 use super::files;
 
@@ -11,9 +11,9 @@ use super::files;
 /// that one.
 pub(super) fn libraries(environment: &impl Environment) -> Vec<PathBuf> {
     let packages = files::toolkits(environment).into_iter().map(|toolkit| toolkit.join("compat"));
-    let folders = packages.chain(files::of_the_loader(environment));
+    let folders = packages.chain(of_the_loader(environment));
     let mut found: Vec<(PathBuf, PathBuf)> = Vec::new();
-    for library in folders.flat_map(|folder| files::entries(&folder)).filter(|path| is_driver(path)) {
+    for library in folders.flat_map(|folder| entries(&folder)).filter(|path| is_driver(path)) {
         let Ok(file) = library.canonicalize() else { continue };
         if found.iter().all(|(known, _)| *known != file) {
             found.push((file, library));

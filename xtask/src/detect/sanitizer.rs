@@ -15,7 +15,7 @@ pub(super) fn find(environment: &impl Environment) -> Option<PathBuf> {
     if let Some(named) = environment.variable(VARIABLE).map(PathBuf::from) {
         return within(&named).or(Some(named)).filter(|path| path.is_file());
     }
-    let in_path = files::listed(environment, "PATH");
+    let in_path = environment.listed("PATH");
     let toolkits = files::toolkits(environment).into_iter();
     let in_toolkits = toolkits.flat_map(|toolkit| ["bin", NAME].map(|folder| toolkit.join(folder)));
     let in_wheels = folders(environment);

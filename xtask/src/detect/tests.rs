@@ -97,6 +97,11 @@ fn libraries_are_found_in_wheels_and_where_the_loader_searches() {
     let environment = fake.root.join("env");
     fake.set("VIRTUAL_ENV", &environment);
     assert_eq!(library(&fake, "NCCL"), Some(wheel));
+    let in_path = fake.file("opt/torch/.venv/lib/python3.12/site-packages/nvidia/nccl/lib/libnccl.so.2");
+    let python = fake.file("opt/torch/.venv/bin/python3");
+    fake.variables.pop();
+    fake.set("PATH", python.parent().unwrap());
+    assert_eq!(library(&fake, "NCCL"), Some(in_path));
     let configured = fake.file("srv/libs/libnccl.so.2");
     fake.file("srv/libs/libnccl.so.2.27.3");
     std::fs::create_dir_all(fake.root.join("etc/ld.so.conf.d")).unwrap();

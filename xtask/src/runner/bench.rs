@@ -9,6 +9,9 @@ use anyhow::{Context, Result, ensure};
 /// The kernels that the benchmark launches, for the script.
 const KERNELS: &str = include_str!("../../../tests/suites/ptx/small.ptx");
 
+/// The environment variable by which NCCL takes NVLink multicast or leaves it.
+const MULTICAST: &str = "NCCL_NVLS_ENABLE";
+
 /// Options of the benchmark.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct BenchOptions {
@@ -17,9 +20,9 @@ pub struct BenchOptions {
     /// --peers system]
     #[arg(long)]
     pub driver: Option<String>,
-    /// Measure one part alone: paths (hot paths), graphs (forms and sizes) or sizes (costs for each
-    /// node); may be given more than once
-    #[arg(long = "part", value_name = "PART", value_parser = ["paths", "graphs", "sizes"])]
+    /// Measure one part alone: paths (hot paths), graphs (forms and sizes), sizes (costs for each
+    /// node) or collectives (all-reduces of two devices); may be given more than once
+    #[arg(long = "part", value_name = "PART", value_parser = ["paths", "graphs", "sizes", "collectives"])]
     pub parts: Vec<String>,
     /// Measure only rows whose name has this text in it
     #[arg(long, value_name = "SUBSTRING")]
@@ -113,6 +116,10 @@ impl Bench {
             command
         };
         give(&mut command, options);
+        // NCCL is loaded without NVLink multicast alone, whose resources all processes share.
+        if std::env::var_os(MULTICAST).is_none() {
+            command.env(MULTICAST, "0");
+        }
         if !(options.latency || options.shapes || options.replays.is_some()) {
             value(&mut command, "--commit", self.commit.as_ref());
         }

@@ -41,6 +41,8 @@ pub(super) struct Adopted {
     handles: HashMap<NodeId, RawHandles>,
     /// The number of the hierarchy whose parameters the nodes take, if they take some.
     params_of: Option<u64>,
+    /// The nodes of other code: no call of this library made them.
+    foreign: HashSet<NodeId>,
 }
 
 impl Adopted {
@@ -58,22 +60,24 @@ impl Adopted {
         graph.hierarchy().widen(&others);
         let mut params_of = None;
         let mut unmatched = Unmatched::new(records.iter());
-        let mut handles = HashMap::new();
+        let (mut handles, mut foreign) = (HashMap::new(), HashSet::new());
         let mut guard = graph.enter()?;
         guard.read_graph(SubgraphId::ROOT)?;
         for raw in guard.raw_nodes()? {
             let index = guard.index(raw)?;
             let Some(id) = guard.id(index) else { continue };
-            if let Some(record) = unmatched.take_for(&guard, raw, id)? {
-                guard.give(id, &record);
-                if let Some(bound) = binding_of(&record) {
-                    params_of = Some(bound.graph());
-                    let binding = guard.fitted(id, bound);
-                    guard.bindings.bind(id, binding);
-                }
-                if !record.handles().is_empty() {
-                    handles.insert(id, RawHandles::from_slice(record.handles()));
-                }
+            let Some(record) = unmatched.take_for(&guard, raw, id)? else {
+                foreign.insert(id);
+                continue;
+            };
+            guard.give(id, &record);
+            if let Some(bound) = binding_of(&record) {
+                params_of = Some(bound.graph());
+                let binding = guard.fitted(id, bound);
+                guard.bindings.bind(id, binding);
+            }
+            if !record.handles().is_empty() {
+                handles.insert(id, RawHandles::from_slice(record.handles()));
             }
         }
         let left = unmatched.into_records();
@@ -82,7 +86,7 @@ impl Adopted {
         let loose = left.iter().flat_map(|record| record.owners()).chain(records.kept());
         guard.keep_each_once(loose);
         drop(guard);
-        Ok(Self { graph, unmatched: left.len(), handles, params_of })
+        Ok(Self { graph, unmatched: left.len(), handles, params_of, foreign })
     }
 
     /// How many calls match no node.
@@ -101,6 +105,11 @@ impl Adopted {
     /// The number of the hierarchy whose parameters the nodes take, if they take some.
     pub(super) fn params_of(&self) -> Option<u64> {
         self.params_of
+    }
+
+    /// Whether other code made the node.
+    pub(super) fn is_foreign(&self, id: NodeId) -> bool {
+        self.foreign.contains(&id)
     }
 
     /// The condition handles of a node.

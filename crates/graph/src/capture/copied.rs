@@ -5,11 +5,13 @@
 //! 2. **Add.** The edge that the nodes replace is removed. Then one node after the other is added,
 //!    in topological order, with its edges and their kinds. A node without predecessors comes after
 //!    the nodes of the position, a node without successors before those.
+//!    The graph keeps the captured one if that has nodes of other code: it may hold what they use.
 //! 3. **Undo.** If the driver refuses a node, the edge is put back, and the nodes added before are
 //!    removed again.
 
 use std::collections::HashMap;
 
+use cuda_handles::Owner;
 use cuda_sys::{CUgraphNode, CUgraphNodeParams};
 use smallvec::SmallVec;
 
@@ -75,6 +77,12 @@ struct Step {
     has_successors: bool,
 }
 
+impl Step {
+    fn is_copy(&self) -> bool {
+        matches!(self.action, Action::Copy(_))
+    }
+}
+
 enum Action {
     Copy(Box<NodeCopy>),
     /// These nodes are in the graph already.
@@ -94,11 +102,14 @@ pub(super) fn copy_into(adopted: &Adopted, position: &Position, placed: &[Placed
     let cut = if steps.is_empty() { None } else { position.current_cut(ours)? };
     ours.change(cut.as_slice(), &[])?;
     let position = &position.without_cut();
+    let has_foreign = steps.iter().any(|step| step.is_copy() && adopted.is_foreign(step.id));
     let mut adding = Adding { position, adopted, ends: Vec::with_capacity(steps.len()), added: Vec::new() };
     let done = steps.into_iter().try_for_each(|step| adding.take(ours, theirs, step));
     match done {
         Ok(()) => {
-            let kept = theirs.facts(SubgraphId::ROOT).map(|facts| facts.kept.clone()).unwrap_or_default();
+            let mut kept = theirs.facts(SubgraphId::ROOT).map(|facts| facts.kept.clone()).unwrap_or_default();
+            // The other code may have given the captured graph what its nodes use, as user objects.
+            kept.extend(has_foreign.then(|| Owner::other(adopted.graph().clone())));
             let subgraph = position.graph.subgraph();
             for owner in &kept {
                 ours.keep(subgraph, owner);
@@ -307,7 +318,7 @@ impl GraphGuard<'_> {
     }
 
     /// Drops owners after the lock.
-    fn drop_kept(&mut self, owners: Vec<cuda_handles::Owner>) {
+    fn drop_kept(&mut self, owners: Vec<Owner>) {
         owners.into_iter().for_each(|owner| self.drop_deferred(Some(owner)));
     }
 }

@@ -15,9 +15,10 @@ use crate::driver::Choice;
 use crate::record::{OURS, Part, RAW, Row, Side};
 use form::Form;
 use made::{Made, Ours};
-use timing::{Patience, Samples};
+use timing::Samples;
 
 pub(crate) use sizes::each_node;
+pub(crate) use timing::{Patience, rounds};
 
 /// The side of the library's executables that are shaped by themselves.
 pub(crate) const SHAPED: &str = "shaped";

@@ -82,7 +82,7 @@ fn repeat(
 }
 
 /// Does rounds until the patience is over. The first one does not count: it loads kernels.
-pub(super) fn rounds(patience: Patience, round: &mut dyn FnMut(bool) -> Outcome<()>) -> Outcome<()> {
+pub(crate) fn rounds(patience: Patience, round: &mut dyn FnMut(bool) -> Outcome<()>) -> Outcome<()> {
     round(false)?;
     let (end, [least, most]) = (Instant::now() + patience.time, patience.rounds);
     let mut done = 0;

@@ -38,7 +38,7 @@ struct Two {
 
 /// Runs a section, and then asserts that another run of it leaves nothing. From the first run on,
 /// the reaper keeps a stream of each device, and streams that were waited for an event.
-fn leaves_nothing(section: impl Fn()) {
+pub(crate) fn leaves_nothing(section: impl Fn()) {
     section();
     no_leaks(section);
 }

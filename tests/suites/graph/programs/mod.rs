@@ -4,6 +4,7 @@
 mod bisection;
 mod call_sites;
 mod capture;
+mod data_parallel;
 mod decode;
 mod dispatch;
 mod heat_loop;
@@ -74,6 +75,7 @@ fn their_kernels_round_each_operation() {
         include_str!("../../../../crates/graph/examples/kernels/bisection.ptx"),
         include_str!("../../../../crates/graph/examples/kernels/dispatch.ptx"),
         include_str!("../../../../crates/graph/examples/kernels/capture.ptx"),
+        include_str!("../../../../crates/graph/examples/kernels/data_parallel.ptx"),
         include_str!("../../../../crates/graph/examples/kernels/decode.ptx"),
     ];
     let operations = images.iter().flat_map(|image| image.split_whitespace());
