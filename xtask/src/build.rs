@@ -22,8 +22,11 @@ const PEERS: &str = "peers";
 /// All features that matter on a GPU.
 const GPU_FEATURES: &str = "cuda-graph/svg,cuda-graph/nvrtc,cuda-handles/tracing,cuda-launch/half";
 
-/// Test binaries that need no GPU: those on the software driver alone, and the benchmark's.
-const NOT_FOR_A_GPU: [&str; 7] = [
+/// Test binaries that say nothing about a GPU: those on the software driver alone, those of
+/// documents and symbols, and the benchmark's.
+const NOT_FOR_A_GPU: [&str; 9] = [
+    "cudarc::exported_symbols",
+    "handles::lock_order",
     "tests::soft",
     "handles::deferred",
     "handles::smoke",
