@@ -57,7 +57,10 @@ fn names_have_1024_bytes() {
     assert_eq!(set(&s, file, &mut b"a name\0".to_owned()), OK);
     assert_eq!(get(&s, file), Ok(name));
     assert_eq!(get::<4>(&s, file), Err(IV), "shorter than the name");
-    assert_eq!(set(&s, Setting::CU_COREDUMP_PIPE, &mut name), CUresult::CUDA_ERROR_NOT_SUPPORTED);
+    // A GPU's driver takes pipes or not, depending on the machine.
+    if cuda_tests::is_soft() {
+        assert_eq!(set(&s, Setting::CU_COREDUMP_PIPE, &mut name), CUresult::CUDA_ERROR_NOT_SUPPORTED);
+    }
     let mut long = [b'x'; NAME + 1];
     long[NAME - 1..].fill(0);
     assert_eq!(set(&s, file, &mut long[..NAME]), OK);

@@ -143,7 +143,8 @@ impl NodeCopy {
         let result = unsafe { guard.driver().cuGraphBatchMemOpNodeGetParams(raw, &raw mut from) };
         guard.answer(Call::cuGraphBatchMemOpNodeGetParams, result)?;
         let to = &mut self.params.__bindgen_anon_1;
-        to.memOp.ctx = guard.context().as_raw();
+        // Captured on a stream of another device, the batch is of that device's context.
+        to.memOp.ctx = if from.ctx.is_null() { guard.context().as_raw() } else { from.ctx };
         to.memOp.count = from.count;
         to.memOp.paramArray = from.paramArray;
         to.memOp.flags = from.flags;
