@@ -99,8 +99,9 @@ impl Frontier<'_> {
     /// # Errors
     /// The graph does not [span](Graph::spanning) the context of the stream, or of a stream that
     /// joins ([`WrongContext`](cuda_handles::Error::WrongContext)); the closure's error, or the
-    /// errors of [`GraphBuilder::begin`] and [`GraphBuilder::end`]. The graph is as before, or [broken](Error::Broken). Only conditions that the closure made stay,
-    /// since the driver cannot destroy them; see [`GraphBuilder::condition`].
+    /// errors of [`GraphBuilder::begin`] and [`GraphBuilder::end`]. The graph is as before, or
+    /// [broken](Error::Broken). Only conditions that the closure made stay, since the driver cannot
+    /// destroy them; see [`GraphBuilder::condition`].
     ///
     /// [`EdgeError::Dataflow`](crate::EdgeError::Dataflow), at a [dataflow](crate::Dataflow).
     #[doc(alias = "cuStreamBeginCaptureToGraph")]
