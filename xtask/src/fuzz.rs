@@ -15,14 +15,14 @@ use crate::cargo::{self, Cargo};
 #[derive(clap::Args)]
 pub(crate) struct Options {
     /// Run this target alone
-    #[arg(long, value_parser = ["ptx", "image", "graph"])]
+    #[arg(long, value_parser = TARGETS)]
     target: Option<String>,
     /// Seconds for each target
     #[arg(long, value_name = "N", default_value = "60")]
     seconds: u64,
 }
 
-const TARGETS: [&str; 3] = ["ptx", "image", "graph"];
+const TARGETS: [&str; 4] = ["ptx", "image", "graph", "capture"];
 /// Inputs are no longer than this.
 const LENGTH: u64 = 10_000;
 
@@ -44,7 +44,7 @@ fn one(cargo: &Cargo, target: &str, seconds: u64) -> Result<()> {
     let mut command = cargo.nightly("cargo-fuzz needs")?;
     command.args(["fuzz", "run", "--fuzz-dir", "fuzz", target]).arg(&corpus).arg("--");
     command.arg(format!("-max_total_time={seconds}")).arg(format!("-max_len={LENGTH}"));
-    command.arg("-timeout=60");
+    command.args(["-timeout=10", "-rss_limit_mb=2048"]);
     match target {
         "ptx" => {
             let seeds = Seeds::of_ptx(cargo.root())?;

@@ -22,6 +22,9 @@ pub fn images() -> Vec<Vec<u8>> {
 /// Operations about which graph and model once disagreed.
 pub const SEEN_GRAPHS: &[&[u8]] = &[];
 
+/// Operations about which captures and model once disagreed.
+pub const SEEN_CAPTURES: &[&[u8]] = &[];
+
 /// A fatbin with `len` bytes behind its header.
 fn fatbin(len: u64) -> Vec<u8> {
     let mut bytes = 0xba55_ed50_u32.to_le_bytes().to_vec();

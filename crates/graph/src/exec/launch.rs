@@ -89,6 +89,10 @@ impl GraphExec {
     /// - `stream` is of a context that the graph does not [span](crate::Graph::spanning); or it is
     ///   not of the graph's home, and the launch leaves memory of the graph.
     /// - [`ExecError::Captured`](crate::ExecError::Captured): `stream` is capturing.
+    /// - [`Capturing`](cuda_handles::Error::Capturing): a stream that the launch waits for is
+    ///   capturing: one on which a buffer was allocated, or that of the last launch with the same
+    ///   scratch memory. Nothing is launched; launch when that capture is over, or wait on the host
+    ///   for the stream before it begins.
     /// - The values of graph parameters do not fit: a condition of a kernel does not hold with them
     ///   ([`Error::Launch`](crate::Error::Launch)), a [`ParamError`](crate::ParamError), or
     ///   [`UpdateError::NotPossible`](crate::UpdateError::NotPossible): a
