@@ -20,11 +20,18 @@ pub(crate) struct Options {
     /// Seconds for each target
     #[arg(long, value_name = "N", default_value = "60")]
     seconds: u64,
+    /// Seconds after which an input counts as one that hangs
+    #[arg(long, value_name = "N", default_value = "10")]
+    timeout: u64,
 }
 
 const TARGETS: [&str; 4] = ["ptx", "image", "graph", "capture"];
 /// Inputs are no longer than this.
 const LENGTH: u64 = 10_000;
+/// A process with more memory has found something.
+const PROCESS_MIB: u64 = 2048;
+/// The memory of the device: the variables of a text may fill it.
+const DEVICE_BYTES: u64 = 256 << 20;
 
 /// Runs the targets up to the first that finds something.
 pub(crate) fn run(cargo: &Cargo, options: &Options) -> Result<()> {
@@ -35,16 +42,17 @@ pub(crate) fn run(cargo: &Cargo, options: &Options) -> Result<()> {
     );
     let targets =
         TARGETS.into_iter().filter(|target| options.target.as_deref().is_none_or(|name| name == *target));
-    targets.into_iter().try_for_each(|target| one(cargo, target, options.seconds))
+    targets.into_iter().try_for_each(|target| one(cargo, target, options))
 }
 
-fn one(cargo: &Cargo, target: &str, seconds: u64) -> Result<()> {
+fn one(cargo: &Cargo, target: &str, options: &Options) -> Result<()> {
     let corpus = cargo.root().join("fuzz/corpus").join(target);
     std::fs::create_dir_all(&corpus)?;
     let mut command = cargo.nightly("cargo-fuzz needs")?;
     command.args(["fuzz", "run", "--fuzz-dir", "fuzz", target]).arg(&corpus).arg("--");
-    command.arg(format!("-max_total_time={seconds}")).arg(format!("-max_len={LENGTH}"));
-    command.args(["-timeout=10", "-rss_limit_mb=2048"]);
+    command.arg(format!("-max_total_time={}", options.seconds)).arg(format!("-max_len={LENGTH}"));
+    command.arg(format!("-timeout={}", options.timeout)).arg(format!("-rss_limit_mb={PROCESS_MIB}"));
+    command.env("CUDA_SOFT_MEMORY", DEVICE_BYTES.to_string());
     match target {
         "ptx" => {
             let seeds = Seeds::of_ptx(cargo.root())?;

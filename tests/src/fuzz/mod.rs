@@ -13,7 +13,7 @@ pub use capture::capture;
 pub use graph::graph;
 pub use image::image;
 pub use ptx::ptx;
-pub use seeds::{SEEN_CAPTURES, SEEN_GRAPHS, images, write_images};
+pub use seeds::{SEEN_CAPTURES, SEEN_GRAPHS, SEEN_TEXTS, images, write_images};
 
 use std::sync::OnceLock;
 

@@ -19,6 +19,13 @@ pub fn images() -> Vec<Vec<u8>> {
     vec![fatbin(4), elf(1, 16), elf(8, 1 << 40), archive()]
 }
 
+/// Texts that a promise was once broken for.
+pub const SEEN_TEXTS: &[&str] = &[
+    // More memory than the device has.
+    ".version 8.3\n.target sm_80\n.address_size 64\n.global .b32 a[4000000000] = {1};\n\
+     .visible .entry f() { ret; }",
+];
+
 /// Operations about which graph and model once disagreed.
 pub const SEEN_GRAPHS: &[&[u8]] = &[];
 
