@@ -1,7 +1,8 @@
 //! `cargo xtask fuzz`: runs the fuzz targets of `fuzz/`, one after the other.
 //!
 //! The target `ptx` begins with the PTX of the tests and a dictionary of its words, `image` with
-//! the images that the harness makes. What is found on the way is kept in `fuzz/corpus`.
+//! the images that the harness makes, the others with noise. What is found on the way is kept in
+//! `fuzz/corpus`.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -64,11 +65,30 @@ fn one(cargo: &Cargo, target: &str, options: &Options) -> Result<()> {
         "image" => {
             command.env("CUDA_FUZZ_SEEDS", std::path::absolute(&corpus)?);
         }
-        _ => {}
+        _ => {
+            write_noise(&corpus)?;
+            // Short inputs are a few operations, after which a model has little to disagree about.
+            command.arg("-len_control=0");
+        }
     }
     cargo::succeed(command).with_context(|| {
         format!("the target {target} found something; its input lies in fuzz/artifacts/{target}")
     })
+}
+
+/// Writes inputs to begin with that are any numbers, the same each time: for targets that read
+/// operations out of whatever bytes they get.
+fn write_noise(corpus: &Path) -> Result<()> {
+    let mut state = 1_u64;
+    for number in 0..32 {
+        let words = (0..80).map(|_| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 32) as u32
+        });
+        let bytes: Vec<u8> = words.flat_map(u32::to_le_bytes).collect();
+        std::fs::write(corpus.join(format!("noise-{number}")), bytes)?;
+    }
+    Ok(())
 }
 
 /// Texts to begin with, by name.
