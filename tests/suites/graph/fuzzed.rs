@@ -1,5 +1,5 @@
-//! The bodies of the fuzz targets `graph` and `capture`, on bytes that proptest makes, and on those that fuzzing
-//! once found.
+//! The bodies of the fuzz targets `graph` and `capture`, on bytes that proptest makes, and on those
+//! that fuzzing once found.
 
 use cuda_tests::{fuzz, is_soft, setup};
 use proptest::prelude::*;
