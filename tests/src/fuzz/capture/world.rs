@@ -15,7 +15,7 @@ use super::ops::{Change, Number, Op, Order, Upset};
 use super::order::Recorded;
 use super::work::{Bench, Held};
 use crate::driver::raw;
-use crate::faults::inject::{Injection, fail_any};
+use crate::faults::inject::{Injection, fail_any_effect};
 use crate::poll::{SOON, until};
 use crate::promises::settle;
 use crate::things::add_to;
@@ -101,7 +101,7 @@ impl<'c> World<'c> {
         call: impl FnOnce(&Bench) -> Result<T>,
     ) -> Option<T> {
         let code = CUresult::CUDA_ERROR_OPERATING_SYSTEM;
-        let injection = self.failing.take().map(|nth| fail_any(nth + 1, code));
+        let injection = self.failing.take().map(|nth| fail_any_effect(nth + 1, code));
         let outcome = call(&self.bench);
         let hit = injection.as_ref().and_then(Injection::hit_call);
         drop(injection);
