@@ -30,6 +30,8 @@ pub const SEEN_TEXTS: &[&str] = &[
 pub const SEEN_GRAPHS: &[&[u8]] = &[
     // An executable is updated from another graph, and its own one is moved.
     include_bytes!("seen/origin-moved"),
+    // An edge that is refused, an update from the graph, an update of a node.
+    include_bytes!("seen/refused-edge"),
 ];
 
 /// Operations about which captures and model once disagreed.
