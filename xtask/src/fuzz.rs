@@ -1,7 +1,8 @@
 //! `cargo xtask fuzz`: runs the fuzz targets of `fuzz/`, one after the other.
 //!
 //! The target `ptx` begins with the PTX of the tests and a dictionary of its words, `image` with
-//! the images that the harness makes. What is found on the way is kept in `fuzz/corpus`.
+//! the images that the harness makes, the others with noise. What is found on the way is kept in
+//! `fuzz/corpus`.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -15,16 +16,23 @@ use crate::cargo::{self, Cargo};
 #[derive(clap::Args)]
 pub(crate) struct Options {
     /// Run this target alone
-    #[arg(long, value_parser = ["ptx", "image", "graph"])]
+    #[arg(long, value_parser = TARGETS)]
     target: Option<String>,
     /// Seconds for each target
     #[arg(long, value_name = "N", default_value = "60")]
     seconds: u64,
+    /// Seconds after which an input counts as one that hangs
+    #[arg(long, value_name = "N", default_value = "10")]
+    timeout: u64,
 }
 
-const TARGETS: [&str; 3] = ["ptx", "image", "graph"];
+const TARGETS: [&str; 4] = ["ptx", "image", "graph", "capture"];
 /// Inputs are no longer than this.
 const LENGTH: u64 = 10_000;
+/// A process with more memory has found something.
+const PROCESS_MIB: u64 = 2048;
+/// The memory of the device: the variables of a text may fill it.
+const DEVICE_BYTES: u64 = 256 << 20;
 
 /// Runs the targets up to the first that finds something.
 pub(crate) fn run(cargo: &Cargo, options: &Options) -> Result<()> {
@@ -35,16 +43,19 @@ pub(crate) fn run(cargo: &Cargo, options: &Options) -> Result<()> {
     );
     let targets =
         TARGETS.into_iter().filter(|target| options.target.as_deref().is_none_or(|name| name == *target));
-    targets.into_iter().try_for_each(|target| one(cargo, target, options.seconds))
+    targets.into_iter().try_for_each(|target| one(cargo, target, options))
 }
 
-fn one(cargo: &Cargo, target: &str, seconds: u64) -> Result<()> {
+fn one(cargo: &Cargo, target: &str, options: &Options) -> Result<()> {
     let corpus = cargo.root().join("fuzz/corpus").join(target);
     std::fs::create_dir_all(&corpus)?;
     let mut command = cargo.nightly("cargo-fuzz needs")?;
     command.args(["fuzz", "run", "--fuzz-dir", "fuzz", target]).arg(&corpus).arg("--");
-    command.arg(format!("-max_total_time={seconds}")).arg(format!("-max_len={LENGTH}"));
-    command.arg("-timeout=60");
+    command.arg(format!("-max_total_time={}", options.seconds)).arg(format!("-max_len={LENGTH}"));
+    command.arg(format!("-timeout={}", options.timeout)).arg(format!("-rss_limit_mb={PROCESS_MIB}"));
+    // It takes what the C library keeps for each thread for leaks. The targets count objects.
+    command.arg("-detect_leaks=0");
+    command.env("CUDA_SOFT_MEMORY", DEVICE_BYTES.to_string());
     match target {
         "ptx" => {
             let seeds = Seeds::of_ptx(cargo.root())?;
@@ -56,11 +67,30 @@ fn one(cargo: &Cargo, target: &str, seconds: u64) -> Result<()> {
         "image" => {
             command.env("CUDA_FUZZ_SEEDS", std::path::absolute(&corpus)?);
         }
-        _ => {}
+        _ => {
+            write_noise(&corpus)?;
+            // Short inputs are a few operations, after which a model has little to disagree about.
+            command.arg("-len_control=0");
+        }
     }
     cargo::succeed(command).with_context(|| {
         format!("the target {target} found something; its input lies in fuzz/artifacts/{target}")
     })
+}
+
+/// Writes inputs to begin with that are any numbers, the same each time: for targets that read
+/// operations out of whatever bytes they get.
+fn write_noise(corpus: &Path) -> Result<()> {
+    let mut state = 1_u64;
+    for number in 0..32 {
+        let words = (0..80).map(|_| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 32) as u32
+        });
+        let bytes: Vec<u8> = words.flat_map(u32::to_le_bytes).collect();
+        std::fs::write(corpus.join(format!("noise-{number}")), bytes)?;
+    }
+    Ok(())
 }
 
 /// Texts to begin with, by name.

@@ -30,6 +30,8 @@ enum Target {
     Named(Call),
     /// All calls of this thread.
     Thread(ThreadId),
+    /// All calls of this thread that do something by themselves.
+    Effects(ThreadId),
 }
 
 impl Target {
@@ -37,6 +39,9 @@ impl Target {
         match self {
             Self::Named(name) => *name == call,
             Self::Thread(thread) => *thread == std::thread::current().id(),
+            Self::Effects(thread) => {
+                *thread == std::thread::current().id() && call != Call::cuThreadExchangeStreamCaptureMode
+            }
         }
     }
 }
@@ -73,6 +78,15 @@ pub fn fail(call: Call, nth: u64, code: CUresult) -> Injection {
 /// `nth` is 0.
 pub fn fail_any(nth: u64, code: CUresult) -> Injection {
     plan(Target::Thread(std::thread::current().id()), nth, code)
+}
+
+/// As [`fail_any`], without calls that exchange the thread's capture mode: where the driver refuses
+/// that, it may answer the next call by invalidating captures of others.
+///
+/// # Panics
+/// `nth` is 0.
+pub(crate) fn fail_any_effect(nth: u64, code: CUresult) -> Injection {
+    plan(Target::Effects(std::thread::current().id()), nth, code)
 }
 
 fn plan(target: Target, nth: u64, code: CUresult) -> Injection {

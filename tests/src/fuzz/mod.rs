@@ -3,15 +3,17 @@
 //! `fuzz/` hands them what libFuzzer finds, and tests of the suites what proptest makes, so that CI
 //! runs them, too.
 
+mod capture;
 mod graph;
 mod image;
 mod ptx;
 mod seeds;
 
+pub use capture::capture;
 pub use graph::graph;
 pub use image::image;
 pub use ptx::ptx;
-pub use seeds::{SEEN_GRAPHS, images, write_images};
+pub use seeds::{SEEN_CAPTURES, SEEN_GRAPHS, SEEN_TEXTS, images, write_images};
 
 use std::sync::OnceLock;
 

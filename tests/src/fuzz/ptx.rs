@@ -15,7 +15,7 @@ use crate::driver::raw;
 /// The ways disagree, or something other than the text is refused.
 pub fn ptx(context: &Context, bytes: &[u8]) {
     let Ok(text) = CString::new(bytes) else { return };
-    let is_module = as_module(context, &text);
+    let Some(is_module) = as_module(context, &text) else { return };
     let Ok(text) = text.to_str() else {
         assert!(!is_module, "bytes that are no text");
         return;
@@ -56,8 +56,9 @@ fn judged<T>(loaded: cuda_handles::Result<T>) -> Option<T> {
     }
 }
 
-/// Whether the driver loads the text as a module.
-fn as_module(context: &Context, text: &CString) -> bool {
+/// Whether the driver loads the text as a module. `None` if its variables take more memory than the
+/// device has, which a library notices at the first use.
+fn as_module(context: &Context, text: &CString) -> Option<bool> {
     let driver = raw::driver();
     let mut module = ptr::null_mut();
     // SAFETY: the context lives.
@@ -68,6 +69,9 @@ fn as_module(context: &Context, text: &CString) -> bool {
         // SAFETY: the module was loaded above, and nobody else has it.
         raw::ok(unsafe { driver.cuModuleUnload(module) });
     }
+    if code == CUresult::CUDA_ERROR_OUT_OF_MEMORY {
+        return None;
+    }
     let refusals = [
         CUresult::CUDA_ERROR_INVALID_PTX,
         CUresult::CUDA_ERROR_INVALID_IMAGE,
@@ -75,5 +79,5 @@ fn as_module(context: &Context, text: &CString) -> bool {
         CUresult::CUDA_ERROR_UNSUPPORTED_PTX_VERSION,
     ];
     assert!(code.is_success() || refusals.contains(&code), "the driver answers {code}");
-    code.is_success()
+    Some(code.is_success())
 }

@@ -19,8 +19,23 @@ pub fn images() -> Vec<Vec<u8>> {
     vec![fatbin(4), elf(1, 16), elf(8, 1 << 40), archive()]
 }
 
+/// Texts that a promise was once broken for.
+pub const SEEN_TEXTS: &[&str] = &[
+    // More memory than the device has.
+    ".version 8.3\n.target sm_80\n.address_size 64\n.global .b32 a[4000000000] = {1};\n\
+     .visible .entry f() { ret; }",
+];
+
 /// Operations about which graph and model once disagreed.
-pub const SEEN_GRAPHS: &[&[u8]] = &[];
+pub const SEEN_GRAPHS: &[&[u8]] = &[
+    // An executable is updated from another graph, and its own one is moved.
+    include_bytes!("seen/origin-moved"),
+    // An edge that is refused, an update from the graph, an update of a node.
+    include_bytes!("seen/refused-edge"),
+];
+
+/// Operations about which captures and model once disagreed.
+pub const SEEN_CAPTURES: &[&[u8]] = &[];
 
 /// A fatbin with `len` bytes behind its header.
 fn fatbin(len: u64) -> Vec<u8> {

@@ -10,3 +10,4 @@ mod null_driver;
 mod object_counts;
 mod posing;
 mod stray_accesses;
+mod worker_threads;

@@ -71,8 +71,6 @@ impl GraphGuard<'_> {
     pub(crate) fn change(&mut self, remove: &[Link], add: &[Link]) -> Result<()> {
         add.iter().try_for_each(|link| self.ensure_possible(link))?;
         let labels = self.plan(remove, add)?;
-        // Also if the driver refuses: restored edges may be in another order.
-        self.changes.note_structure();
         if let Err(error) = self.unlink(remove) {
             // A single edge is removed or not.
             return Err(if remove.len() > 1 { self.restore_edges(error, remove, &[]) } else { error });
@@ -81,6 +79,7 @@ impl GraphGuard<'_> {
             let as_before = remove.is_empty() && add.len() == 1;
             return Err(if as_before { error } else { self.restore_edges(error, remove, add) });
         }
+        self.changes.note_structure();
         self.relabel(labels);
         Ok(())
     }
@@ -155,6 +154,8 @@ impl GraphGuard<'_> {
         if self.context().ensure_usable().is_err() {
             return cause;
         }
+        // Restored edges may be in another order.
+        self.changes.note_structure();
         let right = self.compare_edges(removed, added).and_then(|(missing, present)| {
             self.unlink(&present)?;
             self.link(&missing)

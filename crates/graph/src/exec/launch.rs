@@ -91,6 +91,10 @@ impl GraphExec {
     ///   launch leaves memory of the graph, and `stream` is of another context than the graph that
     ///   the memory was allocated in.
     /// - [`ExecError::Captured`](crate::ExecError::Captured): `stream` is capturing.
+    /// - [`Capturing`](cuda_handles::Error::Capturing): a stream that the launch waits for is
+    ///   capturing: one on which a buffer was allocated, or that of the last launch with the same
+    ///   scratch memory. Nothing is launched; launch when that capture is over, or wait on the host
+    ///   for the stream before it begins.
     /// - The values of graph parameters do not fit: a condition of a kernel does not hold with them
     ///   ([`ParamError::Launch`](crate::ParamError::Launch)), another
     ///   [`ParamError`](crate::ParamError), or

@@ -46,6 +46,8 @@ struct Queue {
     pushed: u64,
     done: u64,
     has_worker: bool,
+    /// The stream was destroyed: hardly any work comes after this, so no thread waits for it.
+    is_ended: bool,
 }
 
 /// A stream.
@@ -105,7 +107,7 @@ static AWAITED: Mutex<Vec<(u64, Arc<Marker>)>> = Mutex::new(Vec::new());
 /// Held for writing by calls during which nothing can be enqueued, for reading while work is
 /// enqueued.
 static ENQUEUE_GATE: RwLock<()> = RwLock::new(());
-/// How long an idle worker thread lives.
+/// How long an idle worker thread of a stream that was not destroyed lives.
 const IDLE: Duration = Duration::from_secs(2);
 
 thread_local! {
@@ -149,6 +151,7 @@ pub(crate) fn destroy(handle: u64) -> Option<Arc<Stream>> {
     draining.retain(|other| !other.last().is_done());
     draining.push(Arc::clone(&stream));
     drop((draining, created));
+    stream.end();
     Some(stream)
 }
 
@@ -293,10 +296,9 @@ pub(crate) fn forget_context(context: &Context) {
     let mut all = streams();
     let created: Vec<u64> =
         all.values().filter(|stream| stream.context.id == context.id).map(|stream| stream.handle).collect();
-    for handle in created {
-        all.remove(handle);
-    }
+    let ended: Vec<_> = created.into_iter().filter_map(|handle| all.remove(handle)).collect();
     drop(all);
+    ended.iter().for_each(|stream| stream.end());
     draining().retain(|stream| stream.context.id != context.id);
     if let Some(legacy) = lock(&LEGACY).as_mut() {
         legacy.remove(&context.id);
@@ -381,13 +383,19 @@ impl Stream {
         loop {
             self.work_until_empty();
             let queue = self.lock();
-            let is_empty = |queue: &mut Queue| queue.jobs.is_empty();
-            let (mut queue, is_late) = wait_while(&self.changed, queue, IDLE, is_empty);
-            if is_late && queue.jobs.is_empty() {
+            let is_idle = |queue: &mut Queue| queue.jobs.is_empty() && !queue.is_ended;
+            let (mut queue, is_late) = wait_while(&self.changed, queue, IDLE, is_idle);
+            if (is_late || queue.is_ended) && queue.jobs.is_empty() {
                 queue.has_worker = false;
                 return;
             }
         }
+    }
+
+    /// Lets the worker thread go once all work is done.
+    fn end(&self) {
+        self.lock().is_ended = true;
+        self.changed.notify_all();
     }
 
     fn work_until_empty(&self) {

@@ -151,9 +151,13 @@ impl World<'_> {
         let handles: Vec<(&Node, &Node, EdgeKind)> =
             edges.iter().map(|(from, to)| (handle(*from), handle(*to), EdgeKind::Full)).collect();
         let outcome = self.graph(&place).add_edges(&handles);
-        if judged(outcome, &Fault::of_edges(self.plan(&place), &edges)).is_some() {
-            self.plan_mut(&place).edges.extend(edges);
+        let is_done = judged(outcome, &Fault::of_edges(self.plan(&place), &edges)).is_some();
+        // Where the driver refuses one of several edges, the order of the others may change.
+        if is_done || edges.len() > 1 {
             self.roots[place.root].structure += 1;
+        }
+        if is_done {
+            self.plan_mut(&place).edges.extend(edges);
         }
     }
 

@@ -26,6 +26,8 @@ pub(super) struct Exec {
     disabled: BTreeSet<Id>,
     /// The number of the root whose nodes and parameters it knows.
     root: u64,
+    /// The number of the root by whose nodes the driver finds its own.
+    origin: u64,
     /// The root's structure when it was made or updated.
     structure: u32,
     /// Whether the model knows which node of the executable is which of the root.
@@ -42,6 +44,7 @@ impl Exec {
             touched: BTreeSet::new(),
             disabled: BTreeSet::new(),
             root: root.number,
+            origin: root.number,
             structure: 0,
             is_paired: true,
         };
@@ -183,6 +186,7 @@ impl World<'_> {
                 if or_rebuild {
                     exec.disabled.clear();
                     exec.is_paired = true;
+                    exec.origin = root.number;
                     exec.become_one_of(root);
                 }
             }
@@ -196,12 +200,14 @@ impl World<'_> {
         let (here, other) = if stream { (two, one) } else { (one, two) };
         let exec = &mut self.execs[exec];
         let root = self.roots.iter().find(|root| root.number == exec.root);
+        let has_origin = self.roots.iter().any(|root| root.number == exec.origin);
         let launched = exec.exec.launch(here);
         let fits = |param: usize| exec.may_set(root, param);
         if let Err(error) = launched {
             // A launch also gives disabled nodes their values again.
             let may_fail = !exec.disabled.is_empty() || !exec.touched.iter().all(|param| fits(*param));
-            assert!(is_of_other_node(&error) && (root.is_none() || may_fail), "{error}");
+            let is_due = root.is_none() || !has_origin || may_fail;
+            assert!(is_of_other_node(&error) && is_due, "{error}");
             return;
         }
         let changed = |param: &usize| exec.params[*param] != exec.applied[*param];

@@ -3,7 +3,7 @@
 
 use cuda_graph::{ContextExt, Error, ExecError, Fallback, Graph, GraphExec, InstantiateOptions};
 use cuda_handles::capture::{CaptureMode, CaptureOptions, Captured, Scratch};
-use cuda_handles::{Buffer, Context, Owner, Stream, reaper};
+use cuda_handles::{Buffer, Context, Error as HandleError, Owner, Stream, reaper};
 use cuda_launch::{Launch, params, per};
 use cuda_tests::{Gate, Kind, SOON, count, kernel, live, no_leaks, settle, setup, until};
 
@@ -189,6 +189,29 @@ fn graphs_with_the_same_scratch_memory_do_not_overlap() {
         assert_eq!(totals[0].read_blocking(&first).unwrap(), [3 * 32; 64]);
         assert_eq!(totals[1].read_blocking(&first).unwrap(), [3 * 33; 64]);
         assert_eq!(small.read_blocking(&first).unwrap(), [3 * 32; 32]);
+    });
+}
+
+#[test]
+fn a_launch_in_line_with_one_on_a_capturing_stream_is_refused_until_the_end() {
+    let context = setup();
+    no_leaks(|| {
+        let (first, second) = (context.stream().unwrap(), context.stream().unwrap());
+        let (scratch, total) = (Scratch::new(&context), first.zeros::<u32>(64).unwrap());
+        first.synchronize_blocking().unwrap();
+        let mut exec = executable(&counting(&context, &first, &scratch, &total));
+        exec.launch(&first).unwrap();
+        let capture = first.begin_capture(CaptureMode::ThreadLocal).unwrap();
+        let (launched, cost) = count(|| exec.launch(&second));
+        assert!(matches!(launched, Err(Error::Handles(HandleError::Capturing { .. }))), "{launched:?}");
+        cost.assert_calls(&[]);
+        capture.end().unwrap();
+        exec.launch(&second).unwrap();
+        assert_eq!(total.read_blocking(&second).unwrap(), [6; 64]);
+        // A run that was seen done is waited for by none.
+        let capture = second.begin_capture(CaptureMode::ThreadLocal).unwrap();
+        exec.launch(&first).unwrap();
+        capture.end().unwrap();
     });
 }
 

@@ -1,7 +1,9 @@
 //! Random graphs, added in random orders: an update pairs their nodes, and updates of single nodes
 //! then meet the counterpart of the node that is named.
 
-use cuda_graph::{ContextExt, Graph, GraphExec, KernelNode, RefusalReason};
+use cuda_graph::{
+    ContextExt, EdgeError, EdgeKind, Error, Graph, GraphExec, KernelNode, Node, RefusalReason, Update,
+};
 use cuda_handles::{Buffer, Context, Stream};
 use cuda_launch::per;
 use cuda_tests::{no_leaks, setup};
@@ -163,5 +165,25 @@ fn node_updates_meet_the_counterpart() {
             bench.check(&shape, [&one, &other], picked);
             bench.check(&shape, [&one, &one], picked);
         });
+    });
+}
+
+#[test]
+fn a_refused_edge_keeps_the_nodes_of_an_executable_known() {
+    let context = setup();
+    no_leaks(|| {
+        let stream = context.stream().unwrap();
+        let numbers = stream.zeros::<u32>(4).unwrap();
+        let graph = context.graph().unwrap();
+        let first = graph.root().fill(&numbers, 1).unwrap();
+        let last = first.then().fill(&numbers, 2).unwrap();
+        let mut exec = graph.instantiate().unwrap();
+        let (from, to) = (Node::from(first), Node::from(last.clone()));
+        let again = graph.add_edges(&[(&from, &to, EdgeKind::Full)]);
+        assert!(matches!(again, Err(Error::Edge(EdgeError::DuplicateEdge { .. }))), "{again:?}");
+        assert!(matches!(exec.update(&graph).unwrap(), Update::Updated));
+        exec.node(&last).set(&numbers, 3).unwrap();
+        exec.launch(&stream).unwrap();
+        assert_eq!(numbers.read_blocking(&stream).unwrap(), [3; 4]);
     });
 }

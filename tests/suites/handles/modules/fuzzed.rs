@@ -1,4 +1,5 @@
-//! The bodies of the fuzz targets `ptx` and `image`, on bytes that proptest makes.
+//! The bodies of the fuzz targets `ptx` and `image`, on bytes that proptest makes, and on
+//! those that fuzzing once found.
 
 use cuda_tests::{SMALL, VARIABLES, fuzz, is_soft, needs, setup, skip};
 use proptest::prelude::*;
@@ -53,6 +54,7 @@ fn any_text_is_loaded_or_refused() {
         skip!("a GPU's compiler is not under test");
     }
     needs!(KernelNames);
+    fuzz::SEEN_TEXTS.iter().for_each(|text| fuzz::check(&context, fuzz::ptx, text.as_bytes()));
     let seeds = prop::sample::select(vec![SMALL, VARIABLES]);
     let config = ProptestConfig::with_cases(64);
     proptest!(config, |(seed in seeds, edits in edits())| {
