@@ -47,7 +47,8 @@ pub(crate) fn run(driver: &Choice, options: &Measure, peers: &[Peer]) -> Outcome
             report::part(*part, &run.origin, run.rows.get(first..).unwrap_or_default());
         }
     }
-    if run.rows.is_empty() {
+    // Without a filter, what was not measured has been said.
+    if run.rows.is_empty() && options.filter.is_some() {
         return Err(NO_ROW.into());
     }
     if let Some(path) = &options.save {
