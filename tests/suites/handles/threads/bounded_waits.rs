@@ -95,7 +95,14 @@ fn a_stream_that_is_waited_for_is_not_captured_before_and_says_so() {
         let gate = Gate::close(&stream);
         let waits = stream.clone();
         let waiter = thread::Builder::new().name("waiter".into());
-        let waiter = waiter.spawn(move || waits.synchronize_blocking()).unwrap();
+        // The captures below, until one is refused, may come first.
+        let waits = move || loop {
+            match waits.synchronize_blocking() {
+                Err(Error::Capturing { .. }) => thread::yield_now(),
+                waited => return waited,
+            }
+        };
+        let waiter = waiter.spawn(waits).unwrap();
         let refused = |stream: &Stream| stream.begin_capture(MODE).err();
         assert!(until(SOON, || refused(&stream).is_some()));
         let begins = stream.clone();
