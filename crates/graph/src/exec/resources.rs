@@ -70,8 +70,8 @@ impl ExecResources {
             // No run has used them.
             replaced.clear();
         } else {
-            let contexts = || several(&self.context, &self.others);
-            let retired = retired.get_or_insert_with(|| Retired::new(contexts()));
+            let new = || Retired::new(several(&self.context, &self.others));
+            let retired = retired.get_or_insert_with(new);
             let former;
             (self.has_retired, former) = retired.launched(stream, replaced.drain(..));
             drop(former);
@@ -100,8 +100,8 @@ impl ExecResources {
             return Replaced { _unused: owners.into_iter().collect(), _stream: None };
         }
         self.has_retired = true;
-        let contexts = || several(&self.context, &self.others);
-        let retired = self.since.retired.get_or_insert_with(|| Retired::new(contexts()));
+        let new = || Retired::new(several(&self.context, &self.others));
+        let retired = self.since.retired.get_or_insert_with(new);
         Replaced { _unused: Owners::new(), _stream: retired.push(owners, self.ran.only_stream()) }
     }
 
@@ -250,12 +250,8 @@ impl Drop for FormerShare {
     fn drop(&mut self) {
         if !self.base.is_empty() || !self.since.is_empty() {
             let share = (core::mem::take(&mut self.base), core::mem::take(&mut self.since));
-            match several(&self.context, &self.others) {
-                contexts if contexts.is_empty() => drop_behind(&self.context, share, &self.runs),
-                contexts => {
-                    drop_behind(&self.context, UnlessLostInPart::new(contexts, share), &self.runs);
-                }
-            }
+            let share = UnlessLostInPart::new(several(&self.context, &self.others), share);
+            drop_behind(&self.context, share, &self.runs);
         }
     }
 }

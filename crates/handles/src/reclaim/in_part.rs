@@ -7,14 +7,14 @@ use crate::context::Context;
 
 /// A value that work in several contexts may use. If some of these are lost and others are not when
 /// it is dropped, the value stays to the end of the process: nothing says when the work in the
-/// others is over.
+/// others is over. Without contexts it is dropped like any other value.
 pub struct UnlessLostInPart<V> {
     contexts: Box<[Context]>,
     value: ManuallyDrop<V>,
 }
 
 impl<V> UnlessLostInPart<V> {
-    /// Of work in these contexts.
+    /// Of work in these contexts; none are given for work in one.
     #[must_use]
     pub fn new(contexts: Box<[Context]>, value: V) -> Self {
         Self { contexts, value: ManuallyDrop::new(value) }

@@ -178,10 +178,7 @@ impl Batch {
         let room = Vec::with_capacity(self.owners.capacity());
         let owners = core::mem::replace(&mut self.owners, room);
         (self.bytes, self.launches, self.is_due) = (0, 0, false);
-        let what = FreeKind::Behind(match self.contexts.is_empty() {
-            true => Kept::new(owners),
-            false => Kept::new(UnlessLostInPart::new(self.contexts.clone(), owners)),
-        });
+        let what = FreeKind::Behind(Kept::new(UnlessLostInPart::new(self.contexts.clone(), owners)));
         Some(PendingFree { context, home: self.behind.take(), what })
     }
 }
