@@ -135,8 +135,8 @@ impl<P, S, E> Entry<P, S, E> {
 
     /// The stamp of a free executable that was not compared.
     fn unknown_stamp(&self, stamps: &Compared<S>) -> Option<Arc<S>> {
-        let stamps_of_free = self.slots.free().map(|made| &made.stamp);
-        stamps_of_free.into_iter().find(|stamp| stamps.outcome(stamp).is_none()).map(Arc::clone)
+        let mut of_free = self.slots.free().map(|made| &made.stamp);
+        of_free.find(|stamp| stamps.outcome(stamp).is_none()).map(Arc::clone)
     }
 }
 

@@ -342,8 +342,9 @@ impl<K: Kind> GraphBuilder<K, Capturing> {
         let stream = builder.stream().clone();
         drop(builder.state.session.join_and_end()?);
         self.state.session.give_back(stream);
+        let now = self.dependencies()?;
         // A capture that has ended meanwhile says so when the node is placed.
-        if self.dependencies()?.is_some_and(|now| before.is_some_and(|before| now != before)) {
+        if now.is_some() && now != before {
             return Err(Error::from(CaptureError::OutsideBody { kind: K::NAME }).into());
         }
         Ok(inside)

@@ -383,12 +383,11 @@ impl Session {
 
 /// Lets a graph of a capture have nodes of the contexts whose streams took part.
 fn widen(own: &Graph, others: &[Context]) -> Result<()> {
-    let has_conditions = |own: &Graph| -> Result<bool> {
+    if !others.is_empty() {
         let guard = own.look()?;
-        Ok(guard.has_conditionals() || !guard.conditions.is_empty())
-    };
-    if !others.is_empty() && has_conditions(own)? {
-        return Err(ConditionError::SeveralContexts.into());
+        if guard.has_conditionals() || !guard.conditions.is_empty() {
+            return Err(ConditionError::SeveralContexts.into());
+        }
     }
     own.hierarchy().widen(others);
     Ok(())

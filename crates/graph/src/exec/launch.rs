@@ -203,21 +203,14 @@ impl GraphExec {
         if !own.is_same(context) {
             self.usable_beside_home(context, what)?;
         }
-        if let Some(outputs) = &self.launches.outputs {
-            self.ensure_of_outputs(outputs, context, what)?;
+        // The owner of memory that is left has it in the order of the stream, and in its context.
+        match &self.launches.outputs {
+            Some(outputs) if !outputs.is_of(context) => {
+                let wrong = WrongContext::new(what, context, "the executable graph", own);
+                Err(HandleError::from(wrong.advise(OUTPUTS)).into())
+            }
+            _ => Ok(context),
         }
-        Ok(context)
-    }
-
-    /// Refuses a stream of another context than that of memory which launches leave there: its
-    /// owner has it in the order of the stream, and in the stream's context.
-    #[cold]
-    fn ensure_of_outputs(&self, outputs: &OutputMemory, context: &Context, what: &'static str) -> Result<()> {
-        if outputs.is_of(context) {
-            return Ok(());
-        }
-        let wrong = WrongContext::new(what, context, "the executable graph", self.context());
-        Err(HandleError::from(wrong.advise(OUTPUTS)).into())
     }
 
     /// [`usable_on`](Self::usable_on) for a stream of another context than the home.
