@@ -17,10 +17,20 @@ pub use seeds::{SEEN_CAPTURES, SEEN_GRAPHS, SEEN_TEXTS, images, write_images};
 
 use std::sync::OnceLock;
 
+use arbitrary::{Arbitrary, Unstructured};
 use cuda_handles::Context;
 
 use crate::driver::setup;
 use crate::promises::no_leaks;
+
+const MAX_OPS: usize = 80;
+
+/// Reads operations from bytes, as many as there are bytes for, and at most 80.
+fn operations<'b, Op: Arbitrary<'b>>(bytes: &'b [u8]) -> impl Iterator<Item = Op> {
+    let mut bytes = Unstructured::new(bytes);
+    let next = move || if bytes.is_empty() { None } else { Op::arbitrary(&mut bytes).ok() };
+    core::iter::from_fn(next).take(MAX_OPS)
+}
 
 /// The body of a target.
 pub type Body = fn(&Context, &[u8]);

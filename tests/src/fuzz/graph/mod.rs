@@ -13,26 +13,19 @@ mod ops;
 mod plan;
 mod world;
 
-use arbitrary::{Arbitrary, Unstructured};
 use cuda_handles::Context;
 
+use super::operations;
 use ops::Op;
 use world::World;
-
-const MAX_OPS: usize = 80;
 
 /// Reads operations from the bytes and makes them one after the other.
 ///
 /// # Panics
 /// Graph and model disagree.
 pub fn graph(context: &Context, bytes: &[u8]) {
-    let mut bytes = Unstructured::new(bytes);
     let mut world = World::new(context);
-    for _ in 0..MAX_OPS {
-        if bytes.is_empty() {
-            break;
-        }
-        let Ok(op) = Op::arbitrary(&mut bytes) else { break };
+    for op in operations::<Op>(bytes) {
         world.step(op);
     }
     world.finish();
