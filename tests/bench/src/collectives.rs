@@ -11,7 +11,7 @@ use cuda_graph::{GraphExec, StreamExt};
 use cuda_handles::capture::CaptureMode;
 use cuda_handles::{Buffer, Context, Device, Stream};
 use cuda_sys::{CUevent, CUstreamCaptureMode, Driver};
-use cuda_tests_nccl::{Communicator, Group, Nccl, settle};
+use cuda_tests_nccl::{Communicator, Group, Nccl, Number, SUM, settle};
 
 use crate::Outcome;
 use crate::bench::Bench;
@@ -26,10 +26,6 @@ pub(crate) const GROUP: &str = "group";
 
 /// The sizes in bytes. The software driver takes long for the last one.
 const SIZES: [(usize, &str); 3] = [(1 << 10, "1 KiB"), (256 << 10, "256 KiB"), (64 << 20, "64 MiB")];
-
-/// `ncclFloat32`, and `ncclSum`.
-const FLOAT32: i32 = 7;
-const SUM: i32 = 0;
 
 /// Measures all sizes. Returns why nothing was measured, if nothing could be.
 pub(crate) fn all_reduces(
@@ -198,9 +194,9 @@ impl RawGroup<'_> {
         for ((communicator, stream), memory) in self.communicators.iter().zip(&self.streams).zip(&self.memory)
         {
             let memory = ptr::with_exposed_provenance_mut(memory.address() as usize);
-            let (raw, stream) = (communicator.as_raw(), stream.as_raw());
+            let (raw, stream, type_) = (communicator.as_raw(), stream.as_raw(), f32::TYPE);
             // SAFETY: communicator, stream and memory live, and are of one device.
-            status.push(unsafe { (api.all_reduce)(memory, memory, self.count, FLOAT32, SUM, raw, stream) });
+            status.push(unsafe { (api.all_reduce)(memory, memory, self.count, type_, SUM, raw, stream) });
         }
         // SAFETY: a group is open.
         status.push(unsafe { (api.group_end)() });

@@ -11,7 +11,7 @@ pub type RawCommunicator = *mut c_void;
 /// `ncclSuccess`.
 pub(crate) const SUCCESS: c_int = 0;
 /// `ncclSum`.
-pub(crate) const SUM: c_int = 0;
+pub const SUM: c_int = 0;
 /// The first version that has all of these calls, 2.13.4.
 pub(crate) const OLDEST: c_int = 21304;
 

@@ -31,7 +31,7 @@ mod nccl;
 mod number;
 mod stand_in;
 
-pub use api::{Api, RawCommunicator};
+pub use api::{Api, RawCommunicator, SUM};
 pub use communicator::{Communicator, settle};
 pub use error::{Error, Result};
 pub use group::Group;

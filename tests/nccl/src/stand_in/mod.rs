@@ -216,10 +216,8 @@ unsafe extern "C" fn send(
     stream: CUstream,
 ) -> c_int {
     let from = from.expose_provenance() as u64;
-    queue(message(count, type_, peer).map(|(bytes, peer)| {
-        let work = Work::Send { from, bytes, peer };
-        Queued { rank, stream, work }
-    }))
+    let message = message(count, type_, peer);
+    queue(message.map(|(bytes, peer)| Queued { rank, stream, work: Work::Send { from, bytes, peer } }))
 }
 
 unsafe extern "C" fn recv(
@@ -231,10 +229,8 @@ unsafe extern "C" fn recv(
     stream: CUstream,
 ) -> c_int {
     let to = to.expose_provenance() as u64;
-    queue(message(count, type_, peer).map(|(bytes, peer)| {
-        let work = Work::Recv { to, bytes, peer };
-        Queued { rank, stream, work }
-    }))
+    let message = message(count, type_, peer);
+    queue(message.map(|(bytes, peer)| Queued { rank, stream, work: Work::Recv { to, bytes, peer } }))
 }
 
 /// The bytes of a message, and the other rank.

@@ -7,7 +7,7 @@ use core::ptr;
 use std::path::{Path, PathBuf};
 
 use cuda_handles::Context;
-use cuda_nvrtc::internal::{Process, folders};
+use cuda_nvrtc::internal::{Process, entries, folders};
 use cuda_sys::{CUdeviceptr, CUstream};
 use cuda_tests::is_soft;
 use libloading::Library;
@@ -55,7 +55,8 @@ impl Api {
         let words = |error| format!("{}: {}", path.display(), reason(&error).unwrap_or(error.to_string()));
         // The loader does not always find the second part beside the first. A library that is
         // already open is found by its name.
-        for part in entries(path.parent()).filter(|part| has_name(part, "libcublasLt.so.")) {
+        let beside = path.parent().filter(|folder| !folder.as_os_str().is_empty()).map(entries);
+        for part in beside.into_iter().flatten().filter(|part| has_name(part, "libcublasLt.so.")) {
             // SAFETY: a library with this name beside cuBLAS belongs to it.
             forget(unsafe { Library::new(part) });
         }
@@ -190,12 +191,6 @@ fn names(context: &Context) -> impl Iterator<Item = String> {
 /// The libraries in a folder.
 fn libraries(folder: &Path, context: &Context) -> impl Iterator<Item = PathBuf> {
     names(context).map(|name| folder.join(name)).filter(|path| path.exists())
-}
-
-/// The entries of a folder; none if there is no such folder.
-fn entries(folder: Option<&Path>) -> impl Iterator<Item = PathBuf> + use<> {
-    let read = folder.filter(|folder| !folder.as_os_str().is_empty()).map(std::fs::read_dir);
-    read.into_iter().flatten().flatten().flatten().map(|entry| entry.path())
 }
 
 fn has_name(path: &Path, start: &str) -> bool {
