@@ -97,43 +97,48 @@ impl<'a> Run<'a> {
             return (at, Vec::new());
         }
         if let Some(earlier) = earlier.and_then(|at| report.rows.get_mut(at)) {
-            row.tests = std::mem::take(&mut earlier.tests);
-            row.seconds = earlier.seconds;
-            let was_whole = earlier.filter.is_empty() && (earlier.left > 0 || !row.tests.is_empty());
-            row.filter.append(&mut earlier.filter);
-            row.filter.sort();
-            row.filter.dedup();
-            if was_whole || self.options.filter.is_empty() {
-                row.filter.clear();
-            }
+            self.take_over(earlier, &mut row);
         }
-        let mut todo = Vec::new();
-        if row.skipped.is_none() {
-            let place = self.place();
-            let known: HashSet<String> = row.tests.iter().map(|test| test.row.full_name()).collect();
-            for test in tests {
-                let name = test.full_name();
-                if known.contains(&name) || !self.has(&name) || !is_chosen(&row.filter, &name) {
-                    continue;
-                }
-                match self.declaration.skip_reason(&name, &place) {
-                    Some(reason) => {
-                        let row_of_test = Row::skipped(test, reason);
-                        row.tests.push(TestReport { row: row_of_test, expected: None });
-                    }
-                    None => {
-                        row.left += 1;
-                        todo.extend(is_chosen(&self.options.filter, &name).then_some(test));
-                    }
-                }
-            }
-        }
+        let todo = if row.skipped.is_none() { self.choose(tests, &mut row) } else { Vec::new() };
         let at = earlier.unwrap_or(report.rows.len());
         match report.rows.get_mut(at) {
             Some(place) => *place = row,
             None => report.rows.push(row),
         }
         (at, todo)
+    }
+
+    /// Takes what an earlier run has found over into a row, whose filter is this run's.
+    fn take_over(&self, earlier: &mut RowReport, row: &mut RowReport) {
+        row.tests = std::mem::take(&mut earlier.tests);
+        row.seconds = earlier.seconds;
+        let was_whole = earlier.filter.is_empty() && (earlier.left > 0 || !row.tests.is_empty());
+        row.filter.append(&mut earlier.filter);
+        row.filter.sort();
+        row.filter.dedup();
+        if was_whole || self.options.filter.is_empty() {
+            row.filter.clear();
+        }
+    }
+
+    /// The tests to run now, of those that the row lacks. Counts what is left, and notes what is
+    /// skipped.
+    fn choose<'t>(&self, tests: &'t [Test<'t>], row: &mut RowReport) -> Vec<&'t Test<'t>> {
+        let (mut todo, place) = (Vec::new(), self.place());
+        let known: HashSet<String> = row.tests.iter().map(|test| test.row.full_name()).collect();
+        for test in tests {
+            let name = test.full_name();
+            if known.contains(&name) || !self.has(&name) || !is_chosen(&row.filter, &name) {
+                continue;
+            }
+            if let Some(reason) = self.declaration.skip_reason(&name, &place) {
+                row.tests.push(TestReport { row: Row::skipped(test, reason), expected: None });
+                continue;
+            }
+            row.left += 1;
+            todo.extend(is_chosen(&self.options.filter, &name).then_some(test));
+        }
+        todo
     }
 
     /// Runs the tests, and puts what becomes of them into the row of the report.
