@@ -120,7 +120,9 @@ pub(crate) fn bench(cargo: &Cargo) -> Result<PathBuf> {
 
 /// Builds the benchmark for the driver that does nothing, optimised.
 pub(crate) fn counted_bench(cargo: &Cargo) -> Result<PathBuf> {
-    optimised(cargo, "cuda-tests-bench", BENCH, &[])
+    let mut command = cargo.command();
+    command.args(["build", "--profile", "counted", "--package", "cuda-tests-bench", "--bin", BENCH]);
+    program(command, BENCH)
 }
 
 /// Builds the benchmark with other projects in it, optimised.
