@@ -88,6 +88,6 @@ impl GraphSize {
         memory.sort_unstable();
         memory.dedup();
         let memory_bytes = memory.iter().map(|(_, bytes)| bytes).sum();
-        Self { nodes: guard.records().count(), memory_bytes }
+        Self { nodes: guard.node_count(), memory_bytes }
     }
 }

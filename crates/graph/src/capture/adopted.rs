@@ -1,15 +1,15 @@
 //! The graph of an ended capture, with the owners of each call at its node.
 //!
-//! Each node is read once. It gets the owners of the next record that describes the same call:
-//! equal in kind, kernel, configuration and argument bytes, or in addresses and sizes. Owners of
-//! records that match no node go to the graph as a whole, as do those of work of other code. A
-//! launch with a condition's handle has to match: what sets the condition must be known. So has a
-//! call with graph parameters, and no other node may look like it: an update would change the wrong
-//! one.
+//! Each node is read once, now or [later](super::unread). It gets the owners of the next record
+//! that describes the same call: equal in kind, kernel, configuration and argument bytes, or in
+//! addresses and sizes. Owners of records that match no node go to the graph as a whole, as do
+//! those of work of other code. A launch with a condition's handle has to match: what sets the
+//! condition must be known. So has a call with graph parameters, and no other node may look like
+//! it: an update would change the wrong one.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
-use cuda_handles::capture::{Captured, Record, Work};
+use cuda_handles::capture::{Captured, Record, Records, Work};
 use cuda_handles::{CopySide, FillLayout, MemorySpace, Owner};
 use cuda_launch::internal::Accesses;
 use cuda_sys::{CUgraphNode, CUgraphNodeType, CUstreamBatchMemOpParams, CUstreamBatchMemOpType};
@@ -46,60 +46,41 @@ pub(super) struct Adopted {
 }
 
 impl Adopted {
-    /// Adopts the graph of a capture. If it is the result, it gets the parameters that were made
-    /// early.
-    pub(super) fn new(captured: Captured, early: Option<EarlyParams>) -> Result<Self> {
-        let Captured { graph, records, others, .. } = captured;
-        // Declared before the guard, so that what is not kept is dropped after the lock.
-        let graph = match early {
-            None => Graph::of(graph, GraphState::unread()),
-            Some(EarlyParams { number, bindings }) => {
-                Graph::numbered(graph, GraphState::unread().with_params(bindings), number)
-            }
-        };
-        graph.hierarchy().widen(&others);
-        let mut params_of = None;
-        let mut unmatched = Unmatched::new(records.iter());
-        let (mut handles, mut foreign) = (HashMap::new(), HashSet::new());
-        let mut guard = graph.enter()?;
-        guard.read_graph(SubgraphId::ROOT)?;
-        for raw in guard.raw_nodes()? {
-            let index = guard.index(raw)?;
-            let Some(id) = guard.id(index) else { continue };
-            let Some(record) = unmatched.take_for(&guard, raw, id)? else {
-                foreign.insert(id);
-                continue;
-            };
-            guard.give(id, &record);
-            if let Some(bound) = binding_of(&record) {
-                params_of = Some(bound.graph());
-                let binding = guard.fitted(id, bound);
-                guard.bindings.bind(id, binding);
-            }
-            if !record.handles().is_empty() {
-                handles.insert(id, RawHandles::from_slice(record.handles()));
-            }
-        }
-        let left = unmatched.into_records();
-        ensure_setters_found(&left)?;
-        ensure_bound(&left)?;
-        let loose = left.iter().flat_map(|record| record.owners()).chain(records.kept());
-        guard.keep_each_once(loose);
-        drop(guard);
-        Ok(Self { graph, unmatched: left.len(), handles, params_of, foreign })
+    /// Adopts the graph of a capture whose nodes are for another graph.
+    pub(super) fn new(captured: Captured) -> Result<Self> {
+        let (records, graph) = graph_of(captured, None);
+        Self::read(graph, &records)
     }
 
-    /// How many calls match no node.
-    pub(super) fn unmatched(&self) -> usize {
-        self.unmatched
+    /// Reads the nodes of a graph.
+    fn read(graph: Graph, records: &Records) -> Result<Self> {
+        let mut guard = graph.enter()?;
+        guard.read_graph(SubgraphId::ROOT)?;
+        let matched = Matched::new(&mut guard, records)?;
+        let (mut params_of, mut handles) = (None, HashMap::new());
+        for (id, record) in &matched.nodes {
+            if let Some(bound) = binding_of(record) {
+                params_of = Some(bound.graph());
+                let binding = guard.fitted(*id, bound);
+                guard.bindings.bind(*id, binding);
+            }
+            if !record.handles().is_empty() {
+                handles.insert(*id, RawHandles::from_slice(record.handles()));
+            }
+        }
+        let unmatched = matched.unmatched();
+        let foreign = matched.give_owners(&mut guard, records);
+        drop(guard);
+        Ok(Self { graph, unmatched, handles, params_of, foreign })
     }
 
     pub(super) fn graph(&self) -> &Graph {
         &self.graph
     }
 
-    pub(super) fn into_graph(self) -> Graph {
-        self.graph
+    /// How many calls match no node.
+    pub(super) fn unmatched(&self) -> usize {
+        self.unmatched
     }
 
     /// The number of the hierarchy whose parameters the nodes take, if they take some.
@@ -115,6 +96,78 @@ impl Adopted {
     /// The condition handles of a node.
     pub(super) fn handles_of(&self, id: NodeId) -> RawHandles {
         self.handles.get(&id).cloned().unwrap_or_default()
+    }
+}
+
+/// The graph of a capture that is for no other graph, with the parameters that were made early, and
+/// how many calls match no node; `None` if its nodes are read later.
+pub(super) fn result_of(captured: Captured, early: Option<EarlyParams>) -> Result<(Graph, Option<usize>)> {
+    let (records, graph) = graph_of(captured, early);
+    let mut guard = graph.enter_unread()?;
+    if guard.can_read_later(&records)? {
+        guard.read_later(records);
+        drop(guard);
+        return Ok((graph, None));
+    }
+    drop(guard);
+    let Adopted { graph, unmatched, .. } = Adopted::read(graph, &records)?;
+    Ok((graph, Some(unmatched)))
+}
+
+/// The records of the calls of a capture, and its graph, whose nodes have no records. In this
+/// order, so that the graph is dropped before the owners of its nodes.
+fn graph_of(captured: Captured, early: Option<EarlyParams>) -> (Records, Graph) {
+    let Captured { graph, records, others, .. } = captured;
+    let graph = match early {
+        None => Graph::of(graph, GraphState::unread()),
+        Some(EarlyParams { number, bindings }) => {
+            Graph::numbered(graph, GraphState::unread().with_params(bindings), number)
+        }
+    };
+    graph.hierarchy().widen(&others);
+    (records, graph)
+}
+
+/// Nodes and the records of the calls that made them.
+pub(super) struct Matched<'r> {
+    nodes: Vec<(NodeId, Record<'r>)>,
+    /// The nodes of other code.
+    foreign: HashSet<NodeId>,
+    /// The records of calls that match no node.
+    left: Vec<Record<'r>>,
+}
+
+impl<'r> Matched<'r> {
+    /// Queries the nodes of a graph that has just been read. Changes nothing.
+    pub(super) fn new(guard: &mut GraphGuard<'_>, records: &'r Records) -> Result<Self> {
+        let mut unmatched = Unmatched::new(records.iter());
+        let (mut nodes, mut foreign) = (Vec::with_capacity(records.len()), HashSet::new());
+        for raw in guard.raw_nodes()? {
+            let index = guard.index(raw)?;
+            let Some(id) = guard.id(index) else { continue };
+            match unmatched.take_for(guard, raw, id)? {
+                Some(record) => nodes.push((id, record)),
+                None => drop(foreign.insert(id)),
+            }
+        }
+        let left = unmatched.into_records();
+        ensure_setters_found(&left)?;
+        ensure_bound(&left)?;
+        Ok(Self { nodes, foreign, left })
+    }
+
+    /// How many calls match no node.
+    pub(super) fn unmatched(&self) -> usize {
+        self.left.len()
+    }
+
+    /// Gives the nodes their owners, and the graph those that are of no node. Returns the nodes of
+    /// other code.
+    pub(super) fn give_owners(self, guard: &mut GraphGuard<'_>, records: &Records) -> HashSet<NodeId> {
+        self.nodes.iter().for_each(|(id, record)| guard.give(*id, record));
+        let loose = self.left.iter().flat_map(|record| record.owners()).chain(records.kept());
+        guard.keep_each_once(loose);
+        self.foreign
     }
 }
 
@@ -179,6 +232,11 @@ fn ensure_setters_found(left: &[Record<'_>]) -> Result<()> {
 /// The use of graph parameters by a record's call.
 fn binding_of<'r>(record: &Record<'r>) -> Option<&'r NewBinding> {
     record.tag()?.downcast_ref()
+}
+
+/// Whether a record's call uses graph parameters.
+pub(super) fn is_bound(record: &Record<'_>) -> bool {
+    binding_of(record).is_some()
 }
 
 /// Refuses calls with graph parameters among the records that match no node.

@@ -157,7 +157,10 @@ impl<K: Kind> GraphBuilder<K, Capturing> {
     ///
     /// Whatever the driver answers, the streams of the capture work as before.
     ///
-    /// Calls `cuStreamEndCapture` (CUDA 10.0), and queries each node once.
+    /// Calls `cuStreamEndCapture` (CUDA 10.0), and asks for the type of each node. The rest about
+    /// the nodes is queried once it is needed; at once, if it has to be known by node: kernels take
+    /// conditions, calls take graph parameters, other code has captured nodes, or the streams are
+    /// of several contexts.
     ///
     /// # Errors
     /// - [`CaptureError::Unjoined`](crate::CaptureError::Unjoined): a fork with work of its own was
@@ -212,9 +215,13 @@ impl<K: Origin> GraphBuilder<K, Ended> {
 
     /// How many calls of the library match no node. The graph as a whole keeps their owners. There
     /// are none unless other code changed the capture, such as by setting a captured node.
-    #[must_use]
-    pub fn unmatched(&self) -> usize {
-        self.state.unmatched
+    ///
+    /// Queries the nodes if they have not been needed yet.
+    ///
+    /// # Errors
+    /// The driver's error.
+    pub fn unmatched(&self) -> Result<usize> {
+        self.state.unmatched.map_or_else(|| self.state.graph.unmatched_calls(), Ok)
     }
 }
 

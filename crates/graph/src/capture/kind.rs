@@ -96,7 +96,8 @@ pub struct Capturing {
 #[derive(Debug)]
 pub struct Ended {
     pub(super) graph: Graph,
-    pub(super) unmatched: usize,
+    /// How many calls match no node; `None` if the nodes are read later.
+    pub(super) unmatched: Option<usize>,
 }
 
 impl sealed::Sealed for NotBegun {}

@@ -53,8 +53,9 @@
 //!    **target**: a graph of the session's own, or the graph that the capture is for. A host
 //!    function marks their place among the captured nodes (`placed.rs`).
 //! 4. The end adopts the driver's graph (`adopted.rs`): it reads each node once, and gives it the
-//!    owners of the record that describes the same call. Without a target that is the result;
-//!    with a target, the nodes are added to it one by one (`copied.rs`), all or none.
+//!    owners of the record that describes the same call. Without a target that is the result, and
+//!    the nodes are read when they are first needed (`unread.rs`); with a target, they are added to
+//!    it one by one (`copied.rs`), all or none.
 //! 5. The record of a call with graph parameters carries their use, and its node gets that as well
 //!    (`params.rs`).
 
@@ -73,6 +74,7 @@ mod params;
 mod placed;
 mod scope;
 mod session;
+mod unread;
 mod work;
 
 pub use builder::GraphBuilder;

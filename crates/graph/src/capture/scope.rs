@@ -33,8 +33,8 @@ pub trait StreamExt {
     /// The capture ends when the closure returns, fails or panics, and the stream works as before.
     /// Forks that were not joined are joined at the end.
     ///
-    /// Calls `cuStreamBeginCapture` (CUDA 10.1) and `cuStreamEndCapture` (CUDA 10.0), and queries
-    /// each node once.
+    /// Calls `cuStreamBeginCapture` (CUDA 10.1) and `cuStreamEndCapture` (CUDA 10.0), and asks for
+    /// the type of each node. The rest about the nodes is queried once it is needed.
     ///
     /// # Errors
     /// The closure's error, or the errors of [`GraphBuilder::begin`] and [`GraphBuilder::end`].

@@ -9,13 +9,13 @@ use core::mem;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use cuda_handles::capture::{ActiveCapture, CaptureMode, CaptureOptions, Scratch};
+use cuda_handles::capture::{ActiveCapture, CaptureMode, CaptureOptions, Captured, Scratch};
 use cuda_handles::internal::{Lock, LockGuard, Rank};
 use cuda_handles::{Context, Error as HandleError, GraphHandle, Stream, WrongContext, is_forked};
 use cuda_launch::ConditionalHandle;
 
 use crate::build::frontier::Frontier;
-use crate::capture::adopted::Adopted;
+use crate::capture::adopted::{Adopted, result_of};
 use crate::capture::copied::{Position, copy_into};
 use crate::capture::early_params::EarlyParams;
 use crate::capture::placed::{Placed, broken};
@@ -50,8 +50,8 @@ pub(super) struct Session {
 pub(super) struct Delivered {
     /// The graph with the captured nodes.
     pub(super) graph: Graph,
-    /// How many calls match no node.
-    pub(super) unmatched: usize,
+    /// How many calls match no node; `None` if the nodes are read later.
+    pub(super) unmatched: Option<usize>,
 }
 
 /// Everything that changes while the capture is open.
@@ -323,35 +323,46 @@ impl Session {
             (Ok(_), _) if bodies > 0 => Err(CaptureError::BodyOpen { kind, bodies }.into()),
             (Err(error @ HandleError::CaptureInvalidated { .. }), _) => Err(error.into()),
             (_, Some(spoilt)) => Err(spoilt),
-            (Ok(captured), None) => Adopted::new(captured, early),
+            (Ok(captured), None) => Ok(captured),
             (Err(HandleError::CaptureUnjoined { .. }), None) if !parts.forks.is_empty() => {
                 Err(CaptureError::Unjoined { kind, forks: parts.forks.len() }.into())
             }
             (Err(error), None) => Err(error.into()),
         };
         let own = parts.own.as_ref();
-        let result = result.and_then(|adopted| self.deliver(adopted, own, &parts.placed));
+        let result = result.and_then(|captured| self.deliver(captured, early, own, &parts.placed));
         result.map_err(|cause| self.remove_placed(own, &parts.placed, cause))
     }
 
     /// Puts the nodes of an ended capture where they are for.
-    fn deliver(&self, adopted: Adopted, own: Option<&Graph>, placed: &[Placed]) -> Result<Delivered> {
-        let unmatched = adopted.unmatched();
-        let graph = match (&self.position, own) {
-            (None, None) => adopted.into_graph(),
-            (Some(position), _) => {
-                let captured = adopted.graph();
-                ensure_spans_all(position.graph(), captured.others())?;
-                copy_into(&adopted, position, placed)?;
-                position.graph().clone()
-            }
+    fn deliver(
+        &self,
+        captured: Captured,
+        early: Option<EarlyParams>,
+        own: Option<&Graph>,
+        placed: &[Placed],
+    ) -> Result<Delivered> {
+        let at_root;
+        let position = match (&self.position, own) {
+            (Some(position), _) => position,
             (None, Some(own)) => {
-                widen(own, adopted.graph().others())?;
-                copy_into(&adopted, &Position::of(&own.root()), placed)?;
-                own.clone()
+                at_root = Position::of(&own.root());
+                &at_root
+            }
+            (None, None) => {
+                let (graph, unmatched) = result_of(captured, early)?;
+                return Ok(Delivered { graph, unmatched });
             }
         };
-        Ok(Delivered { graph, unmatched })
+        let (adopted, graph) = (Adopted::new(captured)?, position.graph());
+        let others = adopted.graph().others();
+        if self.position.is_some() {
+            ensure_spans_all(graph, others)?
+        } else {
+            widen(graph, others)?
+        }
+        copy_into(&adopted, position, placed)?;
+        Ok(Delivered { graph: graph.clone(), unmatched: Some(adopted.unmatched()) })
     }
 
     /// Removes what was added by hand. Somebody may have handles of it.

@@ -102,6 +102,9 @@ impl Graph {
         let own = self.kernels_of_shape(options);
         let turn = options.upload_stream().map(|stream| self.upload_turn(stream)).transpose()?;
         let mut guard = self.enter_with_spare(&mut spare)?;
+        if own.is_some() || options.is_for_device_launch() {
+            guard.ensure_read()?;
+        }
         guard.ensure_executable(self, options)?;
         let single = guard.claim_only_executable()?;
         let launches = LaunchState {
@@ -283,6 +286,8 @@ impl GraphGuard<'_> {
     /// The error for a failed instantiation.
     #[cold]
     fn explain(&mut self, graph: &Graph, failure: &Failure) -> Error {
+        // If the nodes cannot be read, the driver's reason still stands.
+        let _unread = self.ensure_read();
         let node = self.node_name(failure.params.hErrNode_out);
         // If the check fails, too, the driver's reason still stands.
         let findings = sentences(&self.unsound(graph).unwrap_or_default());

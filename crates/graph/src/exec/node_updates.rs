@@ -74,6 +74,11 @@ impl LatestGraph {
     }
 }
 
+/// Whether a kernel of a graph may have attributes: one has some, or there are no records yet.
+fn may_have_attributes(guard: &GraphGuard<'_>) -> bool {
+    guard.has_unread() || have_attributes(guard.records().map(|(_, record)| &record.node_params))
+}
+
 /// Whether a kernel among nodes has attributes.
 pub(crate) fn have_attributes<'p>(mut nodes: impl Iterator<Item = &'p NodeParams>) -> bool {
     nodes.any(|params| matches!(params, NodeParams::Kernel { config: KernelConfig::WithAttributes(_), .. }))
@@ -87,7 +92,7 @@ impl NodeUpdates {
             keys: Keys { end: guard.next_number(), records: guard.indices(), structure },
             latest: Latest::Own,
             deciding: guard.kernels_with_handles().collect(),
-            may_have_attributes: have_attributes(guard.records().map(|(_, record)| &record.node_params)),
+            may_have_attributes: may_have_attributes(guard),
             made: guard.changes.now(),
             set: HashMap::new(),
             replaced: HashSet::new(),
@@ -123,7 +128,7 @@ impl NodeUpdates {
 
     fn renew(&mut self, guard: &mut GraphGuard<'_>, latest: Latest, deciding: HashSet<NodeId>) -> Self {
         let (keys, disabled) = (self.keys, core::mem::take(&mut self.disabled));
-        let may_have_attributes = have_attributes(guard.records().map(|(_, record)| &record.node_params));
+        let may_have_attributes = may_have_attributes(guard);
         let (made, set, replaced) = (guard.changes.now(), HashMap::new(), HashSet::new());
         let new = Self { keys, latest, deciding, may_have_attributes, made, set, replaced, disabled };
         core::mem::replace(self, new)

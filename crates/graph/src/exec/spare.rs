@@ -15,12 +15,13 @@ use crate::state::ids::NodeId;
 use crate::state::params::NodeParams;
 
 impl Graph {
-    /// Locks the graph to make an executable. `spare` becomes memory for fills that parameters can
+    /// Locks the graph to make an executable. Its nodes may have
+    /// [no records yet](crate::state::unread). `spare` becomes memory for fills that parameters can
     /// disable, if there are any. The caller declares it first, so that it is dropped after the
     /// lock.
     pub(crate) fn enter_with_spare(&self, spare: &mut Option<Buffer<u32>>) -> Result<GraphGuard<'_>> {
         loop {
-            let guard = self.enter()?;
+            let guard = self.enter_unread()?;
             if spare.is_some() || !guard.has_rows() {
                 return Ok(guard);
             }

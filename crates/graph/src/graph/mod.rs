@@ -275,7 +275,7 @@ impl Graph {
     #[doc(alias = "cuGraphGetNodes")]
     #[doc(alias = "cudaGraphGetNodes")]
     pub fn len(&self) -> Result<usize> {
-        self.enter()?.count()
+        self.enter_unread()?.count()
     }
 
     /// Whether there are no nodes.
@@ -293,6 +293,11 @@ impl Graph {
     /// Locks the hierarchy for driver calls; see [`Hierarchy::enter`].
     pub(crate) fn enter(&self) -> Result<GraphGuard<'_>> {
         self.hierarchy.enter(self.subgraph)
+    }
+
+    /// Locks the hierarchy for what needs no node; see [`Hierarchy::enter_unread`].
+    pub(crate) fn enter_unread(&self) -> Result<GraphGuard<'_>> {
+        self.hierarchy.enter_unread(self.subgraph)
     }
 
     /// [`enter`](Self::enter) for hot paths: the guard is built in place.

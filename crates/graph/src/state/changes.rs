@@ -70,6 +70,11 @@ impl Changes {
         self.structure += 1;
     }
 
+    /// Takes back the changes since a point: records were entered of nodes that the graph had.
+    pub(crate) fn back_to(&mut self, point: StructurePoint) {
+        self.structure = point.0;
+    }
+
     /// How often anything changed but by nodes that were added behind others.
     pub(crate) fn other_than_adds(&self) -> u64 {
         self.other_than_adds

@@ -6,6 +6,7 @@ use smallvec::SmallVec;
 
 use crate::state::nodes::NodeRecord;
 use crate::state::owners::Owners;
+use crate::state::unread::UnreadNodes;
 
 /// Records that were taken out of the state.
 pub(crate) type TakenNodes = SmallVec<[TakenNode; 1]>;
@@ -22,4 +23,5 @@ pub(crate) struct TakenNode {
 pub(crate) struct DeferredDrops {
     pub(super) records: Vec<TakenNode>,
     pub(super) owners: Vec<Owner>,
+    pub(super) unread: Vec<Box<dyn UnreadNodes>>,
 }

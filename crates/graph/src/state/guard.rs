@@ -51,7 +51,8 @@ impl<'g> GraphGuard<'g> {
 }
 
 impl Hierarchy {
-    /// Locks the hierarchy for driver calls on one of its graphs.
+    /// Locks the hierarchy for driver calls on one of its graphs. All of its nodes have records
+    /// then.
     ///
     /// # Errors
     /// The context is lost, the process is a forked child, the hierarchy was
@@ -67,6 +68,18 @@ impl Hierarchy {
         self.context().ensure_usable()?;
         let state = self.lock()?;
         let raw = self.graph_at(&state, subgraph)?;
+        if state.has_unread() {
+            return read(GraphGuard::new(self, subgraph, raw, state));
+        }
+        Ok(GraphGuard::new(self, subgraph, raw, state))
+    }
+
+    /// As [`enter`](Self::enter), for what needs no node: those of a capture may have
+    /// [no records yet](crate::state::unread).
+    pub(crate) fn enter_unread(self: &Arc<Self>, subgraph: SubgraphId) -> Result<GraphGuard<'_>> {
+        self.context().ensure_usable()?;
+        let state = self.lock()?;
+        let raw = self.graph_at(&state, subgraph)?;
         Ok(GraphGuard::new(self, subgraph, raw, state))
     }
 
@@ -77,11 +90,12 @@ impl Hierarchy {
         self.context().ensure_usable()?;
         let state = lock_second_unless_inside(self.context(), "the graph", self.state())?;
         let raw = self.graph_at(&state, subgraph)?;
-        Ok(GraphGuard::new(self, subgraph, raw, state))
+        read(GraphGuard::new(self, subgraph, raw, state))
     }
 
     /// Locks the hierarchy to read its state without driver calls. Also works after the context is
-    /// lost.
+    /// lost. Nodes of a capture may have [no records yet](crate::state::unread): nobody has a
+    /// handle of them.
     ///
     /// # Errors
     /// The process is a forked child, where the thread that holds the lock may not exist; or the
@@ -129,6 +143,13 @@ impl Hierarchy {
             }
         }
     }
+}
+
+/// A guard whose graph has a record of each node.
+#[cold]
+fn read(mut guard: GraphGuard<'_>) -> Result<GraphGuard<'_>> {
+    guard.ensure_read()?;
+    Ok(guard)
 }
 
 impl GraphGuard<'_> {

@@ -11,6 +11,7 @@ use crate::state::ids::{NodeId, SubgraphId};
 use crate::state::lent_log::LentLog;
 use crate::state::owners::contexts_of_copy;
 use crate::state::params::NodeParams;
+use crate::state::unread::UnreadNodes;
 
 impl GraphState {
     /// Keeps an owner as long as a graph of the hierarchy lives. Returns false if the graph has
@@ -20,6 +21,20 @@ impl GraphState {
         facts.kept.push(owner.clone());
         self.log(subgraph, [owner.clone()]);
         true
+    }
+
+    /// Lets the root graph keep the owners of nodes that have no records yet.
+    pub(crate) fn keep_for_unread(&mut self, owners: Vec<Owner>, nodes: Box<dyn UnreadNodes>) {
+        self.root.kept.extend(owners);
+        self.unread_nodes = Some(nodes);
+    }
+
+    /// Takes back the first owners that the root graph keeps, to be dropped after the lock: those
+    /// of nodes that had no records.
+    pub(crate) fn let_go_of_unread(&mut self, owners: usize) {
+        let end = owners.min(self.root.kept.len());
+        let taken = self.root.kept.drain(..end);
+        self.leaving.get_or_insert_default().owners.extend(taken);
     }
 
     /// Keeps an owner as long as a node is in its graph. Returns false if the node is removed.

@@ -248,6 +248,7 @@ impl GraphState {
             let own = self.leaving.get_or_insert_default();
             own.records.extend(leaving.records);
             own.owners.extend(leaving.owners);
+            own.unread.extend(leaving.unread);
         }
     }
 }

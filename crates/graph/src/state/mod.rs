@@ -15,6 +15,7 @@
 //! | [`Changes`] | which nodes were changed since executables were made | `changes` |
 //! | [`Flows`] | the knowledge of dataflows about their graphs | `flows` |
 //! | [`LastRuns`] | the last run of each executable, which later ones wait for | `last_runs` |
+//! | [`UnreadNodes`] | the nodes of a capture, until they have records | `unread` |
 //!
 //! # Rules
 //!
@@ -27,7 +28,8 @@
 //! 3. Ids are permanent. A [`NodeId`] is an index and a number: the index is used again, the number
 //!    never, so the handle of a removed node finds nothing.
 //! 4. A record exists exactly as long as its node. A node is added by the driver first, then gets
-//!    its record; inserting a record cannot fail.
+//!    its record; inserting a record cannot fail. The nodes of a capture get theirs when they are
+//!    first needed; see [`unread`].
 //! 5. A node keeps alive what its parameters name ([`NodeParams::owner`]) and its [`NodeOwners`]:
 //!    the arguments in the store, the owners of [`Node::keep`](crate::Node::keep), and its
 //!    decision. `keep` lists them all. [`take`](GraphState::take) releases those of a removed
@@ -66,6 +68,7 @@ pub(crate) mod raw_params;
 pub(crate) mod removed_names;
 pub(crate) mod subgraphs;
 pub(crate) mod take;
+pub(crate) mod unread;
 
 use std::sync::{Arc, Weak};
 
@@ -86,6 +89,7 @@ use crate::state::memory_nodes::{Ledger, MemoryNode};
 use crate::state::owners::NodeOwners;
 use crate::state::owners::{Owners, Store, Uses};
 use crate::state::params::NodeParams;
+use crate::state::unread::UnreadNodes;
 use crate::toposort::Index;
 
 pub(crate) use crate::state::deferred::{DeferredDrops, TakenNode, TakenNodes};
@@ -127,6 +131,10 @@ pub(crate) struct GraphState {
     /// lives.
     pub(crate) own_kernels: Option<Arc<Own>>,
     sharing: Sharing,
+    /// The nodes that have no records yet.
+    pub(crate) unread_nodes: Option<Box<dyn UnreadNodes>>,
+    /// How many calls of the capture that made the graph match none of the nodes that were read.
+    pub(crate) unmatched_calls: usize,
     /// Dropped once the lock is released.
     pub(crate) leaving: Option<Box<DeferredDrops>>,
     is_moved: bool,
@@ -302,12 +310,12 @@ impl GraphState {
 
     /// The number of the next node. Nodes that exist have lower ones.
     pub(crate) fn next_number(&self) -> u64 {
-        self.nodes.next
+        self.nodes.next + self.unread_count() as u64
     }
 
     /// The number of indices of nodes that are or were in use.
     pub(crate) fn indices(&self) -> usize {
-        self.nodes.records.len()
+        self.nodes.records.len() + self.unread_count()
     }
 
     /// The label of the next new node.

@@ -225,6 +225,9 @@ impl GraphExec {
         let (base, params, awaited, events, scratch, replaced, shaped);
         let source = self.pair_with(graph)?;
         let mut guard = graph.enter_with_spare(&mut spare)?;
+        if self.shaping.is_some() || self.options().is_for_device_launch() {
+            guard.ensure_read()?;
+        }
         let source = source.taken_now(&guard, &self.updates);
         if let Some(refusal) = self.refusal(&guard, &source) {
             return Ok(Err(refusal));
@@ -310,7 +313,7 @@ impl GraphExec {
             return Ok(UpdateSource::Own { is_as_it_was: true });
         }
         let is_needed = self.shaped().is_some() || {
-            let guard = graph.enter()?;
+            let guard = graph.enter_unread()?;
             guard.has_conditionals() || !guard.bindings.is_empty()
         };
         let keys = if is_needed { self.source.graph() } else { None };
@@ -413,6 +416,8 @@ impl GraphGuard<'_> {
         );
         match self.answer(Call::cuGraphExecUpdate, code) {
             Err(error @ Error::Handles(HandleError::Driver { .. })) if is_refusal => {
+                // If the nodes cannot be read, the refusal names none.
+                let _unread = self.ensure_read();
                 let (reason, why) = RefusalReason::of(info.result);
                 let why = match reason {
                     RefusalReason::Other => format!("{why} ({error}, with update result {})", info.result.0),

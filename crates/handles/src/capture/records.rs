@@ -47,6 +47,11 @@ impl Records {
         &self.0.kept
     }
 
+    /// All owners: of the records, and of the capture as a whole. Some come more than once.
+    pub fn owners(&self) -> impl Iterator<Item = &Owner> {
+        self.0.owners.iter().chain(&self.0.kept)
+    }
+
     /// All owners, each once: of the records, and of the capture as a whole.
     #[must_use]
     #[allow(clippy::mutable_key_type)] // Owners are equal by what they lead to, which stays.

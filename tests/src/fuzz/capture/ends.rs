@@ -246,7 +246,7 @@ impl World<'_> {
 
 /// The graph of a capture, each of whose calls has a node.
 fn whole<K: Origin>(ended: GraphBuilder<K, Ended>) -> Graph {
-    assert_eq!(ended.unmatched(), 0, "calls without a node");
+    assert_eq!(ended.unmatched().ok(), Some(0), "calls without a node");
     ended.into_graph()
 }
 

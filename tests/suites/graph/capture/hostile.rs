@@ -275,7 +275,7 @@ fn batches_that_begin_alike_keep_their_own_memory() {
         capture.stream().batch(&batch).unwrap();
         drop((batch, own));
         let ended = capture.end().unwrap();
-        assert_eq!(ended.unmatched(), 0);
+        assert_eq!(ended.unmatched().unwrap(), 0);
         let nodes = ended.graph().nodes().unwrap();
         nodes[0].remove().unwrap();
         assert!(memory.strong_count() > 0, "the second batch uses the memory");

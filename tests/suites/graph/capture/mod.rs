@@ -23,6 +23,7 @@ mod scopes;
 mod smoke;
 mod states;
 mod sweep;
+mod unread;
 
 /// The elements of a buffer.
 pub(crate) const N: usize = 16;

@@ -132,7 +132,7 @@ fn launches_by_clones_events_and_threads_keep_their_memory_on_their_nodes() {
         capture.join([fork]).unwrap();
         capture.stream().wait_for(&other).unwrap();
         let ended = capture.end().unwrap();
-        assert_eq!(ended.unmatched(), 0);
+        assert_eq!(ended.unmatched().unwrap(), 0);
         let memory = memory_of_kernels(raw);
         assert_eq!(memory.len(), 12);
         assert_eq!(known.alive(), 11, "one is used twice");
@@ -182,7 +182,7 @@ fn two_threads_and_two_forks_race_and_every_node_keeps_its_own() {
             });
             capture.join(forks).unwrap();
             let ended = capture.end().unwrap();
-            assert_eq!(ended.unmatched(), 0);
+            assert_eq!(ended.unmatched().unwrap(), 0);
             let memory = memory_of_kernels(raw);
             assert_eq!(memory.len(), 96);
             settle();
@@ -342,7 +342,7 @@ fn a_call_whose_node_other_code_changes_is_counted_and_its_owners_are_kept() {
         }
         change(raw::nodes(raw_graph(&capture))[1]);
         let ended = capture.end().unwrap();
-        assert_eq!((ended.unmatched(), ended.graph().len().unwrap()), (1, 3));
+        assert_eq!((ended.unmatched().unwrap(), ended.graph().len().unwrap()), (1, 3));
         drop(made);
         known.are_alive(&address, "the graph keeps what no node has");
         ended.graph().nodes().unwrap().iter().for_each(|node| node.remove().unwrap());

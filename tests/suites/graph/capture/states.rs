@@ -77,7 +77,7 @@ fn builders_take_modes_and_end_as_values() {
             bench.stream.clone().fill(bench.others.slice(..1).unwrap(), 5).unwrap();
             let ended = capture.end().unwrap();
             assert!(is_free(&bench.stream));
-            assert_eq!((ended.graph().len().unwrap(), ended.unmatched()), (3, 0));
+            assert_eq!((ended.graph().len().unwrap(), ended.unmatched().unwrap()), (3, 0));
             let mut exec = ended.instantiate().unwrap();
             drop(ended);
             exec.launch(&bench.stream).unwrap();
@@ -620,7 +620,7 @@ fn a_refused_launch_leaves_the_capture_and_takes_its_record_back() {
         capture.launch(&bench.all, per(N, 32), (N as u32, short)).unwrap_err();
         bench.add(&capture, 3).unwrap();
         let ended = capture.end().unwrap();
-        assert_eq!((ended.graph().len().unwrap(), ended.unmatched()), (2, 0));
+        assert_eq!((ended.graph().len().unwrap(), ended.unmatched().unwrap()), (2, 0));
         assert_eq!(bench.run(ended.graph()), 4);
         bench.works_again();
     });

@@ -101,7 +101,7 @@ fn forks_and_builders_as_values() {
         capture.join([left, right])?;
         capture.info()?;
         let ended = capture.end()?;
-        assert_eq!(ended.unmatched(), 0);
+        assert_eq!(ended.unmatched()?, 0);
         assert_eq!(things.run(ended.into_graph(), &numbers)?, 7);
         Ok(())
     });

@@ -1,11 +1,11 @@
 //! The cost of captures: driver calls, and allocations of captured launches.
 
-use cuda_graph::ContextExt;
+use cuda_graph::{ContextExt, StreamExt};
 use cuda_handles::capture::CaptureMode;
 use cuda_launch::per;
 use cuda_tests::{count, is_soft, needs, no_leaks, setup};
 
-use crate::capture::Bench;
+use crate::capture::{Bench, Capture};
 
 const LOCAL: CaptureMode = CaptureMode::ThreadLocal;
 
@@ -89,34 +89,70 @@ fn beginning_a_capture_is_one_call_and_splitting_two() {
     });
 }
 
-/// Driver calls of the end of a capture with as many launches, fills and copies.
-fn end(bench: &Bench, times: usize) -> (u64, u64) {
+/// Costs of the end of a capture with as many launches, fills and copies, and of its nodes.
+fn end(bench: &Bench, times: usize) -> [(u64, u64); 2] {
     let capture = bench.begin();
     for _ in 0..times {
         bench.add(&capture, 1).unwrap();
         capture.fill(&bench.others, 1).unwrap();
         capture.copy(&bench.others, &bench.numbers).unwrap();
     }
-    let (ended, cost) = count(|| capture.end().unwrap());
-    assert_eq!(ended.graph().len().unwrap(), 3 * times);
-    assert_eq!(ended.unmatched(), 0);
-    (cost.total(), cost.heap_allocations())
+    let (ended, at_end) = count(|| capture.end().unwrap());
+    let (nodes, at_nodes) = count(|| ended.graph().nodes().unwrap());
+    assert_eq!(nodes.len(), 3 * times);
+    assert_eq!(ended.unmatched().unwrap(), 0);
+    [at_end, at_nodes].map(|cost| (cost.total(), cost.heap_allocations()))
 }
 
 #[test]
-fn the_calls_of_an_end_grow_with_the_nodes_and_no_faster() {
+fn the_calls_of_an_end_and_of_its_nodes_grow_with_the_nodes_and_no_faster() {
     let context = setup();
     no_leaks(|| {
         let bench = Bench::new(&context);
-        let (one, two, many) = (end(&bench, 1), end(&bench, 2), end(&bench, 64));
-        let each = two.0 - one.0;
-        println!("an end: {} calls, and {each} for a launch, a fill and a copy", one.0 - each);
-        assert_eq!(many.0 - one.0, 63 * each, "each node is read once: {one:?}, {two:?}, {many:?}");
-        // Type and parameters; of a kernel also six attributes, and its kernel.
-        assert!(each <= 16, "{each}");
-        assert!(one.0 - each <= 8, "{}", one.0 - each);
-        let each = many.1 / 64;
-        assert!(each <= 30, "{each} allocations");
+        let costs = [1, 2, 64].map(|times| end(&bench, times));
+        for (part, (of_each, of_all, allocations)) in [(3, 2, 1), (16, 8, 30)].into_iter().enumerate() {
+            let [one, two, many] = costs.map(|cost| cost[part]);
+            let each = two.0 - one.0;
+            println!("{part}: {} calls, and {each} for a launch, a fill and a copy", one.0 - each);
+            assert_eq!(many.0 - one.0, 63 * each, "{one:?}, {two:?}, {many:?}");
+            // At the end the type. For nodes type and parameters; of a kernel also six attributes,
+            // and its kernel.
+            assert!(each <= of_each, "{each}");
+            assert!(one.0 - each <= of_all, "{}", one.0 - each);
+            let each = many.1 / 64;
+            assert!(each <= allocations, "{each} allocations");
+        }
+    });
+}
+
+#[test]
+fn a_capture_becomes_an_executable_and_updates_one_by_the_types_of_its_nodes() {
+    cuda_tests::as_drawn!("a shape needs the nodes");
+    let context = setup();
+    no_leaks(|| {
+        let bench = Bench::new(&context);
+        let work = |capture: &Capture| (0..8).try_for_each(|_| bench.add(capture, 1));
+        let captured = [
+            ("cuStreamBeginCapture", 1),
+            ("cuLaunchKernel", 8),
+            ("cuStreamEndCapture", 1),
+            ("cuGraphGetNodes", 1),
+            ("cuGraphNodeGetType", 8),
+        ];
+        // The first launch of a kernel may ask for its parameters.
+        drop(bench.stream.capture(LOCAL, work).unwrap());
+        let (graph, cost) = count(|| bench.stream.capture(LOCAL, work).unwrap());
+        cost.assert_calls(&captured);
+        let (mut exec, cost) = count(|| graph.instantiate().unwrap());
+        assert_eq!(cost.calls("cuGraphInstantiateWithParams"), 1);
+        assert!(cost.total() <= 5, "and capture mode and context, exchanged: {cost}");
+        let graph = bench.stream.capture(LOCAL, work).unwrap();
+        let (updated, cost) = count(|| exec.update(&graph).unwrap());
+        assert!(updated.is_updated());
+        cost.assert_calls(&[("cuCtxGetCurrent", 1), ("cuGraphExecUpdate", 1)]);
+        let (len, cost) = count(|| graph.len().unwrap());
+        assert_eq!(len, 8);
+        cost.assert_calls(&[("cuGraphGetNodes", 1)]);
     });
 }
 

@@ -13,7 +13,7 @@ mod updated;
 use cuda_graph::{ContextExt, Graph};
 use cuda_handles::{Buffer, Context, Device, Image, Stream};
 use cuda_launch::kernel;
-use cuda_tests::{SMALL, Setup, no_leaks, setup};
+use cuda_tests::{Kind, SMALL, SOON, Setup, live, no_leaks, settle, setup, until};
 
 const LEN: usize = 64;
 const N: u32 = LEN as u32;
@@ -39,7 +39,15 @@ struct Two {
 /// Runs a section, and then asserts that another run of it leaves nothing. From the first run on,
 /// the reaper keeps a stream of each device, and streams that were waited for an event.
 pub(crate) fn leaves_nothing(section: impl Fn()) {
+    let before = live();
     section();
+    // What the driver lets go of late would be missing after the second run.
+    let late = [Kind::Exec, Kind::UserObject, Kind::Pinned];
+    let is_gone = || {
+        settle();
+        late.iter().all(|kind| live().of(*kind) <= before.of(*kind))
+    };
+    assert!(until(SOON, is_gone), "left behind: {}", live().since(&before));
     no_leaks(section);
 }
 

@@ -76,9 +76,12 @@ fn begin_and_end() -> Vec<Row> {
             capture.join([fork])?;
             done(capture.end()?)
         }),
-        prepared("GraphBuilder::graph, unmatched, into_graph", PURE, ended, |_, ended| {
-            assert_eq!(ended.unmatched(), 0);
+        prepared("GraphBuilder::graph, into_graph", PURE, ended, |_, ended| {
             done((ended.graph().clone(), ended.into_graph()))
+        }),
+        prepared("GraphBuilder::unmatched", CALLS, ended, |_, ended| {
+            assert_eq!(ended.unmatched()?, 0);
+            done(ended)
         }),
         prepared("GraphBuilder::instantiate", CALLS, ended, |_, ended| done(ended.instantiate()?)),
         prepared("GraphBuilder::split", CALLS, begun, |_, capture| done(capture.split::<2>()?)),
