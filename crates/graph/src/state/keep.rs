@@ -100,7 +100,9 @@ impl GraphState {
         let kept = graphs
             .flat_map(|facts| &facts.kept)
             .chain(self.nodes.records.iter().flatten().flat_map(|record| record.owners.kept()));
-        let mut owners: Vec<Owner> = self.store.iter().chain(kept).cloned().collect();
+        // Room for most, and for those that executables add: growing costs as much as the copies.
+        let mut owners = Vec::with_capacity(self.store.slots() + self.nodes.records.len() + 4);
+        owners.extend(self.store.iter().chain(kept).cloned());
         owners.extend(records.filter_map(|record| record.node_params.owner()));
         owners
     }

@@ -246,6 +246,11 @@ impl Store {
         }
     }
 
+    /// The number of owners, and of slots of owners that are gone.
+    pub(crate) fn slots(&self) -> usize {
+        self.slots.len()
+    }
+
     /// All owners.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Owner> {
         self.slots.iter().filter_map(|slot| match slot {
