@@ -5,6 +5,7 @@ mod captured;
 mod each_its_own;
 mod lifetimes;
 mod looked_at;
+mod outside;
 mod pools;
 mod refused;
 mod states;
