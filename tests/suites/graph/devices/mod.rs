@@ -1,5 +1,6 @@
 //! Graphs whose nodes run on two devices.
 
+mod batches;
 mod by_hand;
 mod captured;
 mod each_its_own;
