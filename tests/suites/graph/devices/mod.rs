@@ -2,6 +2,7 @@
 
 mod batches;
 mod by_hand;
+mod caches;
 mod captured;
 mod each_its_own;
 mod lifetimes;
