@@ -47,8 +47,8 @@ impl BatchNode {
 
     /// Replaces the node's batch. Existing executables keep the old one.
     ///
-    /// Calls `cuGraphNodeSetParams` (CUDA 12.2), and `cuGraphBatchMemOpNodeGetParams` (CUDA 11.7) in
-    /// a graph that spans several contexts.
+    /// Calls `cuGraphNodeSetParams` (CUDA 12.2), and `cuGraphBatchMemOpNodeGetParams` (CUDA 11.7)
+    /// in a graph that spans several contexts.
     ///
     /// # Errors
     /// [`NodeError::Removed`], if the node was removed, and the errors of [`Frontier::batch`]. The
@@ -76,8 +76,8 @@ impl BatchNode {
     /// # }
     /// ```
     ///
-    /// Calls `cuGraphNodeSetParams` (CUDA 12.2), and `cuGraphBatchMemOpNodeGetParams` (CUDA 11.7) in
-    /// a graph that spans several contexts.
+    /// Calls `cuGraphNodeSetParams` (CUDA 12.2), and `cuGraphBatchMemOpNodeGetParams` (CUDA 11.7)
+    /// in a graph that spans several contexts.
     ///
     /// # Errors
     /// - [`NodeError::NoEntry`]: there is no operation with this index, which counts from 0.
