@@ -82,6 +82,45 @@ fn the_wait_for_no_event_is_harmless_without_a_capture() {
     }
 }
 
+/// The types of the nodes of a captured graph, which is destroyed.
+fn ended_nodes(s: &Session) -> Vec<CUgraphNodeType> {
+    let mut graph = null_mut();
+    assert_eq!(unsafe { s.cuStreamEndCapture(s.stream, &mut graph) }, OK);
+    let kinds = cuda_tests::raw::nodes(graph).into_iter().map(|node| {
+        let mut kind = CUgraphNodeType(0);
+        assert_eq!(unsafe { s.cuGraphNodeGetType(node, &mut kind) }, OK);
+        kind
+    });
+    let kinds = kinds.collect();
+    s.destroy(&[graph]);
+    kinds
+}
+
+/// The header of CUDA: "This flag is invalid when used outside of capture".
+#[test]
+fn external_records_and_waits_are_for_captures() {
+    const EXTERNAL: u32 = 1;
+    let s = session();
+    let mut event = null_mut();
+    unsafe {
+        assert_eq!(s.cuEventCreate(&mut event, 0), OK);
+        assert_eq!(s.cuEventRecordWithFlags(event, s.stream, EXTERNAL), IV);
+        assert_eq!(s.cuStreamWaitEvent(s.stream, event, EXTERNAL), IV);
+        assert_eq!(s.cuEventRecordWithFlags(event, s.stream, 0), OK);
+        assert_eq!(s.cuStreamWaitEvent(s.stream, event, 0), OK);
+        begin(&s, s.stream, RELAXED);
+        assert_eq!(s.cuEventRecordWithFlags(event, s.stream, EXTERNAL), OK);
+        assert_eq!(s.cuStreamWaitEvent(s.stream, event, EXTERNAL), OK);
+        let (record, wait) = (
+            CUgraphNodeType::CU_GRAPH_NODE_TYPE_EVENT_RECORD,
+            CUgraphNodeType::CU_GRAPH_NODE_TYPE_WAIT_EVENT,
+        );
+        assert_eq!(ended_nodes(&s), [record, wait]);
+        assert_eq!(s.cuEventDestroy(event), OK);
+        assert_eq!(s.cuStreamSynchronize(s.stream), OK);
+    }
+}
+
 #[test]
 fn an_invalid_capture_is_told_before_anything_else() {
     let s = session();

@@ -9,6 +9,7 @@ use std::sync::{Arc, Weak};
 use cuda_handles::internal::{Lock, Rank, wait_unless_inside};
 use cuda_handles::{AsStream, Context, GraphExecHandle, WrongContext};
 
+use crate::cache::STREAM_OF_HOME;
 use crate::cache::cached_exec::CachedExec;
 use crate::cache::entries::{Made, Request, State, Step};
 use crate::cache::executable::{Executable, Refreshed};
@@ -67,6 +68,10 @@ use crate::graph::Graph;
 /// on several streams run one after the other, without the host waiting. With
 /// [`most_per_key`](CacheOptions::most_per_key) they run in parallel, and an executable is chosen
 /// as in a [pool](crate::ExecPool#which-executable-a-launch-takes).
+///
+/// A graph that [spans](Graph::spanning) several contexts is for streams of its home context alone:
+/// for a stream of another one, its build is refused
+/// ([`WrongContext`](cuda_handles::Error::WrongContext)).
 ///
 /// # Bounds
 ///
@@ -235,7 +240,8 @@ impl<K: Hash + Eq, P, S: PartialEq, E: Executable> GraphCache<K, P, S, E> {
     /// - The errors of `build`, of [`Graph::instantiate`] and of updates. The cache is as it was,
     ///   unless the executable was [given up] for another one that could not be made: then it has
     ///   left the cache, and the next call makes one.
-    /// - The graph is of another context than `stream`, or the context is lost.
+    /// - The graph has another home than the context of `stream`
+    ///   ([`WrongContext`](cuda_handles::Error::WrongContext)), or the context is lost.
     /// - [`CacheError::InUse`]: this thread has taken all executables of the key.
     /// - [`CacheError::Full`]: this thread has taken all executables of the cache, and it is full.
     /// - [`StillRunning`](cuda_handles::Error::StillRunning): the cache is full of executables
@@ -399,6 +405,7 @@ impl<K: Hash + Eq, P, S: PartialEq, E: Executable> GraphCache<K, P, S, E> {
         let found = graph.context();
         ensure(context, found, || {
             WrongContext::new("the graph of a cache's build", found, "the stream of the launch", context)
+                .advise(STREAM_OF_HOME)
         })?;
         self.state.lock().counts.builds += 1;
         Ok((graph, params))

@@ -40,3 +40,7 @@ pub(crate) mod pool;
 pub(crate) mod slots;
 pub(crate) mod statistics;
 pub(crate) mod verify;
+
+/// What to do with a stream of another context than the home of the graphs.
+const STREAM_OF_HOME: &str = "take a stream of the graph's home, or an executable of your own \
+                              (`Graph::instantiate`), which takes streams of all contexts that its graph spans";

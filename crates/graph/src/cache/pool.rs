@@ -6,6 +6,7 @@ use core::mem::ManuallyDrop;
 use cuda_handles::internal::{Lock, Rank, wait_unless_inside};
 use cuda_handles::{AsStream, Context, Stream, WrongContext};
 
+use crate::cache::STREAM_OF_HOME;
 use crate::cache::slots::{Asked, Freedom, Slots};
 use crate::error::wrong_context::ensure;
 use crate::error::{CacheError, Result};
@@ -49,6 +50,12 @@ use crate::graph::Graph;
 ///
 /// The streams of last runs are asked only if there is none of the first kind and a choice
 /// (`cuStreamQuery`, CUDA 2.0, once for each stream at most).
+///
+/// # Several contexts
+///
+/// A pool takes streams of its graphs' home context alone, also if the graphs
+/// [span](Graph::spanning) several: a stream of another one is refused
+/// ([`WrongContext`](cuda_handles::Error::WrongContext)).
 ///
 /// # Waiting
 ///
@@ -117,14 +124,16 @@ impl<P> ExecPool<P> {
     /// those that no other call has. It goes back to the pool when the result is dropped.
     ///
     /// # Errors
-    /// - `stream` is of another context, or the context is lost.
+    /// - `stream` is of another context than the home of the graphs
+    ///   ([`WrongContext`](cuda_handles::Error::WrongContext)), or the context is lost.
     /// - [`CacheError::InUse`]: this thread has taken all executables.
     /// - [`Busy`](cuda_handles::Error::Busy): other threads have all executables all the time.
     pub fn get(&self, stream: &impl AsStream) -> Result<PooledExec<'_, P>> {
         let stream = stream.as_stream();
         let (found, own) = (stream.context(), &self.context);
         found.ensure_usable()?;
-        ensure(own, found, || WrongContext::new("the stream of the launch", found, "the pool", own))?;
+        let wrong = || WrongContext::new("the stream of the launch", found, "the pool", own);
+        ensure(own, found, || wrong().advise(STREAM_OF_HOME))?;
         let mut asked = Asked::default();
         let by = "calls that launch them, on other threads";
         let attempt = || self.try_take(stream, &mut asked).transpose();

@@ -374,8 +374,8 @@ impl<K: Kind> GraphBuilder<K, Capturing> {
     /// # Safety
     /// - `work` enqueues on this stream only, or lets other streams wait for it and this one for
     ///   them.
-    /// - Everything that the enqueued work uses lives as long as `keep`, and the work stays valid
-    ///   at every launch of the graph.
+    /// - Everything that the enqueued work uses lives as long as `keep`, or as a user object that
+    ///   `work` gives the captured graph, and the work stays valid at every launch of the graph.
     /// - `work` neither ends the capture nor begins another one on the stream, and does not change
     ///   nodes that it did not add. No other thread ends the capture meanwhile.
     ///

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use super::CheckOptions;
+use super::endless_loops::endless_loops;
 use super::memory_order::memory_order;
 use super::model::{AddressSpace, AllocationInfo};
 use super::namer::Namer;
@@ -32,6 +33,9 @@ impl Namer<'_> {
         let stopped = match NodeOrder::of(self.model) {
             None => Some(Stopped::Cycle),
             Some(mut order) => {
+                let mut endless = endless_loops(self, &mut order, options.steps);
+                left_out += leave_out(&mut endless);
+                findings.append(&mut endless);
                 let mut disorders = memory_order(self, &mut order, options.steps);
                 left_out += leave_out(&mut disorders);
                 findings.append(&mut disorders);

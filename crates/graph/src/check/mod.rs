@@ -7,6 +7,7 @@
 //! | Rule | Finds | File |
 //! | --- | --- | --- |
 //! | structure | cycles, unused conditions, faulty nodes | [`structure`](mod@structure) |
+//! | endless loops | loops that no kernel in their bodies ends | [`endless_loops`] |
 //! | memory order | uses of graph memory outside of its lifetime | [`memory_order`] |
 //! | data races | unordered accesses to the same bytes | [`race_search`] |
 //!
@@ -73,6 +74,7 @@
 pub(crate) mod accesses;
 mod assemble;
 pub(crate) mod collect;
+mod endless_loops;
 mod history;
 mod memory_order;
 pub(crate) mod model;
@@ -112,6 +114,8 @@ impl Graph {
     ///   there;
     /// - conditions that no conditional node uses, and kernels that set a condition without a path
     ///   between them and its node;
+    /// - loops whose condition no kernel in the body can set, if all nodes there are known: they do
+    ///   not end once they begin;
     /// - kernel nodes whose launch is only half set, loops and branches that were not finished;
     /// - nodes that may use [memory of the graph](crate::Frontier::alloc) before it is allocated or
     ///   after it is freed;

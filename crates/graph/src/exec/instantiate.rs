@@ -120,7 +120,8 @@ impl Graph {
             let _relaxed = relaxed(context.driver());
             context.with_current(|| guard.make_driver_executable(self, options, own))
         }??;
-        owners.extend(made.iter().filter_map(|shaping| shaping.graph.as_ref()?.owner()));
+        let shaped = made.as_ref().and_then(|shaping| shaping.graph.as_ref());
+        owners.extend(shaped.into_iter().flat_map(|shaped| shaped.owners(self)));
         (base, shaping) = (owners, made);
         guard.memory.instantiated();
         if let Some(single) = &single {

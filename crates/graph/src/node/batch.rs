@@ -2,13 +2,15 @@
 
 use std::sync::Arc;
 
-use cuda_handles::{Batch, BatchOperation, Owner};
-use cuda_sys::{CUgraphNodeParams, CUgraphNodeType, CUstreamBatchMemOpParams};
+use cuda_handles::{Batch, BatchOperation, Context, Owner};
+use cuda_sys::{
+    CUDA_BATCH_MEM_OP_NODE_PARAMS, CUgraphNodeParams, CUgraphNodeType, CUstreamBatchMemOpParams, Call,
+};
 
 use crate::build::frontier::Frontier;
+use crate::error::wrong_context::Spans;
 use crate::error::{Error, NodeError, Result};
-use crate::graph::Graph;
-use crate::graph::node::typed;
+use crate::graph::node::{Node, typed};
 use crate::state::owners::{Owners, replace_memory};
 use crate::state::params::NodeParams;
 use crate::state::raw_params::blank;
@@ -19,6 +21,9 @@ typed! {
     /// An operation writes a number to device or pinned memory, or waits until a number there meets
     /// a condition. A batch synchronises a graph with other streams, processes or devices without a
     /// kernel. The node keeps the memory of its batch alive.
+    ///
+    /// The node stays in the context that it was made with, and changed batches have memory of that
+    /// context: the graph's, or that of another graph which was embedded in it.
     ///
     /// Add one with [`Frontier::batch`].
     #[doc(alias = "CUDA_BATCH_MEM_OP_NODE_PARAMS")]
@@ -42,7 +47,8 @@ impl BatchNode {
 
     /// Replaces the node's batch. Existing executables keep the old one.
     ///
-    /// Calls `cuGraphNodeSetParams` (CUDA 12.2).
+    /// Calls `cuGraphNodeSetParams` (CUDA 12.2), and `cuGraphBatchMemOpNodeGetParams` (CUDA 11.7)
+    /// in a graph that spans several contexts.
     ///
     /// # Errors
     /// [`NodeError::Removed`], if the node was removed, and the errors of [`Frontier::batch`]. The
@@ -50,9 +56,10 @@ impl BatchNode {
     #[doc(alias = "cuGraphBatchMemOpNodeSetParams")]
     #[doc(alias = "cuGraphNodeSetParams")]
     pub fn set(&self, batch: &Batch) -> Result<()> {
-        check(self.graph(), batch)?;
+        let context = context_of(self)?;
+        check(context, batch)?;
         let mut list = batch.params();
-        let mut params = params(self.graph(), &mut list);
+        let mut params = params(context, &mut list);
         self.replace(node_params(batch), owners(batch), &mut params)
     }
 
@@ -69,7 +76,8 @@ impl BatchNode {
     /// # }
     /// ```
     ///
-    /// Calls `cuGraphNodeSetParams` (CUDA 12.2).
+    /// Calls `cuGraphNodeSetParams` (CUDA 12.2), and `cuGraphBatchMemOpNodeGetParams` (CUDA 11.7)
+    /// in a graph that spans several contexts.
     ///
     /// # Errors
     /// - [`NodeError::NoEntry`]: there is no operation with this index, which counts from 0.
@@ -84,7 +92,8 @@ impl BatchNode {
             let (node, count) = (self.name().into(), operation.len());
             return Err(NodeError::NotOneOperation { node, count }.into());
         };
-        check(self.graph(), operation)?;
+        let context = context_of(self)?;
+        check(context, operation)?;
         let name = self.name();
         self.change(
             |node_params, owners| {
@@ -104,7 +113,7 @@ impl BatchNode {
             |node_params, give| {
                 let NodeParams::Batch(operations) = node_params else { return Err(self.removed()) };
                 let mut list: Vec<_> = operations.iter().map(BatchOperation::params).collect();
-                give(&mut params(self.graph(), &mut list))
+                give(&mut params(context, &mut list))
             },
         )
     }
@@ -152,18 +161,38 @@ impl Frontier<'_> {
     #[doc(alias = "cuStreamWaitValue32")]
     #[doc(alias = "cuStreamWriteValue32")]
     pub fn batch(&self, batch: &Batch) -> Result<BatchNode> {
-        check(self.graph(), batch)?;
+        check(self.graph().context(), batch)?;
         let mut list = batch.params();
-        let mut params = params(self.graph(), &mut list);
+        let mut params = params(self.graph().context(), &mut list);
         self.add(node_params(batch), owners(batch), &mut params).map(BatchNode::wrap)
     }
 }
 
-pub(crate) fn check(graph: &Graph, batch: &Batch) -> Result<()> {
+/// The context that a batch node was made with. Mostly the home of its graph; in a graph of several
+/// contexts the node may come from an embedded graph of another one.
+pub(crate) fn context_of(node: &Node) -> Result<&Context> {
+    let graph = node.graph();
+    if !graph.is_wide() {
+        return Ok(graph.home());
+    }
+    let mut made_with = CUDA_BATCH_MEM_OP_NODE_PARAMS::default();
+    {
+        let guard = graph.enter()?;
+        let raw = guard.record(node.id()).ok_or_else(|| node.removed())?.raw.0;
+        // SAFETY: a live batch node of a locked graph, and the out pointer is valid.
+        let result = unsafe { guard.driver().cuGraphBatchMemOpNodeGetParams(raw, &raw mut made_with) };
+        guard.answer(Call::cuGraphBatchMemOpNodeGetParams, result)?;
+    }
+    let is_its = |context: &&Context| context.as_raw() == made_with.ctx;
+    Ok(graph.others().iter().find(is_its).unwrap_or(graph.home()))
+}
+
+/// Refuses a batch that a node of the context cannot run.
+pub(crate) fn check(context: &Context, batch: &Batch) -> Result<()> {
     if batch.is_empty() {
         return Err(Error::Node(NodeError::NoElements { what: "batch" }));
     }
-    Ok(batch.check(graph.context())?)
+    Ok(batch.check(context)?)
 }
 
 pub(crate) fn node_params(batch: &Batch) -> NodeParams {
@@ -175,10 +204,10 @@ pub(crate) fn owners(batch: &Batch) -> Owners {
 }
 
 /// The driver's parameters of a batch node. They point into `list`, which has to outlive the call.
-pub(crate) fn params(graph: &Graph, list: &mut [CUstreamBatchMemOpParams]) -> CUgraphNodeParams {
+pub(crate) fn params(context: &Context, list: &mut [CUstreamBatchMemOpParams]) -> CUgraphNodeParams {
     let mut params = blank(CUgraphNodeType::CU_GRAPH_NODE_TYPE_BATCH_MEM_OP);
     let fields = &mut params.__bindgen_anon_1;
-    fields.memOp.ctx = graph.context().as_raw();
+    fields.memOp.ctx = context.as_raw();
     // At most `Batch::LIMIT`.
     fields.memOp.count = list.len() as u32;
     fields.memOp.paramArray = list.as_mut_ptr();

@@ -396,7 +396,8 @@ impl Frontier<'_> {
     ///
     /// If memory of a pool is copied, the graph's device needs access to the pool
     /// ([`MemPool::grant_access`]); where the graph spans both contexts, only copies between two
-    /// pools need it. A copy on a stream needs no access.
+    /// pools need it, and where it spans one of them and others, the device of that one. A copy on
+    /// a stream needs no access.
     ///
     /// [`MemPool::grant_access`]: cuda_handles::MemPool::grant_access
     /// [`Stream::wait_for`]: cuda_handles::Stream::wait_for

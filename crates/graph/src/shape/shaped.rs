@@ -6,6 +6,7 @@ use std::sync::Arc;
 use cuda_handles::{Allocation, Context, GraphHandle, Owner};
 use cuda_sys::{CUgraph, CUgraphNode};
 
+use crate::graph::Graph;
 use crate::own_kernels::Own;
 use crate::shape::levels::Level;
 use crate::shape::made::{Made, MadeNode, NotMade, OfKey, RawNodes};
@@ -172,9 +173,11 @@ impl ShapedGraph {
         self.nodes.0.iter().find(|(_, node)| **node == raw).map(|(id, _)| *id)
     }
 
-    /// The owner of the library's own kernels in it.
-    pub(crate) fn owner(&self) -> Option<Owner> {
-        self.made.owner()
+    /// What its runs use besides what the nodes of the drawn graph do: the library's own kernels,
+    /// and the drawn graph itself. Other code may have given that one user objects, in a capture,
+    /// of which the driver's executable of another graph has no share.
+    pub(crate) fn owners(&self, drawn: &Graph) -> impl Iterator<Item = Owner> {
+        self.made.owner().into_iter().chain([Owner::other(drawn.clone())])
     }
 }
 

@@ -24,8 +24,9 @@ pub(crate) fn fill_context<'c>(
     memory.map_or(graph.home(), Allocation::context)
 }
 
-/// The context for a copy. The driver refuses pools of other devices than its own, unless they
-/// grant access, and takes plain memory wherever it lies.
+/// The context for a copy: of those that the graph spans, as all that looks after its runs knows no
+/// others. The driver refuses pools of other devices than its own, unless they grant access, and
+/// takes plain memory wherever it lies.
 pub(crate) fn copy_context<'c>(
     graph: &'c impl Spans,
     owners: impl IntoIterator<Item = &'c Owner>,
@@ -36,9 +37,9 @@ pub(crate) fn copy_context<'c>(
     }
     let sides = memory_at(owners, [layout.source.address, layout.destination.address]);
     let is_bound = |memory: &&Allocation| !matches!(memory.kind(), MemoryKind::Plain);
-    let on_device = |memory: &&Allocation| is_of_device(memory);
-    let bound = sides.map(|side| side.filter(on_device).filter(is_bound));
-    match (bound, sides.map(|side| side.filter(on_device))) {
+    let may_place = |memory: &&Allocation| is_of_device(memory) && graph.covers(memory.context());
+    let sides = sides.map(|side| side.filter(may_place));
+    match (sides.map(|side| side.filter(is_bound)), sides) {
         ([Some(source), Some(destination)], _) => {
             let reaches = destination.is_reachable_from(source.context());
             if reaches == Ok(true) { source.context() } else { destination.context() }

@@ -173,7 +173,8 @@ impl ExecNode<'_, BatchNode> {
     /// Replaces the operations for later launches of the executable, by as many of the same kinds;
     /// as [`BatchNode::set`] does for the graph's node.
     ///
-    /// Calls `cuGraphExecNodeSetParams` (CUDA 12.2).
+    /// Calls `cuGraphExecNodeSetParams` (CUDA 12.2), and `cuGraphBatchMemOpNodeGetParams` (CUDA
+    /// 11.7) in a graph that spans several contexts.
     ///
     /// # Errors
     /// - The errors of [`Frontier::batch`](crate::Frontier::batch).
@@ -188,9 +189,10 @@ impl ExecNode<'_, BatchNode> {
     #[doc(alias = "cuGraphExecNodeSetParams")]
     pub fn set(&mut self, batch: &Batch) -> Result<()> {
         let node: &Node = self.node;
-        batch::check(node.graph(), batch)?;
+        let context = batch::context_of(node)?;
+        batch::check(context, batch)?;
         let mut list = batch.params();
-        let mut raw = batch::params(node.graph(), &mut list);
+        let mut raw = batch::params(context, &mut list);
         let mut new = NewParams::new(batch::node_params(batch), batch::owners(batch), &mut raw);
         let graphs = self.exec.graphs_of(node)?;
         let found = graphs.locate(self.exec, node)?;

@@ -15,7 +15,6 @@ use crate::exec::source::Source;
 use crate::exec::{GraphExec, NotRebuilt};
 use crate::graph::Graph;
 use crate::node_name::NodeName;
-use crate::shape::shaped::ShapedGraph;
 use crate::state::guard::GraphGuard;
 use crate::state::ids::NodeId;
 use crate::update::located::counterparts;
@@ -247,7 +246,7 @@ impl GraphExec {
         awaited = self.awaited_after_update(&guard);
         (events, scratch) = (RecordedEvents::of(&guard), guard.scratch().into());
         let mut owners = guard.owners();
-        owners.extend(self.shaped().and_then(ShapedGraph::owner));
+        owners.extend(self.shaped().into_iter().flat_map(|shaped| shaped.owners(graph)));
         base = owners;
         shaped = match self.copy_of_shape(&guard, &source)? {
             Ok(copy) => copy,

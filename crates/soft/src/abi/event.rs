@@ -42,6 +42,10 @@ fn record(h_event: CUevent, h_stream: CUstream, external: bool) -> Answer {
         return Err(INVALID_HANDLE);
     }
     if !capture::is_captured(&stream)? {
+        // CUDA documents the flag as invalid outside of captures.
+        if external {
+            return Err(INVALID_VALUE);
+        }
         capture::forget_event(number(h_event));
         event.record(&stream);
     } else if external {

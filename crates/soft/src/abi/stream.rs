@@ -122,8 +122,12 @@ entries! {
             return Err(INVALID_VALUE);
         }
         let event = capture::invalidate_on(&stream, event::get(number(h_event)))?;
-        if flags == EXTERNAL && capture::is_captured(&stream)? {
-            return capture::add(&stream, Task::EventWait(number(h_event)), false).map(drop);
+        if flags == EXTERNAL {
+            // CUDA documents the flag as invalid outside of captures.
+            return match capture::is_captured(&stream)? {
+                true => capture::add(&stream, Task::EventWait(number(h_event)), false).map(drop),
+                false => Err(INVALID_VALUE),
+            };
         }
         match capture::wait(&stream, number(h_event), event.last().is_some())? {
             Wait::Captured => {}

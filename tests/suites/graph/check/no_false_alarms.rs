@@ -197,6 +197,21 @@ sound! {
         let counter = lab.count.slice(..1).unwrap();
         nested.then().launch(&lab.count_down, per(1, 1), (counter, &outer)).unwrap();
     };
+    a_loop_that_a_kernel_in_a_branch_in_its_body_ends: |lab, graph| {
+        needs!(Conditionals);
+        let [going, last] = [(); 2].map(|()| graph.condition_with_default(1).unwrap());
+        let body = graph.root().while_node(&going).unwrap().body().unwrap();
+        let branch = body.root().if_node(&last).unwrap();
+        branch.body().unwrap().root().launch(&lab.set_to, per(1, 1), (0, &going)).unwrap();
+    };
+    a_loop_that_an_unknown_kernel_may_end: |lab, graph| {
+        needs!(Conditionals);
+        let going = graph.condition_with_default(1).unwrap();
+        let body = graph.root().while_node(&going).unwrap().body().unwrap();
+        let inner = lab.graph();
+        lab.untyped(&inner.root(), &lab.a, &lab.b, "unknown");
+        body.root().child(&inner).unwrap();
+    };
     a_loop_by_a_number: |lab, graph| {
         needs!(Conditionals);
         let number = lab.count.slice(..2).unwrap();

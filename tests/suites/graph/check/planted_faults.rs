@@ -185,6 +185,42 @@ planted! {
         body.root().launch(&lab.count_down, per(1, 1), (lab.count.slice(..1).unwrap(), &condition)).unwrap();
         race([["one", "two"]])
     };
+    a_loop_whose_condition_only_a_kernel_before_it_gets: |lab, graph| {
+        needs!(Conditionals);
+        let condition = graph.condition_with_default(1).unwrap();
+        let start = graph.root().launch(&lab.set_to, per(1, 1), (1, &condition)).unwrap();
+        let rounds = start.then().while_node(&condition).unwrap().named("rounds");
+        lab.change(&rounds.body().unwrap().root(), &lab.a, "step");
+        let after = rounds.then().launch(&lab.set_to, per(1, 1), (0, &condition)).unwrap();
+        after.then().fill(&lab.a, 1.0).unwrap();
+        vec![("endless loop", vec!["rounds"])]
+    };
+    a_loop_in_a_loop_that_sets_the_outer_condition_alone: |lab, graph| {
+        needs!(Conditionals);
+        let [outer, inner] = [(); 2].map(|()| graph.condition_with_default(1).unwrap());
+        let rounds = graph.root().while_node(&outer).unwrap().named("outer");
+        let nested = rounds.body().unwrap().root().while_node(&inner).unwrap().named("inner");
+        let counter = lab.count.slice(..1).unwrap();
+        nested.body().unwrap().root().launch(&lab.count_down, per(1, 1), (counter, &outer)).unwrap();
+        vec![("endless loop", vec!["inner"])]
+    };
+    a_loop_with_an_empty_body_beside_one_that_ends: |lab, graph| {
+        needs!(EmptyBodies);
+        let [endless, ends] = [(); 2].map(|()| graph.condition().unwrap());
+        graph.root().while_node(&endless).unwrap().named("empty");
+        let rounds = graph.root().while_node(&ends).unwrap();
+        rounds.body().unwrap().root().launch(&lab.set_to, per(1, 1), (0, &ends)).unwrap();
+        vec![("endless loop", vec!["empty"])]
+    };
+    a_loop_that_a_kernel_beside_it_may_end: |lab, graph| {
+        needs!(Conditionals);
+        let condition = graph.condition_with_default(1).unwrap();
+        let rounds = graph.root().while_node(&condition).unwrap().named("rounds");
+        lab.change(&rounds.body().unwrap().root(), &lab.a, "step");
+        graph.root().launch(&lab.set_to, per(1, 1), (0, &condition)).unwrap().named("beside");
+        // It comes too late or too early, and that is what is told.
+        vec![("unordered condition", vec!["beside", "rounds"])]
+    };
     a_branch_of_a_switch_and_what_comes_after_another_node: |lab, graph| {
         needs!(Branches);
         let condition = graph.condition_with_default(1).unwrap();

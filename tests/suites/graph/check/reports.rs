@@ -92,6 +92,37 @@ fn a_report_is_one_line_of_json() {
 }
 
 #[test]
+fn an_endless_loop_is_told_in_a_sentence() {
+    let context = setup();
+    needs!(Conditionals);
+    let lab = Lab::new(&context);
+    let graph = lab.graph();
+    let condition = graph.condition_with_default(1).unwrap();
+    let rounds = graph.root().while_node(&condition).unwrap().named("rounds");
+    let step = lab.change(&rounds.body().unwrap().root(), &lab.a, "step");
+    let report = graph.check().unwrap();
+    let [finding] = report.findings() else { panic!("{report}") };
+    assert_eq!((finding.severity(), finding.class()), (Severity::Error, "endless loop"));
+    assert_eq!(
+        finding.to_string(),
+        "endless loop: `rounds` goes by condition 1, and no kernel in its body gets that, so that it does not end \
+         once it begins; add a kernel to its body that gets the condition as an argument, and sets it to 0 in the \
+         last round"
+    );
+    let Finding::EndlessLoop { conditional, .. } = finding else { panic!("{finding}") };
+    assert_eq!(conditional.name(), "rounds");
+    assert!(
+        report.to_json().contains("\"class\":\"endless loop\",")
+            && report.to_json().contains("\"condition\":1}")
+    );
+    assert_eq!(graph.to_svg_with(&report).unwrap().matches("class=\"box faulty\"").count(), 1);
+    // Drivers take such a graph, and so does `instantiate`.
+    graph.instantiate().unwrap();
+    step.then().launch(&lab.set_to, per(1, 1), (0, &condition)).unwrap();
+    assert!(graph.check().unwrap().findings().is_empty());
+}
+
+#[test]
 fn findings_are_drawn() {
     let context = setup();
     needs!(Branches);

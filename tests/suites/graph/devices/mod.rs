@@ -1,10 +1,13 @@
 //! Graphs whose nodes run on two devices.
 
+mod batches;
 mod by_hand;
+mod caches;
 mod captured;
 mod each_its_own;
 mod lifetimes;
 mod looked_at;
+mod outside;
 mod pools;
 mod refused;
 mod states;

@@ -4,6 +4,7 @@ mod bodies;
 mod by_data;
 mod by_kernels;
 mod conditionals;
+mod in_flight;
 
 mod left;
 mod programmatic;

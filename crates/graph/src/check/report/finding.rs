@@ -55,6 +55,14 @@ pub enum Finding {
         /// As for [`Race::may_wait`].
         may_wait: bool,
     },
+    /// No kernel in the body of a loop has the handle of its condition, so the loop does not end
+    /// once it begins. Everything in the body is known.
+    EndlessLoop {
+        /// The condition's number.
+        number: u64,
+        /// The loop's node.
+        conditional: FoundNode,
+    },
     /// A node may use memory of the graph before it is allocated or after it is freed, or memory
     /// may be freed before it is allocated. The graph cannot be
     /// [instantiated](crate::Graph::instantiate).
@@ -95,6 +103,7 @@ impl Finding {
             | Self::MixedContexts { .. }
             | Self::UnusedCondition { .. }
             | Self::UnorderedCondition { may_wait: false, .. }
+            | Self::EndlessLoop { .. }
             | Self::MemoryOrder { .. }
             | Self::Race(_) => Severity::Error,
         }
@@ -109,6 +118,7 @@ impl Finding {
             Self::MixedContexts { .. } => "mixed contexts",
             Self::UnusedCondition { .. } => "unused condition",
             Self::UnorderedCondition { .. } => "unordered condition",
+            Self::EndlessLoop { .. } => "endless loop",
             Self::MemoryOrder { .. } => "memory order",
             Self::NeverFreed { .. } => "never freed",
             Self::Race(_) => "data race",
@@ -125,6 +135,7 @@ impl Finding {
             }
             Self::UnusedCondition { .. } => Vec::new(),
             Self::UnorderedCondition { setter, conditional, .. } => vec![setter, conditional],
+            Self::EndlessLoop { conditional, .. } => vec![conditional],
             Self::MemoryOrder { allocation, first, second, .. } => {
                 let mut nodes = vec![allocation];
                 nodes.extend([first, second].into_iter().filter(|node| node.node != allocation.node));
@@ -158,6 +169,11 @@ impl Finding {
             Self::UnorderedCondition { edge, .. } => {
                 let (from, to) = &**edge;
                 format!("an edge from {from} to {to} lets it come in time")
+            }
+            Self::EndlessLoop { .. } => {
+                "add a kernel to its body that gets the condition as an argument, and sets it to 0 in the last \
+                 round"
+                    .to_owned()
             }
             Self::MemoryOrder { edge: Some(edge), .. } => {
                 let (from, to) = &**edge;

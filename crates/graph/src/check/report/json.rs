@@ -72,6 +72,7 @@ fn finding(out: &mut String, finding: &Finding) -> fmt::Result {
             write!(out, ",\"condition\":{number},\"may_wait\":{may_wait},\"edge\":")?;
             edge(out, ends)?;
         }
+        Finding::EndlessLoop { number, .. } => write!(out, ",\"condition\":{number}")?,
         Finding::MemoryOrder { edge: ends, .. } => {
             out.write_str(",\"edge\":")?;
             match ends {

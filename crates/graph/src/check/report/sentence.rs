@@ -49,6 +49,11 @@ impl Finding {
                     false => Ok(()),
                 }
             }
+            Self::EndlessLoop { number, conditional } => write!(
+                formatter,
+                "endless loop: {conditional} goes by condition {number}, and no kernel in its body gets that, so \
+                 that it does not end once it begins"
+            ),
             Self::MemoryOrder { what, allocation, first, second, .. } => {
                 write_disorder(formatter, *what, allocation, [first, second])
             }

@@ -165,6 +165,7 @@ fn missing_edge(finding: &Finding) -> Option<(&(FoundNode, FoundNode), bool, &'s
         | Finding::NotInBody { .. }
         | Finding::MixedContexts { .. }
         | Finding::UnusedCondition { .. }
+        | Finding::EndlessLoop { .. }
         | Finding::NeverFreed { .. } => None,
     }
 }

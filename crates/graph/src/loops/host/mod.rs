@@ -28,7 +28,7 @@ use std::sync::Arc;
 use cuda_handles::capture::Scratch;
 use cuda_handles::capture_mode::relaxed;
 use cuda_handles::internal::HeldStream;
-use cuda_handles::{AsStream, Context, Stream, WrongContext};
+use cuda_handles::{AsStream, Context, Owner, Stream, WrongContext};
 
 use crate::error::wrong_context::ensure;
 use crate::error::{Error, ExecError, Result};
@@ -192,7 +192,10 @@ impl Graph {
         let (awaited, scratch) = (awaited_streams(&guard), guard.scratch());
         let runs = single.as_ref().map(|_| guard.last_runs.clone());
         runs.iter().for_each(LastRuns::begin);
-        base = guard.owners();
+        let mut owners = guard.owners();
+        // It may have been given user objects in a capture, of which the segments have no share.
+        owners.extend(self.handle().is_owned().then(|| Owner::other(self.clone())));
+        base = owners;
         let program = {
             let _relaxed = relaxed(context.driver());
             context.with_current(|| Program::make(&mut guard, options))
