@@ -29,12 +29,12 @@ use cuda_nvrtc::internal::Process;
 use crate::detect::Machine;
 use crate::runner::Suite;
 
-/// The exit code of a run that is impossible here: no driver, or no device.
-const IMPOSSIBLE: u8 = 2;
-/// The exit code of a run whose time was up before all tests had run.
+/// The exit code of a run whose time was up before all tests had run. A wrong command line has 2.
 const UNFINISHED: u8 = 3;
 
 /// Runs the matrix and returns the exit code. `suite` gives the test binaries, which may build
+/// The exit code of a run that is impossible here: no driver, or no device.
+const IMPOSSIBLE: u8 = 4;
 /// them; `default` is the declaration if the command line names no other.
 ///
 /// # Errors
