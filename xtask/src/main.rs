@@ -169,7 +169,7 @@ fn said(outcome: Result<String>) -> Result<u8> {
 
 fn demo(cargo: &Cargo, options: &DemoOptions) -> Result<u8> {
     let program = build::demo(cargo)?;
-    runner::demo(&program, &cargo.root().join("target/demo"), options)
+    runner::demo(&program, &cargo.target().join("demo"), options)
 }
 
 fn bench(cargo: &Cargo, options: BenchOptions) -> Result<u8> {
