@@ -26,7 +26,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::{Parser, Subcommand};
 use xtask::detect::ask;
-use xtask::matrix::{self, MatrixOptions};
+use xtask::matrix::{self, FolderLock, MatrixOptions};
 use xtask::runner::{self, Bench, BenchOptions, DemoOptions, Driver, Peers, Report, TestOptions};
 
 use build::Build;
@@ -134,6 +134,7 @@ fn run(task: Task) -> Result<u8> {
         Task::Test { options, asan } => test(&cargo, &options, asan),
         Task::TestGpu(options) => {
             let build = Build { asan: false, gpu: true, bundle: None };
+            let _lock = if options.list { None } else { Some(FolderLock::take(&cargo.target())?) };
             matrix::run(&options, &build::matrix(&cargo), || build.suite(&cargo))
         }
         Task::AskDriver { driver } => ask::answer(&driver).map(|()| 0),
@@ -168,7 +169,7 @@ fn said(outcome: Result<String>) -> Result<u8> {
 
 fn demo(cargo: &Cargo, options: &DemoOptions) -> Result<u8> {
     let program = build::demo(cargo)?;
-    runner::demo(&program, &cargo.root().join("target/demo"), options)
+    runner::demo(&program, &cargo.target().join("demo"), options)
 }
 
 fn bench(cargo: &Cargo, options: BenchOptions) -> Result<u8> {

@@ -306,10 +306,15 @@ impl Loader {
         (origin, get_proc_address): (String, GetProcAddress),
     ) -> Result<Driver, LoadError> {
         let version = version(&origin, get_proc_address)?;
+        // A driver has no call that is newer than itself, and refuses to look for one. The software
+        // driver would report that as a refusal (`CUDA_SOFT_EXPLAIN`).
+        let look_up = |call: Call| match call.since() <= version {
+            true => find(get_proc_address, call.symbol(), call.since()),
+            false => None,
+        };
         // SAFETY: the caller who made the loader promised that the source implements the driver's
         // interface; the system's driver does.
-        let table =
-            unsafe { Table::look_up(version, |call| find(get_proc_address, call.symbol(), call.since())) };
+        let table = unsafe { Table::look_up(version, look_up) };
         let mut table =
             table.map_err(|call| LoadError::Incomplete { file: origin.clone(), call, found: version })?;
         wraps.into_iter().for_each(|wrap| wrap(&mut table));
@@ -413,8 +418,7 @@ fn find(
 ) -> Option<NonNull<c_void>> {
     let mut pointer = core::ptr::null_mut();
     let mut status = CUdriverProcAddressQueryResult::CU_GET_PROC_ADDRESS_SUCCESS;
-    // SAFETY: the symbol is a C string and both out pointers are valid. For a version newer than
-    // the driver's the answer is an error code.
+    // SAFETY: the symbol is a C string and both out pointers are valid.
     let result = unsafe {
         get_proc_address(symbol.as_ptr(), &raw mut pointer, since.as_raw(), LEGACY_STREAM, &raw mut status)
     };

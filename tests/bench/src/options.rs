@@ -38,6 +38,8 @@ pub(crate) struct Measure {
     pub(crate) is_smoke_test: bool,
     pub(crate) save: Option<PathBuf>,
     pub(crate) compare: Option<PathBuf>,
+    /// A file for the tables as Markdown.
+    pub(crate) markdown: Option<PathBuf>,
     /// A folder for plots.
     pub(crate) svg: Option<PathBuf>,
     /// A file with lines of peers in other languages.
@@ -48,7 +50,8 @@ pub(crate) struct Measure {
 
 const USAGE: &str = "usage:
   bench [--driver null|soft|system|PATH] [--part paths|graphs|sizes|collectives]… [--filter TEXT] [--quick] [--json]
-        [--save FILE] [--compare FILE] [--svg FOLDER] [--peer-lines FILE] [--commit TEXT] [--smoke-test]
+        [--save FILE] [--compare FILE] [--markdown FILE] [--svg FOLDER] [--peer-lines FILE] [--commit TEXT]
+        [--smoke-test]
   bench --twice OPERATION --count COUNT [--driver …]
   bench --latency|--replays COUNT [--driver soft|system|PATH]
   bench --shapes [--filter TEXT] [--svg FILE] [--driver soft|system|PATH]";
@@ -64,7 +67,7 @@ struct Given {
     measured: Option<String>,
     parts: Vec<Part>,
     flags: [bool; 3],
-    files: [Option<PathBuf>; 3],
+    files: [Option<PathBuf>; 4],
     commit: Option<String>,
     other: Option<(String, Task)>,
 }
@@ -107,13 +110,14 @@ impl Given {
         value: &mut dyn FnMut() -> Result<String, String>,
     ) -> Result<(), String> {
         let [json, quick, smoke_test] = &mut self.flags;
-        let [save, compare, lines] = &mut self.files;
+        let [save, compare, lines, markdown] = &mut self.files;
         match name {
             "--json" => *json = true,
             "--quick" => *quick = true,
             "--smoke-test" => *smoke_test = true,
             "--save" => *save = Some(PathBuf::from(value()?)),
             "--compare" => *compare = Some(PathBuf::from(value()?)),
+            "--markdown" => *markdown = Some(PathBuf::from(value()?)),
             "--peer-lines" => *lines = Some(PathBuf::from(value()?)),
             "--commit" => self.commit = Some(value()?),
             "--part" => {
@@ -153,10 +157,10 @@ impl Given {
     }
 
     fn measure(self) -> Measure {
-        let ([json, is_quick, is_smoke_test], [save, compare, lines]) = (self.flags, self.files);
+        let ([json, is_quick, is_smoke_test], [save, compare, lines, markdown]) = (self.flags, self.files);
         let parts = if self.parts.is_empty() { Part::ALL.to_vec() } else { self.parts };
         let (filter, svg, commit) = (self.filter, self.svg, self.commit);
-        Measure { parts, filter, json, is_quick, is_smoke_test, save, compare, svg, lines, commit }
+        Measure { parts, filter, json, is_quick, is_smoke_test, save, compare, markdown, svg, lines, commit }
     }
 }
 

@@ -9,28 +9,32 @@ use crate::collectives::GROUP;
 use crate::driver::Choice;
 use crate::graphs::SHAPED;
 use crate::options::Measure;
-use crate::record::{OURS, Origin, Part, RAW, Row};
+use crate::record::{OURS, Origin, Part, RAW, Row, Run};
 use crate::statistics::Summary;
 use crate::table::{Table, time};
 
-/// Prints where a run is made.
-pub(crate) fn head(origin: &Origin) {
+/// Where a run is made, line by line.
+pub(crate) fn head(origin: &Origin) -> Vec<String> {
     let commit = origin.commit.as_deref().map(|commit| format!(" ({commit})")).unwrap_or_default();
-    println!("version {}{commit}, {}", origin.version, origin.date);
-    if let Some(processor) = &origin.processor {
-        println!("host    {processor}");
-    }
+    let mut lines = vec![format!("version {}{commit}, {}", origin.version, origin.date)];
+    lines.extend(origin.processor.iter().map(|processor| format!("host    {processor}")));
     match (&origin.driver_version, &origin.device) {
-        (Some(driver), Some(device)) => println!("driver  {driver}\ndevice  {device}"),
-        _ => println!("driver  {}, which does nothing: only the library's own time is left", origin.driver),
+        (Some(driver), Some(device)) => {
+            lines.extend([format!("driver  {driver}"), format!("device  {device}")]);
+        }
+        _ => {
+            lines.push(format!(
+                "driver  {}, which does nothing: only the library's own time is left",
+                origin.driver
+            ));
+        }
     }
-    for peer in &origin.peers {
-        println!("peer    {} {}", peer.name, peer.version);
-    }
+    lines.extend(origin.peers.iter().map(|peer| format!("peer    {} {}", peer.name, peer.version)));
+    lines
 }
 
-/// Prints what a reader of the figures should know; beside lines of JSON, to standard error.
-pub(crate) fn notes(driver: &Choice, options: &Measure, more: &[String]) {
+/// What a reader of the figures should know.
+pub(crate) fn notes(driver: &Choice, options: &Measure, more: &[String]) -> Vec<String> {
     let mut notes = Vec::new();
     if *driver == Choice::Soft || options.is_smoke_test {
         notes.push("the software driver runs work on the CPU; times on it mean nothing");
@@ -39,9 +43,7 @@ pub(crate) fn notes(driver: &Choice, options: &Measure, more: &[String]) {
         notes.push("a quick run shows that everything runs; its times mean nothing");
     }
     notes.extend(more.iter().map(String::as_str));
-    for note in notes {
-        if options.json { eprintln!("note: {note}") } else { println!("note: {note}") }
-    }
+    notes.into_iter().map(|note| format!("note: {note}")).collect()
 }
 
 /// Tells which row was measured, where somebody watches.
@@ -57,18 +59,18 @@ pub(crate) fn end_of_progress() {
     }
 }
 
-/// Prints text that belongs to no row; beside lines of JSON, to standard error.
-pub(crate) fn text(is_json: bool, text: &str) {
-    if is_json { eprintln!("\n{text}") } else { println!("\n{text}") }
+/// Prints a line that belongs to no row; beside lines of JSON, to standard error.
+pub(crate) fn line(is_json: bool, line: &str) {
+    if is_json { eprintln!("{line}") } else { println!("{line}") }
 }
 
 /// Prints a row as a line of JSON.
 pub(crate) fn json(origin: &Origin, row: &Row) -> Outcome<()> {
-    println!("{}", line(origin, row)?);
+    println!("{}", json_line(origin, row)?);
     Ok(())
 }
 
-fn line(origin: &Origin, row: &Row) -> Outcome<String> {
+fn json_line(origin: &Origin, row: &Row) -> Outcome<String> {
     #[derive(Serialize)]
     struct Line<'a> {
         driver: &'a str,
@@ -80,17 +82,36 @@ fn line(origin: &Origin, row: &Row) -> Outcome<String> {
 }
 
 /// Prints the table of a part.
-pub(crate) fn part(part: Part, origin: &Origin, rows: &[Row]) {
-    if rows.is_empty() {
-        return;
+pub(crate) fn part(part: Part, run: &Run) {
+    if let Some(table) = table(part, run) {
+        println!("\n{}\n\n{table}", legend(part));
     }
-    let table = match part {
-        Part::Paths => paths(origin, rows),
-        Part::Graphs => graphs(rows),
-        Part::Sizes => sizes(rows),
-        Part::Collectives => collectives(rows),
-    };
-    println!("\n{}\n\n{table}", legend(part));
+}
+
+/// The run as Markdown: the tables that are printed, with where it was made and what to know.
+pub(crate) fn markdown(run: &Run, notes: &[String]) -> String {
+    let mut text = "# Measurements\n\n".to_owned();
+    for line in head(&run.origin).iter().chain(notes) {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        text += &format!("- {}\n", words.join(" "));
+    }
+    for part in Part::ALL {
+        if let Some(table) = table(part, run) {
+            text += &format!("\n## {}\n\n{}\n\n{}", part.name(), legend(part), table.markdown());
+        }
+    }
+    text
+}
+
+/// The table of a part, if it has rows.
+fn table(part: Part, run: &Run) -> Option<Table> {
+    let rows: Vec<&Row> = run.rows.iter().filter(|row| row.part == part).collect();
+    (!rows.is_empty()).then(|| match part {
+        Part::Paths => paths(&run.origin, &rows),
+        Part::Graphs => graphs(&rows),
+        Part::Sizes => sizes(&rows),
+        Part::Collectives => collectives(&rows),
+    })
 }
 
 fn legend(part: Part) -> &'static str {
@@ -111,7 +132,7 @@ fn legend(part: Part) -> &'static str {
     }
 }
 
-fn paths(origin: &Origin, rows: &[Row]) -> Table {
+fn paths(origin: &Origin, rows: &[&Row]) -> Table {
     let peers = || origin.peers.iter().map(|peer| peer.name.as_str());
     let head = ["operation", OURS, RAW, "over", "spread", "ratio", "outliers"].into_iter().chain(peers());
     let mut table = Table::new(&head.collect::<Vec<_>>());
@@ -125,13 +146,13 @@ fn paths(origin: &Origin, rows: &[Row]) -> Table {
     table
 }
 
-fn sizes(rows: &[Row]) -> Table {
+fn sizes(rows: &[&Row]) -> Table {
     let mut table = Table::new(&["operation", OURS, RAW, "over", "spread", "ratio"]);
     rows.iter().for_each(|row| table.push(beside_raw(row)));
     table
 }
 
-fn collectives(rows: &[Row]) -> Table {
+fn collectives(rows: &[&Row]) -> Table {
     let mut table = Table::new(&["operation", OURS, RAW, "over", "spread", "ratio", GROUP]);
     for row in rows {
         let mut cells = beside_raw(row);
@@ -153,7 +174,7 @@ fn beside_raw(row: &Row) -> Vec<String> {
     ]
 }
 
-fn graphs(rows: &[Row]) -> Table {
+fn graphs(rows: &[&Row]) -> Table {
     let sides = [OURS, RAW, SHAPED];
     let columns =
         sides.iter().flat_map(|side| ["mean", "p50", "p99"].map(|column| format!("{side} {column}")));
@@ -201,7 +222,7 @@ mod tests {
         let mut rows = [row("launch", &[12.5], &[10.0]), row("fill", &[3.0], &[0.0])];
         rows[0].sides.push(Side::new("cudarc", vec![44.0]));
         assert_eq!(
-            paths(&origin(), &rows).to_string(),
+            paths(&origin(), &rows.iter().collect::<Vec<_>>()).to_string(),
             "operation     ours      raw    over  spread  ratio  outliers   cudarc\n\
              launch     12.5 ns  10.0 ns  2.5 ns  0.0 ns   1.25       0+0  44.0 ns\n\
              fill        3.0 ns   0.0 ns  3.0 ns  0.0 ns      -       0+0        -\n"
@@ -211,7 +232,7 @@ mod tests {
     #[test]
     fn graphs_have_mean_median_and_the_slowest_of_a_hundred() {
         let ours: Vec<f64> = (0..100).map(|number| if number < 10 { 100.0 } else { 2.0 }).collect();
-        let text = graphs(&[row("line of 10, launch", &ours, &[2.0])]).to_string();
+        let text = graphs(&[&row("line of 10, launch", &ours, &[2.0])]).to_string();
         let cells: Vec<&str> = text.lines().nth(1).unwrap_or_default().split("  ").map(str::trim).collect();
         let cells: Vec<&str> = cells.into_iter().filter(|cell| !cell.is_empty()).collect();
         assert_eq!(cells[..4], ["line of 10, launch", "11.8 ns", "2.0 ns", "100 ns"], "{text}");
@@ -221,8 +242,20 @@ mod tests {
     }
 
     #[test]
+    fn markdown_has_the_parts_that_were_measured() {
+        let run = Run { origin: origin(), rows: vec![row("launch", &[12.5], &[10.0])] };
+        let text = markdown(&run, &["note: nothing".to_owned()]);
+        assert!(text.contains("- peer cudarc 0.19\n- note: nothing\n\n## paths\n\nHot paths:"), "{text}");
+        assert!(
+            text.ends_with("| launch | 12.5 ns | 10.0 ns | 2.5 ns | 0.0 ns | 1.25 | 0+0 | - |\n"),
+            "{text}"
+        );
+        assert!(!text.contains("## graphs"), "{text}");
+    }
+
+    #[test]
     fn a_line_of_json_has_every_side() {
-        let line = line(&origin(), &row("graph launch", &[12.5], &[10.0])).expect("it is plain data");
+        let line = json_line(&origin(), &row("graph launch", &[12.5], &[10.0])).expect("it is plain data");
         let value: serde_json::Value = serde_json::from_str(&line).expect("it is JSON");
         assert_eq!((value["driver"].as_str(), value["part"].as_str()), (Some("a\"b"), Some("paths")));
         assert_eq!(value["sides"][0]["summary"]["median"].as_f64(), Some(12.5));

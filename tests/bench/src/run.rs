@@ -20,20 +20,20 @@ pub(crate) fn run(driver: &Choice, options: &Measure, peers: &[Peer]) -> Outcome
     // Files that cannot be read or written are known before anything is measured.
     let before = options.compare.as_deref().map(save::load).transpose()?;
     let told = options.lines.as_deref().map(Told::read).transpose()?.unwrap_or_default();
-    options.save.as_deref().map_or(Ok(()), save::check)?;
+    [&options.save, &options.markdown].into_iter().flatten().try_for_each(|path| save::check(path))?;
     options.svg.as_deref().map_or(Ok(()), plot::make)?;
     keep_memory();
     let bench = Bench::new()?;
     let origin = Origin::of(driver, options.commit.clone(), versions(peers, &told))?;
     let origin = Origin { is_quick: options.is_quick || options.is_smoke_test, ..origin };
     if !options.json {
-        report::head(&origin);
+        report::head(&origin).iter().for_each(|line| println!("{line}"));
     }
-    report::notes(driver, options, &told.notes);
+    let mut notes = report::notes(driver, options, &told.notes);
+    notes.iter().for_each(|note| report::line(options.json, note));
     let mut run = Run { origin, rows: Vec::new() };
     for part in &options.parts {
-        let first = run.rows.len();
-        measure(*part, driver, options, peers, &bench, &mut |mut row| {
+        let skipped = measure(*part, driver, options, peers, &bench, &mut |mut row| {
             told.complete(&mut row);
             report::progress(&row);
             if options.json {
@@ -43,24 +43,41 @@ pub(crate) fn run(driver: &Choice, options: &Measure, peers: &[Peer]) -> Outcome
             Ok(())
         })?;
         report::end_of_progress();
+        if let Some(skipped) = skipped {
+            report::line(options.json, &format!("\n{skipped}"));
+            notes.push(skipped);
+        }
         if !options.json {
-            report::part(*part, &run.origin, run.rows.get(first..).unwrap_or_default());
+            report::part(*part, &run);
+        }
+        // After each part: an interrupted run loses the part in progress alone.
+        if !run.rows.is_empty() {
+            write(options, &run, &notes)?;
         }
     }
     // Without a filter, what was not measured has been said.
     if run.rows.is_empty() && options.filter.is_some() {
         return Err(NO_ROW.into());
     }
-    if let Some(path) = &options.save {
-        save::save(path, &run)?;
-    }
+    write(options, &run, &notes)?;
     if let Some(folder) = &options.svg {
         plot::write(folder, &run)?;
     }
     if let Some(before) = before {
-        report::text(options.json, &compare::report(&before, &run));
+        report::line(options.json, &format!("\n{}", compare::report(&before, &run)));
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Writes the files of the run so far.
+fn write(options: &Measure, run: &Run, notes: &[String]) -> Outcome<()> {
+    if let Some(path) = &options.save {
+        save::save(path, run)?;
+    }
+    if let Some(path) = &options.markdown {
+        save::write(path, &report::markdown(run, notes))?;
+    }
+    Ok(())
 }
 
 /// Does an operation so often, twice, for a profiler to count.
@@ -78,7 +95,7 @@ fn versions(peers: &[Peer], told: &Told) -> Vec<Version> {
     here.chain(told.peers.iter().cloned()).collect()
 }
 
-/// Measures the rows of a part.
+/// Measures the rows of a part. Says why if it has none.
 fn measure(
     part: Part,
     driver: &Choice,
@@ -86,24 +103,22 @@ fn measure(
     peers: &[Peer],
     bench: &Bench,
     done: &mut dyn FnMut(Row) -> Outcome<()>,
-) -> Outcome<()> {
+) -> Outcome<Option<String>> {
     let filter = options.filter.as_deref();
     let scope = Scope::new(driver, options.is_quick, filter);
     match part {
         Part::Paths => figures::all(driver)
             .filter(|figure| filter.is_none_or(|text| figure.name.contains(text)))
             .filter(|figure| !(options.is_quick && figure.is_large()))
-            .try_for_each(|figure| done(figure.measure(bench, peers, effort(driver, options))?)),
-        Part::Graphs => graphs::forms(bench, scope, done),
-        Part::Sizes => graphs::each_node(bench, scope, done),
+            .try_for_each(|figure| done(figure.measure(bench, peers, effort(driver, options))?))?,
+        Part::Graphs => graphs::forms(bench, scope, done)?,
+        Part::Sizes => graphs::each_node(bench, scope, done)?,
         Part::Collectives => {
             let skipped = collectives::all_reduces(bench, driver, options.is_quick, filter, done)?;
-            if let Some(why) = skipped {
-                report::text(options.json, &format!("collectives were not measured: {why}"));
-            }
-            Ok(())
+            return Ok(skipped.map(|why| format!("collectives were not measured: {why}")));
         }
     }
+    Ok(None)
 }
 
 fn effort(driver: &Choice, options: &Measure) -> Effort {

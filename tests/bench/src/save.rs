@@ -36,7 +36,11 @@ pub(crate) fn check(path: &Path) -> Outcome<()> {
 
 /// Writes a run as JSON.
 pub(crate) fn save(path: &Path, run: &Run) -> Outcome<()> {
-    let text = serde_json::to_string_pretty(&File { format: FORMAT, run: run.clone() })? + "\n";
+    write(path, &(serde_json::to_string_pretty(&File { format: FORMAT, run: run.clone() })? + "\n"))
+}
+
+/// Writes a file of a run.
+pub(crate) fn write(path: &Path, text: &str) -> Outcome<()> {
     std::fs::write(path, text)
         .map_err(|error| format!("{} cannot be written: {error}", path.display()).into())
 }

@@ -16,6 +16,19 @@ impl Table {
         self.rows.push(row.into_iter().map(|cell| cell.as_ref().to_owned()).collect());
     }
 
+    /// The table as Markdown.
+    pub(crate) fn markdown(&self) -> String {
+        let line = |row: &Vec<String>| {
+            let cells: Vec<String> = row.iter().map(|cell| cell.replace('|', "\\|")).collect();
+            format!("| {} |\n", cells.join(" | "))
+        };
+        let columns = self.rows.first().map_or(0, Vec::len);
+        let ruler = format!("|---|{}\n", "---:|".repeat(columns.saturating_sub(1)));
+        let mut lines = self.rows.iter().map(line);
+        let head = lines.next().unwrap_or_default();
+        head + &ruler + &lines.collect::<String>()
+    }
+
     fn widths(&self) -> Vec<usize> {
         let columns = self.rows.iter().map(Vec::len).max().unwrap_or_default();
         let width = |column: usize| {
@@ -67,6 +80,16 @@ mod tests {
         assert_eq!(
             table.to_string(),
             "operation        ours   raw\nfill of 5 µs  12.5 ns     3\nx                   1  1000\n"
+        );
+    }
+
+    #[test]
+    fn markdown_has_the_same_cells() {
+        let mut table = Table::new(&["operation", "ours", "raw"]);
+        table.push(["a | b", "12.5 ns", "3"]);
+        assert_eq!(
+            table.markdown(),
+            "| operation | ours | raw |\n|---|---:|---:|\n| a \\| b | 12.5 ns | 3 |\n"
         );
     }
 

@@ -57,8 +57,9 @@ macro_rules! needs_program {
 fn a_run_is_printed_saved_drawn_and_compared() {
     needs_program!();
     let folder = Folder::new("whole");
-    let (file, plots) = (folder.file("run.json"), folder.file("plots"));
-    let text = bench(&["--quick", "--commit", "abc"], &[("--save", &file), ("--svg", &plots)]);
+    let (file, plots, tables) = (folder.file("run.json"), folder.file("plots"), folder.file("run.md"));
+    let files: [(&str, &Path); 3] = [("--save", &file), ("--svg", &plots), ("--markdown", &tables)];
+    let text = bench(&["--quick", "--commit", "abc"], &files);
     for row in ["launch, built per call", "line of 10, first launch", "each of 100 nodes, build"] {
         assert!(text.contains(row), "{text}");
     }
@@ -68,6 +69,12 @@ fn a_run_is_printed_saved_drawn_and_compared() {
     assert_eq!(saved["origin"]["driver"].as_str(), Some("null"));
     assert!(saved["rows"].as_array().is_some_and(|rows| rows.len() > 50), "{saved}");
     assert!(plots.join("per-node.svg").exists() && plots.join("launch-latency.svg").exists());
+    let tables = std::fs::read_to_string(&tables).expect("it was written");
+    for line in
+        ["# Measurements", "## paths", "## sizes", "| operation | ours | raw |", "- collectives were not"]
+    {
+        assert!(tables.contains(line), "{line}: {tables}");
+    }
     let text = bench(&["--quick", "--part", "sizes"], &[("--compare", &file)]);
     assert!(text.contains("compared with") && text.contains("within the spread"), "{text}");
 }

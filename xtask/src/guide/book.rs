@@ -3,6 +3,7 @@
 //! mdBook makes the pages. Then names of items become links to the documentation, and files of the
 //! workspace that the pages link to are copied to the book.
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -21,12 +22,15 @@ const MISSING: &str = "mdbook does not start. It makes the book; install it by `
 
 /// Makes documentation and book; returns the first page.
 pub(crate) fn run(cargo: &Cargo) -> Result<PathBuf> {
+    // Before the documentation is built, which takes minutes.
+    let program = std::env::var_os("MDBOOK").unwrap_or_else(|| "mdbook".into());
+    ensure_runs(&program)?;
     documentation::run(cargo)?;
     let folder = documentation::folder(cargo);
     let book = folder.join(FOLDER);
-    let mut mdbook = Command::new(std::env::var_os("MDBOOK").unwrap_or_else(|| "mdbook".into()));
+    let mut mdbook = Command::new(program);
     mdbook.arg("build").arg(cargo.root().join("docs/guide")).arg("--dest-dir").arg(&book);
-    let status = mdbook.status().context(MISSING)?;
+    let status = mdbook.status()?;
     ensure!(status.success(), "mdbook ended with {status}");
 
     let pages = Pages::read(&folder)?;
@@ -40,6 +44,13 @@ pub(crate) fn run(cargo: &Cargo) -> Result<PathBuf> {
     dead.iter().for_each(|link| println!("{link}"));
     ensure!(dead.is_empty(), "{} links of the book are dead; they are listed above", dead.len());
     Ok(book.join("index.html"))
+}
+
+fn ensure_runs(mdbook: &OsStr) -> Result<()> {
+    let asked = Command::new(mdbook).arg("--version").output().context(MISSING)?;
+    let program = Path::new(mdbook).display();
+    ensure!(asked.status.success(), "{program} --version ended with {}; is it mdBook?", asked.status);
+    Ok(())
 }
 
 /// A page with links from the names of items. With `foreign`, the first column of its tables has
@@ -114,6 +125,12 @@ mod tests {
         assert!(!is_in_first_column("<tr><td>a</td><td>"));
         assert!(!is_in_first_column("<tr><td>a</td></tr></table><p>"));
         assert!(!is_in_first_column("<p>"));
+    }
+
+    #[test]
+    fn a_missing_mdbook_is_told_with_how_to_get_it() {
+        let error = ensure_runs(OsStr::new("/no/such/mdbook")).unwrap_err();
+        assert!(format!("{error:#}").contains("cargo install mdbook"), "{error:#}");
     }
 
     #[test]

@@ -60,6 +60,8 @@ pub(super) struct Group {
     /// How many devices they need.
     #[serde(default = "one")]
     pub(super) devices: usize,
+    /// The device that they use, whatever the row's is.
+    pub(super) only_device: Option<usize>,
 }
 
 fn one() -> usize {

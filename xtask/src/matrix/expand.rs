@@ -4,7 +4,7 @@ use anyhow::{Result, ensure};
 
 use super::axes::{Axes, Axis};
 use super::declaration::Declaration;
-use crate::detect::Machine;
+use crate::detect::{FoundDriver, Machine};
 
 /// The name of the row in which all axes are as usual.
 pub(super) const BASE: &str = "base";
@@ -115,11 +115,27 @@ impl Plan<'_> {
         let beside = self.machine.drivers.iter().enumerate().skip(1);
         let each = beside.map(|(driver, found)| Planned {
             name: row.name.replace("driver=beside", &format!("driver={}", found.name)),
-            skipped: found.problem.as_ref().map(|problem| format!("the driver cannot be used: {problem}")),
+            skipped: self.missing_driver(found),
             driver,
             ..row.clone()
         });
         or_skipped(each.collect(), &row, "no other driver is installed beside the chosen one")
+    }
+
+    /// Why a driver beside the chosen one cannot be used, or not with the device of the row.
+    fn missing_driver(&self, found: &FoundDriver) -> Option<String> {
+        let lacks_device = || match found.devices.len() {
+            0 => Some("the driver finds no device".to_owned()),
+            count if count <= self.device => Some(format!(
+                "the command line names device {}, and the driver finds {count} in all, numbered from 0",
+                self.device
+            )),
+            _ => None,
+        };
+        match &found.problem {
+            Some(problem) => Some(format!("the driver cannot be used: {problem}")),
+            None => lacks_device(),
+        }
     }
 
     fn each_device(&self, row: Planned) -> Vec<Planned> {
@@ -147,16 +163,27 @@ impl Plan<'_> {
         if row.skipped.is_none() {
             row.skipped = self.missing_tool(&row);
         }
-        let devices = self.devices(&row);
-        let needed = |group: &String| self.declaration.groups.get(group).map_or(1, |group| group.devices);
-        let (fits, others) = row.groups.into_iter().partition(|group| needed(group) <= devices);
-        row.groups = fits;
-        let reason = |group: &String| format!("it needs {} devices, and there are {devices}", needed(group));
-        row.left_out = others.iter().map(|group: &String| (group.clone(), reason(group))).collect();
+        for group in std::mem::take(&mut row.groups) {
+            match self.misfit(&group, &row) {
+                Some(reason) => row.left_out.push((group, reason)),
+                None => row.groups.push(group),
+            }
+        }
         if let (true, None, Some((_, reason))) = (row.groups.is_empty(), &row.skipped, row.left_out.first()) {
             row.skipped = Some(reason.clone());
         }
         row
+    }
+
+    /// Why a group cannot run in a row.
+    fn misfit(&self, group: &str, row: &Planned) -> Option<String> {
+        let group = self.declaration.groups.get(group)?;
+        let (needed, devices) = (group.devices, self.devices(row));
+        if needed > devices {
+            return Some(format!("it needs {needed} devices, and there are {devices}"));
+        }
+        let only = group.only_device.filter(|only| *only != row.device)?;
+        Some(format!("its tests use device {only} alone, and the row is for device {}", row.device))
     }
 
     fn missing_tool(&self, row: &Planned) -> Option<String> {

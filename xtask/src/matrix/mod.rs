@@ -9,6 +9,7 @@ mod condition;
 mod declaration;
 mod expand;
 mod list;
+mod lock;
 mod options;
 mod origin;
 mod private;
@@ -18,6 +19,7 @@ mod run;
 
 use declaration::Declaration;
 pub use declaration::FILE;
+pub use lock::FolderLock;
 pub use options::MatrixOptions;
 use report::Earlier;
 
@@ -29,10 +31,10 @@ use cuda_nvrtc::internal::Process;
 use crate::detect::Machine;
 use crate::runner::Suite;
 
-/// The exit code of a run that is impossible here: no driver, or no device.
-const IMPOSSIBLE: u8 = 2;
-/// The exit code of a run whose time was up before all tests had run.
+/// The exit code of a run whose time was up before all tests had run. A wrong command line has 2.
 const UNFINISHED: u8 = 3;
+/// The exit code of a run that is impossible here: no driver, or no device.
+const IMPOSSIBLE: u8 = 4;
 
 /// Runs the matrix and returns the exit code. `suite` gives the test binaries, which may build
 /// them; `default` is the declaration if the command line names no other.

@@ -7,8 +7,19 @@ use super::expand::Selection;
 use crate::runner::Driver;
 use crate::runner::options::{MOST_SECONDS, existing};
 
+/// The exit codes, for `--help`.
+const EXIT_CODES: &str = "\
+Exit codes:
+  0  all went as declared
+  1  a test failed that is not declared, a declared failure did not happen, no test ran, or the run
+     ended with an error
+  2  the command line is wrong
+  3  tests are left, which --resume runs
+  4  no test can run here: there is no driver or no device";
+
 /// Options of the matrix.
 #[derive(Clone, Debug, clap::Args)]
+#[command(after_help = EXIT_CODES)]
 pub struct MatrixOptions {
     /// Print the rows, and what is skipped and why; build and run nothing
     #[arg(long)]

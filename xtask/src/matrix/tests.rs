@@ -141,6 +141,37 @@ fn each_other_device_and_driver_has_a_row() {
 }
 
 #[test]
+fn the_device_of_the_command_line_is_used_with_every_driver_that_has_it() {
+    let mut machine = machine(2);
+    for (name, devices) in [("/two", 2), ("/one", 1), ("/none", 0)] {
+        machine.drivers.push(driver(name, "12.8", devices));
+    }
+    let select = |device| Selection { rows: vec!["driver=beside".to_owned()], quick: false, device };
+    let all = rows(&declaration(), &machine, &select(Some(1))).unwrap();
+    assert_eq!(names(&all), [("driver=/two", true), ("driver=/one", false), ("driver=/none", false)]);
+    assert_eq!((all[0].driver, all[0].device), (1, 1));
+    let reason = all[1].skipped.as_deref().unwrap_or_default();
+    assert!(reason.contains("names device 1") && reason.contains("finds 1 in all"), "{reason}");
+    assert_eq!(all[2].skipped.as_deref(), Some("the driver finds no device"));
+    let all = rows(&declaration(), &machine, &select(None)).unwrap();
+    assert_eq!(names(&all), [("driver=/two", true), ("driver=/one", true), ("driver=/none", false)]);
+}
+
+#[test]
+fn groups_of_one_device_are_left_out_of_rows_of_others() {
+    let text = SMALL.replace("except = [\"far::*\"]", "except = [\"far::*\"]\nonly_device = 0");
+    let declaration = Declaration::parse(&text).unwrap();
+    let all = rows(&declaration, &machine(2), &Selection::default()).unwrap();
+    assert_eq!((all[0].skipped.as_deref(), all[0].left_out.len()), (None, 0));
+    let reason = "its tests use device 0 alone, and the row is for device 1";
+    assert_eq!((all[1].name.as_str(), all[1].skipped.as_deref()), ("device=1", Some(reason)));
+    let one = Selection { device: Some(1), ..Selection::default() };
+    let eager = rows(&declaration, &machine(2), &one).unwrap().remove(3);
+    assert_eq!((eager.name.as_str(), eager.groups.as_slice()), ("loading=eager", &["far".to_owned()][..]));
+    assert_eq!(eager.left_out, [("all".to_owned(), reason.to_owned())]);
+}
+
+#[test]
 fn rows_are_chosen_by_name() {
     let select = |rows: &[&str], quick| Selection {
         rows: rows.iter().map(ToString::to_string).collect(),

@@ -1,13 +1,21 @@
 //! The benchmark: overhead over the raw driver, launches beside drops, memory of replays, shapes.
 
-use std::io::Write;
+use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
+use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
+use serde_json::{Value, json};
+
+use super::process::status_within;
 
 /// The kernels that the benchmark launches, for the script.
 const KERNELS: &str = include_str!("../../../tests/suites/ptx/small.ptx");
+
+/// How long the script may take: it measures each operation for two seconds, and its projects
+/// compile kernels before.
+const SCRIPT_LIMIT: Duration = Duration::from_secs(300);
 
 /// The environment variable by which NCCL takes NVLink multicast or leaves it.
 const MULTICAST: &str = "NCCL_NVLS_ENABLE";
@@ -33,12 +41,16 @@ pub struct BenchOptions {
     /// One line of JSON for each row, with all figures of each side
     #[arg(long)]
     pub json: bool,
-    /// Write the run to this file, to compare others with
+    /// Write the run to this file, to compare others with; after each part, so that a run that is
+    /// interrupted loses the part in progress alone
     #[arg(long, value_name = "FILE")]
     pub save: Option<PathBuf>,
     /// Compare with the run that was saved in this file
     #[arg(long, value_name = "FILE")]
     pub compare: Option<PathBuf>,
+    /// Write the tables to this file as Markdown, after each part
+    #[arg(long, value_name = "FILE")]
+    pub markdown: Option<PathBuf>,
     /// Draw: costs over size and times of launches, into this folder; with --shapes a file
     #[arg(long, value_name = "PATH")]
     pub svg: Option<PathBuf>,
@@ -50,15 +62,15 @@ pub struct BenchOptions {
     pub python: PathBuf,
     /// Look for the slowest launch while memory, libraries and streams are dropped on another
     /// thread; on a GPU one above 1 ms fails
-    #[arg(long, conflicts_with_all = ["json", "filter", "parts", "quick", "save", "compare", "svg"])]
+    #[arg(long, conflicts_with_all = ["json", "filter", "parts", "quick", "save", "compare", "markdown", "svg"])]
     pub latency: bool,
     /// Replay a graph so many times, with a new buffer each time; fails if memory grows
     #[arg(long, value_name = "COUNT", conflicts_with_all =
-        ["json", "filter", "parts", "quick", "save", "compare", "svg", "latency"])]
+        ["json", "filter", "parts", "quick", "save", "compare", "markdown", "svg", "latency"])]
     pub replays: Option<u32>,
     /// Measure graphs as drawn and in all shapes: launch call, run and instantiation, as a table
     #[arg(long, conflicts_with_all =
-        ["json", "parts", "quick", "save", "compare", "latency", "replays"])]
+        ["json", "parts", "quick", "save", "compare", "markdown", "latency", "replays"])]
     pub shapes: bool,
 }
 
@@ -107,9 +119,13 @@ impl Bench {
     /// # Errors
     /// The program does not start, or there are no peers but they were asked for.
     pub fn run(&self, options: &BenchOptions) -> Result<u8> {
-        let lines = Lines(std::env::temp_dir().join(format!("cuda-peers-{}.jsonl", std::process::id())));
+        let lines = TemporaryFile::new("lines");
         let mut command = if options.peers {
-            self.peers.as_ref().context("there are no peers here")?.command(options, &lines.0)?
+            self.peers.as_ref().context("there are no peers here")?.command(
+                options,
+                &lines.0,
+                SCRIPT_LIMIT,
+            )?
         } else {
             let mut command = Command::new(&self.program);
             value(&mut command, "--driver", options.driver.as_ref());
@@ -128,27 +144,32 @@ impl Bench {
     }
 }
 
-/// The file of what Python measures, gone in the end.
-struct Lines(PathBuf);
+/// A file for the script, gone in the end.
+struct TemporaryFile(PathBuf);
 
-impl Drop for Lines {
+impl TemporaryFile {
+    fn new(name: &str) -> Self {
+        Self(std::env::temp_dir().join(format!("cuda-peers-{name}-{}", std::process::id())))
+    }
+}
+
+impl Drop for TemporaryFile {
     fn drop(&mut self) {
         let _ = std::fs::remove_file(&self.0);
     }
 }
 
 impl Peers {
-    /// Measures in Python, and prepares the command for the rest.
-    fn command(&self, options: &BenchOptions, lines: &Path) -> Result<Command> {
+    /// Measures in Python for as long as `limit`, and prepares the command for the rest.
+    fn command(&self, options: &BenchOptions, lines: &Path, limit: Duration) -> Result<Command> {
         let driver = options.driver.as_deref().unwrap_or("system");
         ensure!(
             self.library.is_some() || !["null", "soft"].contains(&driver),
             "other projects open the driver by its name, and there is no library of {driver} here"
         );
         let mut command = Command::new(&self.program);
-        if self.has_lines(options, lines)? {
-            command.arg("--peer-lines").arg(lines);
-        }
+        self.measure_in_python(options, lines, limit)?;
+        command.arg("--peer-lines").arg(lines);
         match &self.library {
             Some(library) => self.on_library(command.arg("--driver").arg(library).arg("--smoke-test")),
             None => command.args(["--driver", driver]),
@@ -156,27 +177,26 @@ impl Peers {
         Ok(command)
     }
 
-    /// Runs the script, which writes a line for each operation, or for why there is none.
-    fn has_lines(&self, options: &BenchOptions, lines: &Path) -> Result<bool> {
+    /// Runs the script, which writes a line for each operation, or for why there is none. If it
+    /// fails, what it has measured stays, and a line tells why there is no more.
+    fn measure_in_python(&self, options: &BenchOptions, lines: &Path, limit: Duration) -> Result<()> {
+        let kernels = TemporaryFile::new("kernels");
+        std::fs::write(&kernels.0, KERNELS)?;
         let mut script = Command::new(&options.python);
         script.arg(&self.script);
         if options.quick {
             script.arg("--quick");
         }
-        self.on_library(&mut script);
-        script.stdin(Stdio::piped()).stdout(std::fs::File::create(lines)?);
-        let mut child = match script.spawn() {
-            Ok(child) => child,
-            Err(error) => {
-                eprintln!("without projects in Python: {} does not start: {error}", options.python.display());
-                return Ok(false);
-            }
+        self.on_library(&mut script).stdin(File::open(&kernels.0)?).stdout(File::create(lines)?);
+        let name = self.script.file_name().unwrap_or_default().display();
+        let failure = match status_within(script, limit) {
+            Ok(Some(status)) if status.success() => return Ok(()),
+            Ok(Some(status)) => format!("{name} ended with {status}"),
+            Ok(None) => format!("{name} had not ended after {} s and was stopped", limit.as_secs()),
+            Err(error) => format!("{} does not start: {error}", options.python.display()),
         };
-        // The end of this pipe is the end of the text.
-        child.stdin.take().context("the script has no input")?.write_all(KERNELS.as_bytes())?;
-        let status = child.wait()?;
-        ensure!(status.success(), "{} ended with {status}", self.script.display());
-        Ok(true)
+        let measured = std::fs::read(lines)?;
+        Ok(std::fs::write(lines, with_failure(&String::from_utf8_lossy(&measured), &failure))?)
     }
 
     /// Puts the library where programs look for the driver.
@@ -188,11 +208,19 @@ impl Peers {
     }
 }
 
+/// The whole lines that a script has written, and one for why there are no more.
+fn with_failure(lines: &str, failure: &str) -> String {
+    let is_whole = |line: &&str| serde_json::from_str::<Value>(line).is_ok();
+    let whole: String = lines.lines().filter(is_whole).map(|line| format!("{line}\n")).collect();
+    whole + &json!({ "peer": "peers in Python", "absent": failure }).to_string() + "\n"
+}
+
 /// Gives a program the options that all have.
 fn give(command: &mut Command, options: &BenchOptions) {
     value(command, "--filter", options.filter.as_ref());
     value(command, "--save", options.save.as_ref());
     value(command, "--compare", options.compare.as_ref());
+    value(command, "--markdown", options.markdown.as_ref());
     value(command, "--svg", options.svg.as_ref());
     value(command, "--replays", options.replays.map(|count| count.to_string()).as_ref());
     options.parts.iter().for_each(|part| value(command, "--part", Some(part)));
@@ -229,6 +257,37 @@ mod tests {
         assert_eq!(arguments, ["--save", "run.json", "--part", "paths", "--part", "sizes", "--quick"]);
     }
 
+    /// What the lines say of a script, which `sh` runs in Python's place.
+    fn lines_of(name: &str, script: &str, limit: Duration) -> String {
+        let (file, lines) = (TemporaryFile::new(name), TemporaryFile::new(&format!("{name}-lines")));
+        std::fs::write(&file.0, script).unwrap();
+        let peers = Peers { program: "peers".into(), script: file.0.clone(), library: None };
+        let options = BenchOptions { python: PathBuf::from("sh"), ..BenchOptions::default() };
+        peers.command(&options, &lines.0, limit).unwrap();
+        std::fs::read_to_string(&lines.0).unwrap()
+    }
+
+    #[test]
+    fn a_script_that_fails_or_hangs_leaves_its_whole_lines_and_a_reason() {
+        let long = Duration::from_secs(60);
+        assert_eq!(lines_of("good", r#"cat > /dev/null; echo '{"peer":"x"}'"#, long), "{\"peer\":\"x\"}\n");
+        let failed = lines_of("fails", r#"echo '{"peer":"x"}'; printf '{"peer":"y'; exit 3"#, long);
+        assert!(failed.starts_with("{\"peer\":\"x\"}\n") && failed.lines().count() == 2, "{failed}");
+        assert!(failed.contains("peers in Python") && failed.contains("exit status: 3"), "{failed}");
+        let hung = lines_of("hangs", "sleep 60", Duration::from_millis(200));
+        assert!(hung.contains("had not ended") && hung.lines().count() == 1, "{hung}");
+    }
+
+    #[test]
+    fn a_python_that_does_not_start_is_a_note() {
+        let lines = TemporaryFile::new("no-python");
+        let peers = Peers { program: "peers".into(), script: "peers.py".into(), library: None };
+        let options = BenchOptions { python: PathBuf::from("/no/such/python"), ..BenchOptions::default() };
+        peers.command(&options, &lines.0, SCRIPT_LIMIT).unwrap();
+        let text = std::fs::read_to_string(&lines.0).unwrap();
+        assert!(text.contains("/no/such/python does not start"), "{text}");
+    }
+
     #[test]
     fn peers_need_a_driver_that_they_find() {
         let bench = Bench::new(PathBuf::from("bench"));
@@ -236,7 +295,7 @@ mod tests {
         let options =
             BenchOptions { peers: true, driver: Some("null".to_owned()), ..BenchOptions::default() };
         assert!(bench.run(&options).is_err());
-        assert!(peers.command(&options, Path::new("lines")).is_err());
+        assert!(peers.command(&options, Path::new("lines"), SCRIPT_LIMIT).is_err());
         let below = Bench { peers: Some(peers), ..bench }.below(Path::new("bundle"));
         assert_eq!(below.program, Path::new("bundle/bench"));
         assert_eq!(below.peers.expect("they stay").script, Path::new("bundle/peers.py"));

@@ -37,6 +37,14 @@ pub(crate) fn run_for_output(command: Command, limit: Duration) -> std::io::Resu
     run_into(Output::whole(), command, limit)
 }
 
+/// Runs `command` with its own input and output, and kills it after `limit`; `None` then.
+pub(crate) fn status_within(mut command: Command, limit: Duration) -> std::io::Result<Option<ExitStatus>> {
+    end_with_this_process(&mut command);
+    let (_open, closed) = channel();
+    let mut child = command.spawn()?;
+    wait(&mut child, &closed, Instant::now() + limit)
+}
+
 fn run_into(output: Output, mut command: Command, limit: Duration) -> std::io::Result<Ended> {
     let (reader, writer) = std::io::pipe()?;
     command.stdin(Stdio::null()).stdout(writer.try_clone()?).stderr(writer);

@@ -52,10 +52,12 @@ pub(super) fn stale_constants<P>(cached: &Graph, built: (Graph, P)) -> Result<Ve
     }
     if before.len() != now.len() {
         let longer = if before.len() > now.len() { &before } else { &now };
-        let (first, count) = (before.len().min(now.len()), |nodes: usize| format!("{nodes} in number"));
-        let extra = longer.get(first).map(|node| {
-            let (cached, now) = (count(before.len()), count(now.len()));
-            stale(node, "the graph around the last nodes, such as that", cached, now)
+        let extra = longer.get(before.len().min(now.len())).map(|node| {
+            let place = |nodes: &[NodeConstants]| match nodes.len() == longer.len() {
+                true => format!("one of {} nodes", nodes.len()),
+                false => format!("missing in a graph of {} nodes", nodes.len()),
+            };
+            stale(node, "", place(&before), place(&now))
         });
         return Ok(extra.into_iter().collect());
     }

@@ -64,7 +64,8 @@ shown!(CacheError);
 pub struct StaleConstant {
     /// The node, by name.
     pub node: NodeName,
-    /// The argument of the kernel, as in "argument `factor`", or another part of the node.
+    /// The argument of the kernel, as in "argument `factor`", or another part of the node. Empty if
+    /// one of both graphs lacks the node: they have different numbers of nodes.
     pub what: String,
     /// The value in the executable, in words.
     pub cached: String,
@@ -75,7 +76,10 @@ pub struct StaleConstant {
 impl fmt::Display for StaleConstant {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { node, what, cached, now } = self;
-        write!(formatter, "{} of node `{node}` was {cached}, and is {now} now", Named(what))
+        if !what.is_empty() {
+            write!(formatter, "{} of ", Named(what))?;
+        }
+        write!(formatter, "node `{node}` was {cached}, and is {now} now")
     }
 }
 

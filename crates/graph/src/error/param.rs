@@ -1,6 +1,7 @@
 //! Errors about graph parameters.
 
 use crate::node_name::NodeName;
+use crate::wording::Named;
 
 /// A graph parameter cannot be used or set as asked.
 #[derive(Clone, PartialEq, thiserror::Error)]
@@ -125,9 +126,14 @@ pub enum ParamError {
     },
     /// Not all parameters were named.
     #[error(
-        "{missing} of {all} parameters of the graph are not named; name all of them, or use `launch_with`"
+        "{missing} of {all} parameters of the graph are not named: the first of them is {}; name all of them, or use \
+         `launch_with`",
+        Named(first)
     )]
     NotAllNamed {
+        /// The first parameter that is not named, by a place that it fills, as in "argument `x` of
+        /// node `scale`".
+        first: String,
         /// How many are not named.
         missing: usize,
         /// How many there are.

@@ -186,7 +186,7 @@ fn param_errors(name: &str) -> Vec<Error> {
         ParamError::NoRoom { node: node(), bytes: 2, room: 1 },
         ParamError::NotDisabled { node: node() },
         ParamError::Bound { node: node() },
-        ParamError::NotAllNamed { missing: 1, all: 2 },
+        ParamError::NotAllNamed { first: name.to_owned(), missing: 1, all: 2 },
         ParamError::Launch {
             node: NodeName::from(name),
             cause: Box::new(cuda_handles::Error::Forked.into()),

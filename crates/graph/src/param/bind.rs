@@ -193,25 +193,29 @@ impl Binding {
             BoundNode::Wait(_) => "wait".to_owned(),
             BoundNode::Plain => "call".to_owned(),
         };
-        let argument = |position: usize| match &self.node {
-            BoundNode::Kernel { arguments, .. } => {
-                let name = arguments.declaration().names.get(position).copied().unwrap_or("?");
-                format!("argument `{name}`")
-            }
-            _ => "an argument".to_owned(),
-        };
-        let place = self.uses.first().map(|one| match one.place {
-            Place::Argument(position) | Place::Length { position, .. } => argument(position),
-            Place::Config => "its configuration".to_owned(),
-            Place::Grid(..) => "its grid".to_owned(),
-            Place::Target | Place::Tested => "its memory".to_owned(),
-            Place::Value => "its value".to_owned(),
-            Place::Source => "its source".to_owned(),
-            Place::Destination => "its destination".to_owned(),
-            Place::Event => "its event".to_owned(),
-            Place::Enabled => "its switch".to_owned(),
-        });
+        let place = self.uses.first().map(|one| self.place_in_words("its", one.place));
         (call.into(), place.unwrap_or_default().into())
+    }
+
+    /// A place in the node, for errors: an argument by its name, or another part behind a word.
+    #[cold]
+    pub(crate) fn place_in_words(&self, word: &str, place: Place) -> String {
+        let part = match place {
+            Place::Argument(position) | Place::Length { position, .. } => {
+                let BoundNode::Kernel { arguments, .. } = &self.node else { return "an argument".to_owned() };
+                let name = arguments.declaration().names.get(position).copied().unwrap_or("?");
+                return format!("argument `{name}`");
+            }
+            Place::Config => "configuration",
+            Place::Grid(..) => "grid",
+            Place::Target | Place::Tested => "memory",
+            Place::Value => "value",
+            Place::Source => "source",
+            Place::Destination => "destination",
+            Place::Event => "event",
+            Place::Enabled => "switch",
+        };
+        format!("{word} {part}")
     }
 }
 

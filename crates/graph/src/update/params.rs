@@ -11,7 +11,7 @@ use crate::exec::exec_params::ExecParams;
 use crate::exec::node_updates::Latest;
 use crate::exec::source::Source;
 use crate::param::graph_param::{GraphParam, ParamArg, ParamType, Stored, ensure_no_output, ensure_of};
-use crate::state::bindings::ParamValue;
+use crate::state::bindings::{ParamValue, Place};
 
 impl GraphExec {
     /// Sets a parameter for the launches from the next one on. The next launch updates the nodes
@@ -95,13 +95,9 @@ impl GraphExec {
     /// The errors of [`launch_with`](Self::launch_with). [`ParamError::NotAllNamed`]: a parameter
     /// is missing; nothing is set and launched.
     pub fn launch_bound(&mut self, stream: &impl AsStream, values: impl ParamValues) -> Result<()> {
-        let mut list = ValueList::default();
-        values.list(&self.scope()?, &mut list)?;
-        let all = self.owners.since.params.as_ref().map_or(0, |params| params.len());
-        let missing = (0..all as u32).filter(|param| list.0.iter().all(|(named, _)| named != param)).count();
-        if missing > 0 {
-            return Err(ParamError::NotAllNamed { missing, all }.into());
-        }
+        let (scope, mut list) = (self.scope()?, ValueList::default());
+        values.list(&scope, &mut list)?;
+        scope.ensure_all_named(&list)?;
         list.0.into_iter().for_each(|(param, value)| self.put(param, value));
         self.launch(stream)
     }
@@ -163,6 +159,34 @@ impl ParamScope<'_> {
             }
             (_, value) => Ok(value),
         }
+    }
+
+    fn ensure_all_named(&self, list: &ValueList) -> Result<()> {
+        let all = self.params.map_or(0, ExecParams::len);
+        let is_missing = |param: &u32| list.0.iter().all(|(named, _)| named != param);
+        let mut missing = (0..all as u32).filter(is_missing);
+        match missing.next() {
+            None => Ok(()),
+            Some(first) => {
+                let (first, missing) = (self.in_words(first), missing.count() + 1);
+                Err(ParamError::NotAllNamed { first, missing, all }.into())
+            }
+        }
+    }
+
+    /// The first place that a parameter fills.
+    #[cold]
+    fn in_words(&self, param: u32) -> String {
+        let nodes = self.params.map_or(&[][..], |params| &params.nodes);
+        let used = nodes.iter().find_map(|bound| {
+            let uses = || bound.binding.uses.iter().filter(|one| one.param == param);
+            // Rather the memory itself than its length.
+            let one = uses().find(|one| !matches!(one.place, Place::Length { .. })).or(uses().next())?;
+            let graph = self.source.graph()?;
+            let node = graph.look().map_or_else(|_| "?".into(), |guard| guard.name(bound.counterpart));
+            Some(format!("{} of node `{}`", bound.binding.place_in_words("the", one.place), &*node))
+        });
+        used.unwrap_or_else(|| format!("number {param} in the order of their creation, which no node uses"))
     }
 
     /// Whether the executable was made of the hierarchy with this number, or updated from it last.

@@ -32,7 +32,7 @@ impl fmt::Display for Unjoined<'_> {
         let Self(origin, others) = self;
         write!(
             formatter,
-            "the capture ended before the stream number {origin}, on which it began, had waited for "
+            "the capture ended before the stream number {origin} (`Stream::id`), on which it began, had waited for "
         )?;
         match others {
             [] => formatter.write_str("a stream that other code drew into it")?,

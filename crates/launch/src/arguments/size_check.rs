@@ -13,21 +13,31 @@ use crate::error::{Error, MAX_BYTES, Result, WrongArguments};
 /// checked.
 #[inline]
 pub(crate) fn check(kernel: &Kernel, slots: &[ParameterSlot]) -> Result<()> {
-    let fits = match kernel.parameters() {
+    if fits(kernel, slots) { Ok(()) } else { Err(wrong(kernel, slots, false)) }
+}
+
+/// Checks the declared parameters in `slots` against those of `kernel`, as [`check`] does.
+pub(crate) fn check_declared(kernel: &Kernel, slots: &[ParameterSlot]) -> Result<()> {
+    if fits(kernel, slots) { Ok(()) } else { Err(wrong(kernel, slots, true)) }
+}
+
+#[inline]
+fn fits(kernel: &Kernel, slots: &[ParameterSlot]) -> bool {
+    match kernel.parameters() {
         Some(parameters) => {
             parameters.len() == slots.len()
                 && parameters.iter().zip(slots).all(|(wanted, given)| wanted.size == given.size())
         }
         None => slots.last().is_none_or(|last| last.end() <= MAX_BYTES),
-    };
-    if fits { Ok(()) } else { Err(wrong(kernel, slots)) }
+    }
 }
 
 #[cold]
-fn wrong(kernel: &Kernel, slots: &[ParameterSlot]) -> Error {
+fn wrong(kernel: &Kernel, slots: &[ParameterSlot], is_declared: bool) -> Error {
     Error::WrongArguments(Box::new(WrongArguments {
         kernel: kernel.name().to_owned(),
         expected: kernel.parameters().map(<[Parameter]>::to_vec),
         found: slots.iter().map(|slot| Parameter { offset: slot.offset(), size: slot.size() }).collect(),
+        is_declared,
     }))
 }

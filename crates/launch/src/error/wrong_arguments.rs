@@ -8,7 +8,10 @@ use cuda_sys::Printable;
 /// The most bytes of parameters that any kernel takes.
 pub(crate) const MAX_BYTES: usize = 32_764;
 
-/// Arguments whose number or sizes differ from the kernel's parameters.
+const DECLARE_ANEW: &str = "correct the declaration (`kernel!`), or load the image that it was written for";
+
+/// Arguments whose number or sizes differ from the kernel's parameters, or a declaration
+/// ([`kernel!`](crate::kernel)) whose parameters do.
 #[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct WrongArguments {
@@ -18,8 +21,10 @@ pub struct WrongArguments {
     /// ([`ParameterLayout`](cuda_sys::Feature::ParameterLayout)) and the arguments are too large
     /// for any kernel.
     pub expected: Option<Vec<Parameter>>,
-    /// The arguments.
+    /// The arguments, or the declared parameters.
     pub found: Vec<Parameter>,
+    /// Whether a kernel's declaration differs from the image, and not the arguments of one launch.
+    pub is_declared: bool,
 }
 
 impl std::error::Error for WrongArguments {}
@@ -34,29 +39,36 @@ impl fmt::Display for WrongArguments {
                 Printable(&self.kernel)
             );
         };
-        write!(
-            formatter,
-            "kernel `{}` takes {}",
-            Printable(&self.kernel),
-            Count(expected.len(), "parameter")
-        )?;
+        let (kernel, count) = (Printable(&self.kernel), Count(expected.len(), "parameter"));
         let list = expected.iter().map(|parameter| (parameter.size, parameter.offset));
-        write!(formatter, "{}", Layout(list.collect()))?;
+        let layout = Layout(list.collect());
+        match self.is_declared {
+            true => write!(formatter, "kernel `{kernel}` has {count}{layout} in its image")?,
+            false => write!(formatter, "kernel `{kernel}` takes {count}{layout}")?,
+        }
         if expected.len() != self.found.len() {
             let list = self.found.iter().map(|given| (given.size, given.offset));
-            let given = Count(self.found.len(), "argument");
-            let verb = if self.found.len() == 1 { "was" } else { "were" };
-            return write!(formatter, " but {given}{} {verb} given", Layout(list.collect()));
+            let (count, layout) = (self.found.len(), Layout(list.collect()));
+            if self.is_declared {
+                let declared = Count(count, "parameter");
+                return write!(formatter, ", but its declaration has {declared}{layout}; {DECLARE_ANEW}");
+            }
+            let verb = if count == 1 { "was" } else { "were" };
+            return write!(formatter, " but {}{layout} {verb} given", Count(count, "argument"));
         }
         let pairs = (1..).zip(expected.iter().zip(&self.found));
         let wrong = pairs.filter(|(_, (wanted, given))| wanted.size != given.size);
         let separators = core::iter::once(" but ").chain(core::iter::repeat(", "));
         for ((number, (wanted, given)), separator) in wrong.zip(separators) {
             let (is, should) = (Count(given.size, "byte"), wanted.size);
+            if self.is_declared {
+                write!(formatter, "{separator}parameter {number} is declared with {is} instead of {should}")?;
+                continue;
+            }
             let verb = if should == 1 { "is" } else { "are" };
             write!(formatter, "{separator}argument {number} has {is} where {should} {verb} expected")?;
         }
-        Ok(())
+        if self.is_declared { write!(formatter, "; {DECLARE_ANEW}") } else { Ok(()) }
     }
 }
 
@@ -98,9 +110,34 @@ mod tests {
         sizes.iter().enumerate().map(|(index, &size)| Parameter { offset: index * 8, size }).collect()
     }
 
+    fn error(expected: &[usize], found: &[usize]) -> WrongArguments {
+        let (expected, found) = (Some(parameters(expected)), parameters(found));
+        WrongArguments { kernel: "saxpy".to_owned(), expected, found, is_declared: false }
+    }
+
     fn message(expected: &[usize], found: &[usize]) -> String {
-        let kernel = "saxpy".to_owned();
-        WrongArguments { kernel, expected: Some(parameters(expected)), found: parameters(found) }.to_string()
+        error(expected, found).to_string()
+    }
+
+    #[test]
+    fn a_declaration_is_compared_with_the_image() {
+        let message = |expected: &[usize], found: &[usize]| {
+            WrongArguments { is_declared: true, ..error(expected, found) }.to_string()
+        };
+        assert_eq!(
+            message(&[4, 8], &[4]),
+            format!(
+                "kernel `saxpy` has 2 parameters (4 B at 0, 8 B at 8) in its image, but its declaration has \
+                 1 parameter (4 B at 0); {DECLARE_ANEW}"
+            )
+        );
+        assert_eq!(
+            message(&[4, 8], &[8, 8]),
+            format!(
+                "kernel `saxpy` has 2 parameters (4 B at 0, 8 B at 8) in its image but parameter 1 is declared \
+                 with 8 bytes instead of 4; {DECLARE_ANEW}"
+            )
+        );
     }
 
     #[test]

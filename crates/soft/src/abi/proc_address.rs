@@ -76,6 +76,9 @@ entries! {
             Found::NoSuchCall => (core::ptr::null_mut(), Query::CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND),
             Found::NotInThatVersion => (core::ptr::null_mut(), Query::CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT),
         };
+        if pointer.is_null() && !symbol_found.is_null() {
+            explain::found_nothing(|| format!("{} of version {asked}, flags {flags}", symbol.to_string_lossy()));
+        }
         pfn.write_unaligned(pointer);
         put_if(symbol_found, query);
         if pointer.is_null() && symbol_found.is_null() { Err(NOT_FOUND) } else { Ok(()) }

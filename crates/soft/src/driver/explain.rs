@@ -72,6 +72,13 @@ pub(crate) fn because(reason: impl FnOnce() -> String) {
     }
 }
 
+/// Reports a lookup that succeeds with a null pointer.
+pub(crate) fn found_nothing(what: impl FnOnce() -> String) {
+    if is_wanted() {
+        say(&format!("{} finds no {}", CALL.get().unwrap_or("a call"), what()));
+    }
+}
+
 /// Reports an image that is rejected. Its call may succeed, and a later one fails.
 pub(crate) fn image(code: CUresult, log: &str) {
     if is_wanted() {

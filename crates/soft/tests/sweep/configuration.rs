@@ -208,8 +208,11 @@ fn refused_and_missing_calls_are_explained_where_the_environment_asks_for_it() {
     const TEST: &str =
         "configuration::refused_and_missing_calls_are_explained_where_the_environment_asks_for_it";
     if std::env::var_os(CHILD).is_some() {
-        let driver = cuda_soft::loader(cuda_soft::Config::new()).install().unwrap();
+        // Older than many calls of the table, which the loader must not ask for.
+        let config = cuda_soft::Config::new().version(Version::new(12, 2));
+        let driver = cuda_soft::loader(config).install().unwrap();
         let (mut module, mut context, array) = (null_mut(), null_mut(), null_mut());
+        let (mut pointer, mut found) = (null_mut(), CUdriverProcAddressQueryResult(0));
         unsafe {
             assert!(driver.cuInit(0).is_success());
             assert!(driver.cuDevicePrimaryCtxRetain(&mut context, 0).is_success());
@@ -219,6 +222,11 @@ fn refused_and_missing_calls_are_explained_where_the_environment_asks_for_it() {
                 !driver.cuModuleLoadData(&mut module, c".version 7.0 nonsense".as_ptr().cast()).is_success()
             );
             assert!(!driver.cuMipmappedArrayDestroy(array).is_success());
+            let mut look_up = |name: &std::ffi::CStr, version| {
+                driver.cuGetProcAddress(name.as_ptr(), &mut pointer, version, 0, &mut found)
+            };
+            assert!(look_up(c"cuNoSuchCall", 12000).is_success());
+            assert!(!look_up(c"cuGraphAddNode", 13000).is_success());
         }
         return println!("ended well");
     }
@@ -230,10 +238,14 @@ fn refused_and_missing_calls_are_explained_where_the_environment_asks_for_it() {
             "cuModuleLoadData is given an image that is rejected with CUDA_ERROR_INVALID_PTX (218): ",
             "cuModuleLoadData returns CUDA_ERROR_INVALID_PTX (218)",
             "cuMipmappedArrayDestroy returns CUDA_ERROR_NOT_SUPPORTED (801): the software driver lacks this call",
+            "cuGetProcAddress finds no cuNoSuchCall of version 12.0, flags 0",
+            "cuGetProcAddress returns CUDA_ERROR_INVALID_VALUE (1): cuGraphAddNode of version 13.0, flags 0",
         ] {
             assert_eq!(text.contains(part), explains, "{part}: {text}");
         }
         assert!(!text.contains("cuInit"), "{text}");
+        let lookups = text.matches("cuGetProcAddress").count();
+        assert_eq!(lookups, if explains { 2 } else { 0 }, "the loader's own are not reported: {text}");
     }
 }
 

@@ -30,7 +30,7 @@ pub(super) struct Row {
 }
 
 pub(crate) fn run(driver: &Choice, filter: Option<&str>, svg: Option<&Path>) -> Outcome<ExitCode> {
-    report::head(&Origin::of(driver, None, Vec::new())?);
+    report::head(&Origin::of(driver, None, Vec::new())?).iter().for_each(|line| println!("{line}"));
     let kit = Kit::new(&Device::new(0)?.context()?)?;
     let is_named = |drawing: &&Drawing| filter.is_some_and(|text| drawing.name.contains(text));
     let large: Vec<_> = LARGE.iter().filter(is_named).collect();

@@ -155,6 +155,11 @@ fn another_structure_is_told() {
         let stale = found(&verifying(), &stream, [&|| build(2, true), &|| build(3, true)]);
         assert_eq!(places(&stale), [("fill", "the type")]);
         let stale = found(&verifying(), &stream, [&|| build(2, false), &|| build(2, true)]);
-        assert_eq!((stale.len(), &*stale[0].node), (1, "fill"));
+        assert_eq!(places(&stale), [("fill", "")]);
+        let text = stale[0].to_string();
+        assert_eq!(text, "node `fill` was missing in a graph of 2 nodes, and is one of 3 nodes now");
+        let stale = found(&verifying(), &stream, [&|| build(3, false), &|| build(2, false)]);
+        let text = stale[0].to_string();
+        assert_eq!(text, "node `empty` was one of 3 nodes, and is missing in a graph of 2 nodes now");
     });
 }

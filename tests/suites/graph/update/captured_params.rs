@@ -51,7 +51,8 @@ fn launches_fills_and_copies_follow_the_parameters() {
         let ((), calls) = count(|| exec.launch_with(stream, ((&amount, 8),)).unwrap());
         calls.assert_calls(&[("cuGraphExecNodeSetParams", 1), ("cuGraphLaunch", 1)]);
         let all = exec.launch_bound(stream, ((&amount, 8),)).unwrap_err();
-        assert_eq!(all, Error::Param(ParamError::NotAllNamed { missing: 4, all: 5 }));
+        let first = "the memory of node `memset#0`".to_owned();
+        assert_eq!(all, Error::Param(ParamError::NotAllNamed { first, missing: 4, all: 5 }));
         bench.stream.synchronize_blocking().unwrap();
     });
 }

@@ -42,7 +42,8 @@ fn a_replay_takes_the_values_that_were_set() {
         exec.launch_with(&stream, ((&output, &y), (&input, &x), (&factor, 7))).unwrap();
         assert_eq!(y.read_blocking(&stream).unwrap()[..16], [7; 16]);
         let missing = exec.launch_bound(&stream, ((&factor, 1),)).unwrap_err();
-        assert_eq!(missing, Error::Param(ParamError::NotAllNamed { missing: 2, all: 3 }));
+        let first = "argument `from` of node `kernel#0 scale`".to_owned();
+        assert_eq!(missing, Error::Param(ParamError::NotAllNamed { first, missing: 2, all: 3 }));
         let other = context.graph().unwrap().param(1_u32).unwrap();
         assert_eq!(exec.set(&other, 2), Err(Error::Param(ParamError::Foreign)));
     });

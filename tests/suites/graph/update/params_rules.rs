@@ -453,7 +453,8 @@ fn wrong_values_among_several_set_nothing() {
         let refused = exec.launch_bound(&stream, ((&value, 9), (&foreign, 2)));
         assert_eq!(refused, Err(Error::Param(ParamError::Foreign)));
         let refused = exec.launch_bound(&stream, ((&value, 9), (&value, 8)));
-        assert_eq!(refused, Err(Error::Param(ParamError::NotAllNamed { missing: 1, all: 2 })));
+        let first = "the memory of node `memset#0`".to_owned();
+        assert_eq!(refused, Err(Error::Param(ParamError::NotAllNamed { first, missing: 1, all: 2 })));
         let (_, cost) = count(|| exec.launch(&stream).unwrap());
         cost.assert_calls(&[("cuGraphLaunch", 1)]);
         assert_eq!(read(&x, &stream), [1; 4]);

@@ -349,8 +349,9 @@ fn loading_compares_the_declaration_with_the_image() {
         }
         let number = text(wrong_number::load(&context));
         assert!(number.contains("`increment`") && number.contains("2 parameters"), "{number}");
+        assert!(number.contains("in its image, but its declaration has"), "{number}");
         let size = text(wrong_size::load(&context));
-        assert!(size.contains("argument 2 has 8 bytes where 4 are expected"), "{size}");
+        assert!(size.contains("parameter 2 is declared with 8 bytes instead of 4"), "{size}");
     });
 }
 
