@@ -1,6 +1,6 @@
 //! Operations on captured graphs before anybody has asked for their nodes.
 
-use cuda_graph::{Error, Fallback, Graph, InstantiateOptions, StreamExt};
+use cuda_graph::{Error, Fallback, Graph, GraphExec, InstantiateOptions, KernelNode, StreamExt};
 use cuda_handles::capture::CaptureMode;
 use cuda_launch::{LaunchConfig, per};
 use cuda_tests::{no_leaks, setup};
@@ -24,6 +24,18 @@ fn plain(bench: &Bench, amounts: [u32; 2]) -> Graph {
     three(bench, per(1, 1), amounts)
 }
 
+fn kernels(graph: &Graph) -> Vec<KernelNode> {
+    graph.nodes().unwrap().into_iter().filter_map(|node| KernelNode::try_from(node).ok()).collect()
+}
+
+/// What a launch adds to the first number.
+#[track_caller]
+fn adds(bench: &Bench, exec: &mut GraphExec) -> u32 {
+    bench.stream.fill(&bench.numbers, 0).unwrap();
+    exec.launch(&bench.stream).unwrap();
+    bench.numbers.read_blocking(&bench.stream).unwrap()[0]
+}
+
 #[test]
 fn the_host_runs_all_of_a_graph() {
     let context = setup();
@@ -43,6 +55,41 @@ fn the_host_runs_all_of_a_graph() {
         let third = plain(&bench, [100, 200]);
         let mut exec = third.instantiate_with_fallback(Fallback::HostLoop, options).unwrap();
         assert_eq!((exec.is_on_host(), run(&mut exec)), (false, 300));
+    });
+}
+
+#[test]
+fn attributes_of_nodes_that_were_changed_since_are_known_to_be_none() {
+    cuda_tests::as_drawn!("updates of shaped executables have rules of their own");
+    let context = setup();
+    no_leaks(|| {
+        let bench = Bench::new(&context);
+        let set = |exec: &mut GraphExec, node: &KernelNode, config, amount: u32| {
+            exec.node(node).set(&bench.add, config, (amount, &bench.numbers))
+        };
+        let graph = plain(&bench, [1, 2]);
+        let mut exec = graph.instantiate().unwrap();
+        let node = kernels(&graph).remove(0);
+        node.set(&bench.add, per(1, 1), (50, &bench.numbers)).unwrap();
+        set(&mut exec, &node, per(1, 1), 10).unwrap();
+        assert_eq!(adds(&bench, &mut exec), 12);
+        // After an update, too.
+        let new = plain(&bench, [3, 4]);
+        assert!(exec.update(&new).unwrap().is_updated());
+        let node = kernels(&new).remove(0);
+        node.set(&bench.add, per(1, 1), (50, &bench.numbers)).unwrap();
+        set(&mut exec, &node, per(1, 1), 20).unwrap();
+        assert_eq!(adds(&bench, &mut exec), 24);
+        // Where there were some, they are not known any more.
+        let graph = three(&bench, per(1, 1).priority(-1), [1, 2]);
+        let mut exec = graph.instantiate().unwrap();
+        let node = kernels(&graph).remove(0);
+        node.set(&bench.add, per(1, 1), (50, &bench.numbers)).unwrap();
+        for config in [per(1, 1), per(1, 1).priority(-1)] {
+            let refused = set(&mut exec, &node, config, 10).unwrap_err();
+            assert!(refused.to_string().contains("are not known"), "{refused}");
+        }
+        assert_eq!(adds(&bench, &mut exec), 3);
     });
 }
 
