@@ -1,9 +1,10 @@
 //! Operations on captured graphs before anybody has asked for their nodes.
 
 use cuda_graph::{Error, Fallback, Graph, GraphExec, InstantiateOptions, KernelNode, StreamExt};
+use cuda_handles::Owner;
 use cuda_handles::capture::CaptureMode;
 use cuda_launch::{LaunchConfig, per};
-use cuda_tests::{no_leaks, setup};
+use cuda_tests::{in_callback, no_leaks, setup};
 
 use super::{Bench, Capture};
 use crate::common::gone::flag;
@@ -90,6 +91,88 @@ fn attributes_of_nodes_that_were_changed_since_are_known_to_be_none() {
             assert!(refused.to_string().contains("are not known"), "{refused}");
         }
         assert_eq!(adds(&bench, &mut exec), 3);
+    });
+}
+
+#[test]
+fn parameters_and_raw_values_need_no_node_and_no_driver_call() {
+    let context = setup();
+    no_leaks(|| {
+        let bench = Bench::new(&context);
+        let graph = plain(&bench, [1, 2]);
+        let (param, cost) = cuda_tests::count(|| graph.param(5_u32).unwrap());
+        cost.assert_calls(&[]);
+        let (raw, cost) = cuda_tests::count(|| graph.as_raw().unwrap());
+        cost.assert_calls(&[]);
+        let mut exec = graph.instantiate().unwrap();
+        // SAFETY: the graph is the library's own.
+        let found = unsafe { Graph::from_raw(&context, raw) }.unwrap();
+        assert_eq!((&found, found.nodes().unwrap().len()), (&graph, 3));
+        graph.root().fill(&bench.others, &param).unwrap();
+        assert_eq!(adds(&bench, &mut exec), 3);
+        exec.launch_with(&bench.stream, ((&param, 6),)).unwrap();
+        let mut exec = graph.instantiate().unwrap();
+        exec.launch_with(&bench.stream, ((&param, 8),)).unwrap();
+        assert_eq!(bench.others.read_blocking(&bench.stream).unwrap()[0], 8);
+        // Of a capture, used by no call.
+        let capture = bench.begin();
+        let unused = capture.param(3_u32).unwrap();
+        bench.add(&capture, 4).unwrap();
+        let graph = capture.end().unwrap().into_graph();
+        let mut exec = graph.instantiate().unwrap();
+        exec.set(&unused, 9).unwrap();
+        assert_eq!(adds(&bench, &mut exec), 4);
+        assert!(exec.update(&graph).unwrap().is_updated());
+        let other = plain(&bench, [1, 2]);
+        let unused = other.param(1_u32).unwrap();
+        let mut of_other = other.instantiate().unwrap();
+        of_other.launch_with(&bench.stream, ((&unused, 2),)).unwrap();
+        assert_eq!(adds(&bench, &mut of_other), 3);
+        assert!(!exec.update(&other).unwrap().is_updated());
+        let param = {
+            let same = plain(&bench, [8, 16]);
+            let param = same.param(1_u32).unwrap();
+            assert!(of_other.update(&same).unwrap().is_updated());
+            param
+        };
+        of_other.set(&param, 3).unwrap();
+        assert_eq!(adds(&bench, &mut of_other), 24);
+    });
+}
+
+#[test]
+fn inside_a_host_function_a_first_read_is_refused_and_made_later() {
+    let context = setup();
+    no_leaks(|| {
+        let bench = Bench::new(&context);
+        let graph = plain(&bench, [1, 2]);
+        let (ours, sent) = (graph.clone(), std::sync::Arc::new(std::sync::OnceLock::new()));
+        let result = std::sync::Arc::clone(&sent);
+        in_callback(&bench.stream, move || {
+            let asked = (ours.nodes().is_err(), ours.param(1_u32).is_ok(), ours.as_raw().is_ok());
+            ours.keep(Owner::other(3));
+            let _ = result.set(asked);
+        });
+        bench.stream.synchronize_blocking().unwrap();
+        assert_eq!(sent.get(), Some(&(true, true, true)));
+        assert_eq!(graph.nodes().unwrap().len(), 3);
+        assert_eq!(bench.run(&graph), 3);
+    });
+}
+
+#[test]
+fn a_dataflow_knows_the_nodes_that_were_captured() {
+    let context = setup();
+    no_leaks(|| {
+        let bench = Bench::new(&context);
+        let graph = plain(&bench, [1, 2]);
+        let flow = graph.dataflow().unwrap();
+        let copy = flow.copy(&bench.others, &bench.numbers).unwrap();
+        let [_, fill, last, _] = &graph.nodes().unwrap()[..] else { panic!("four nodes") };
+        let before = copy.predecessors().unwrap();
+        assert!(before.contains(last) || before.contains(fill), "{before:?}");
+        drop(flow);
+        assert_eq!(bench.run(&graph), 7);
     });
 }
 
