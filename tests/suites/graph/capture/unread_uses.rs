@@ -1,13 +1,16 @@
 //! Operations on captured graphs before anybody has asked for their nodes.
 
-use cuda_graph::{Error, Fallback, Graph, GraphExec, InstantiateOptions, KernelNode, StreamExt};
-use cuda_handles::Owner;
-use cuda_handles::capture::CaptureMode;
+use cuda_graph::{
+    CacheOptions, CachePath, ContextExt, Error, Fallback, Graph, GraphCache, GraphExec, InstantiateOptions,
+    KernelNode, Order, Shape, StreamExt,
+};
+use cuda_handles::capture::{CaptureMode, CaptureOptions, Scratch};
+use cuda_handles::{Owner, reaper};
 use cuda_launch::{LaunchConfig, per};
-use cuda_tests::{in_callback, no_leaks, setup};
+use cuda_tests::{Gate, SOON, in_callback, no_leaks, setup, until};
 
-use super::{Bench, Capture};
-use crate::common::gone::flag;
+use super::{Bench, Capture, add_to};
+use crate::common::gone::{flag, soon};
 
 const LOCAL: CaptureMode = CaptureMode::ThreadLocal;
 
@@ -161,6 +164,260 @@ fn inside_a_host_function_a_first_read_is_refused_and_made_later() {
 }
 
 #[test]
+fn an_executable_keeps_what_its_graph_lets_go_of_later() {
+    let context = setup();
+    no_leaks(|| {
+        let bench = Bench::new(&context);
+        let (owner, is_gone) = flag();
+        let mut exec = {
+            let add = add_to::load(&context).unwrap();
+            let used = bench.stream.zeros::<u32>(4).unwrap();
+            bench.stream.synchronize_blocking().unwrap();
+            let work = |capture: &Capture| {
+                capture.launch(&add, per(1, 1), (5, &used))?;
+                capture.callback(move || drop(owner.clone()))?;
+                capture.copy(&used, bench.numbers.slice(..4)?)
+            };
+            let graph = bench.stream.capture(LOCAL, work).unwrap();
+            let exec = graph.instantiate().unwrap();
+            graph.nodes().unwrap().iter().for_each(|node| node.remove().unwrap());
+            exec
+        };
+        reaper::drain();
+        exec.launch(&bench.stream).unwrap();
+        assert_eq!(bench.numbers.read_blocking(&bench.stream).unwrap()[0], 5);
+        assert!(!is_gone());
+        drop(exec);
+        assert!(soon(&is_gone));
+    });
+}
+
+#[test]
+fn an_updated_executable_gives_up_what_it_had_and_keeps_the_new() {
+    let context = setup();
+    no_leaks(|| {
+        let bench = Bench::new(&context);
+        let build = |owner: Owner, amount: u32| {
+            let work = |capture: &Capture| {
+                bench.add(capture, amount)?;
+                capture.callback(move || drop(owner.clone()))
+            };
+            bench.stream.capture(LOCAL, work).unwrap()
+        };
+        let [(first, first_is_gone), (second, second_is_gone)] = [flag(), flag()];
+        let mut exec = build(first, 1).instantiate().unwrap();
+        assert_eq!(adds(&bench, &mut exec), 1);
+        let new = build(second, 2);
+        assert!(exec.update(&new).unwrap().is_updated());
+        assert_eq!(adds(&bench, &mut exec), 2);
+        // The executable keeps the first graph alive, which keeps what its nodes use.
+        assert!(!first_is_gone());
+        new.nodes().unwrap().iter().for_each(|node| node.remove().unwrap());
+        drop(new);
+        reaper::drain();
+        assert_eq!(adds(&bench, &mut exec), 2);
+        assert!(!second_is_gone());
+        drop(exec);
+        assert!(soon(&first_is_gone) && soon(&second_is_gone));
+    });
+}
+
+#[test]
+fn a_long_line_of_captured_graphs_that_keep_each_other_is_dropped_on_a_small_stack() {
+    let context = setup();
+    no_leaks(|| {
+        let bench = Bench::new(&context);
+        let len = if cuda_tests::is_soft() { 5000 } else { 500 };
+        for read in [false, true] {
+            let mut last = plain(&bench, [1, 2]);
+            for _ in 0..len {
+                let work = |capture: &Capture| {
+                    let kept = last.clone();
+                    capture.keep(Owner::other(last))?;
+                    capture.callback(move || drop(kept.clone()))
+                };
+                last = bench.stream.capture(LOCAL, work).unwrap();
+                if read {
+                    assert_eq!(last.nodes().unwrap().len(), 1);
+                }
+            }
+            let small = std::thread::Builder::new().stack_size(256 << 10);
+            small.spawn(move || drop(last)).unwrap().join().unwrap();
+        }
+    });
+}
+
+#[test]
+fn nodes_are_read_while_streams_capture() {
+    let context = setup();
+    no_leaks(|| {
+        let bench = Bench::new(&context);
+        let work = |capture: &Capture| {
+            bench.add(capture, 1)?;
+            capture.copy(&bench.others, &bench.numbers)
+        };
+        let read = |graph: &Graph| graph.nodes().map(|nodes| nodes.len());
+        for mode in super::MODES {
+            let [here, there] = [(); 2].map(|()| bench.stream.capture(LOCAL, work).unwrap());
+            let other = context.stream().unwrap();
+            let capture = other.begin_capture(mode).unwrap();
+            assert_eq!(read(&here), Ok(2));
+            std::thread::scope(|scope| assert_eq!(scope.spawn(|| read(&there)).join().unwrap(), Ok(2)));
+            let captured = capture.end().unwrap();
+            assert!(captured.records.is_empty());
+        }
+        // By the capture itself, whose calls are added to such a graph.
+        let (into, embedded) = (plain(&bench, [1, 2]), plain(&bench, [4, 8]));
+        let whole = bench.stream.capture(CaptureMode::Global, |capture: &Capture| {
+            bench.add(capture, 16)?;
+            capture.embed(&embedded).map(drop)
+        });
+        assert_eq!(bench.run(&whole.unwrap()), 28);
+        into.root().capture(&bench.stream, CaptureMode::Global, |at| bench.add(at, 32)).unwrap();
+        assert_eq!((bench.run(&into), into.nodes().unwrap().len()), (35, 4));
+    });
+}
+
+#[test]
+fn a_cache_of_captured_graphs_updates_verifies_and_counts() {
+    let context = setup();
+    no_leaks(|| {
+        let bench = Bench::new(&context);
+        let cache: GraphCache<u32, ()> = GraphCache::new(CacheOptions::new());
+        for verify in [false, true] {
+            cache.verify(verify);
+            let stamps = if verify { [1, 1, 2] } else { [0, 0, 1] };
+            let paths = stamps.map(|stamp: u64| {
+                let build = || Ok((plain(&bench, [stamp as u32, 2]), ()));
+                let mut cached = cache.get(&bench.stream, 1, stamp, build).unwrap();
+                bench.stream.fill(&bench.numbers, 0).unwrap();
+                cached.parts().0.launch(&bench.stream).unwrap();
+                let path = cached.path();
+                drop(cached);
+                assert_eq!(bench.numbers.read_blocking(&bench.stream).unwrap()[0], stamp as u32 + 2);
+                let [entry] = &cache.entries()[..] else { panic!("one entry") };
+                assert_eq!((entry.nodes, entry.memory_bytes), (3, 2 * 4 * super::N));
+                path
+            });
+            let first = if verify { CachePath::Hit } else { CachePath::Built };
+            assert_eq!(paths, [first, CachePath::Hit, CachePath::Updated]);
+        }
+    });
+}
+
+#[test]
+fn graphs_with_scratch_memory_are_one_line_before_and_after_a_read() {
+    let context = setup();
+    no_leaks(|| {
+        let bench = Bench::new(&context);
+        let scratch = Scratch::new(&context);
+        let build = || {
+            let work = |capture: &Capture| {
+                let temporary = capture.stream().upload(&[5_u32; 4])?;
+                capture.launch(&bench.add, per(1, 1), (1, &temporary))?;
+                capture.copy(&temporary, bench.numbers.slice(..4)?)
+            };
+            bench.stream.capture(CaptureOptions::new().scratch(&scratch), work).unwrap()
+        };
+        let (first, second) = (build(), build());
+        let mut execs = [first.instantiate().unwrap(), second.instantiate().unwrap()];
+        assert_eq!(first.nodes().unwrap().len(), second.nodes().unwrap().len());
+        assert!(execs[0].update(&second).unwrap().is_updated());
+        let options = InstantiateOptions::new().device_launch();
+        assert!(matches!(build().instantiate_with(options), Err(Error::Exec(_))));
+        let other = context.stream().unwrap();
+        let gate = Gate::close(&bench.stream);
+        let [one, two] = &mut execs;
+        one.launch(&bench.stream).unwrap();
+        two.launch(&other).unwrap();
+        assert!(!until(std::time::Duration::from_millis(20), || other.query().unwrap()));
+        gate.open();
+        assert!(until(SOON, || other.query().unwrap()));
+        assert_eq!(bench.numbers.read_blocking(&bench.stream).unwrap()[0], 6);
+    });
+}
+
+#[test]
+fn the_first_launch_waits_for_the_homes_of_memory() {
+    let context = setup();
+    no_leaks(|| {
+        let bench = Bench::new(&context);
+        let home = context.stream().unwrap();
+        for read in [false, true] {
+            let gate = Gate::close(&home);
+            let late = home.zeros::<u32>(4).unwrap();
+            let work = |capture: &Capture| capture.launch(&bench.add, per(1, 1), (1, &late));
+            let graph = bench.stream.capture(LOCAL, work).unwrap();
+            let mut exec = plain_exec(&graph);
+            if read {
+                assert_eq!(graph.nodes().unwrap().len(), 1);
+                exec = plain_exec(&graph);
+            }
+            exec.launch(&bench.stream).unwrap();
+            assert!(!bench.stream.query().unwrap());
+            gate.open();
+            assert_eq!(late.read_blocking(&bench.stream).unwrap()[0], 1);
+        }
+    });
+}
+
+fn plain_exec(graph: &Graph) -> GraphExec {
+    graph.instantiate().unwrap()
+}
+
+#[test]
+fn executables_are_made_by_all_options() {
+    let context = setup();
+    no_leaks(|| {
+        let bench = Bench::new(&context);
+        let options = InstantiateOptions::new;
+        let all = [
+            options().upload_on(&bench.stream),
+            options().device_launch(),
+            options().device_launch().upload_on(&bench.stream),
+            options().shape(Shape::Auto),
+            options().order(Order::ByData).upload_on(&bench.stream),
+            options().node_priorities(),
+            options().auto_free(),
+        ];
+        for options in all {
+            let graph = plain(&bench, [1, 2]);
+            let mut exec = graph.instantiate_with(options.clone()).unwrap();
+            assert_eq!(adds(&bench, &mut exec), 3, "{options:?}");
+            let new = plain(&bench, [3, 4]);
+            let refusal = exec.update_or_rebuild(&new).unwrap();
+            assert_eq!(refusal.is_some(), options.is_for_device_launch(), "{options:?} {refusal:?}");
+            assert_eq!(adds(&bench, &mut exec), 7, "{options:?}");
+        }
+    });
+}
+
+#[test]
+fn a_child_graph_is_set_to_one_and_a_refusal_names_its_nodes() {
+    cuda_tests::as_drawn!("shaping expands child graphs");
+    let context = setup();
+    no_leaks(|| {
+        let bench = Bench::new(&context);
+        let whole = context.graph().unwrap();
+        let child = whole.root().child(&plain(&bench, [1, 2])).unwrap();
+        let mut exec = whole.instantiate().unwrap();
+        exec.node(&child).set_graph(&plain(&bench, [3, 4])).unwrap();
+        assert_eq!(adds(&bench, &mut exec), 7);
+        let mut exec = plain(&bench, [1, 2]).instantiate().unwrap();
+        let work = |capture: &Capture| {
+            bench.add(capture, 1)?;
+            bench.add(capture, 2)?;
+            bench.add(capture, 3)
+        };
+        let other = bench.stream.capture(LOCAL, work).unwrap();
+        let found = exec.check_update(&other).unwrap();
+        let update = exec.update(&other).unwrap();
+        let refusal = update.refusal().unwrap();
+        assert!(found.contains(refusal) && refusal.node.is_some(), "{found:?} {refusal:?}");
+    });
+}
+
+#[test]
 fn a_dataflow_knows_the_nodes_that_were_captured() {
     let context = setup();
     no_leaks(|| {
@@ -205,4 +462,30 @@ fn whatever_fails_at_first_works_at_last() {
     });
     bench.stream.synchronize_blocking().unwrap();
     assert!(cases >= 40, "{cases}");
+}
+
+#[test]
+fn nodes_and_edges_that_change_after_an_update_leave_the_nodes_unpaired() {
+    cuda_tests::as_drawn!("shaped executables pair nodes at once");
+    let context = setup();
+    no_leaks(|| {
+        let bench = Bench::new(&context);
+        let (graph, new) = (plain(&bench, [1, 2]), plain(&bench, [3, 4]));
+        let mut exec = graph.instantiate().unwrap();
+        assert!(exec.update(&new).unwrap().is_updated());
+        let node = kernels(&graph).remove(0);
+        new.root().empty().unwrap();
+        let refused = exec.node(&node).set(&bench.add, per(1, 1), (9, &bench.numbers)).unwrap_err();
+        assert!(matches!(refused, Error::Update(cuda_graph::UpdateError::Unpaired { .. })), "{refused:?}");
+        assert_eq!(adds(&bench, &mut exec), 7);
+        assert!(!exec.update(&new).unwrap().is_updated());
+        // Its own graph, changed after the executable was made.
+        let mut exec = graph.instantiate().unwrap();
+        let graph = plain(&bench, [1, 2]);
+        let mut other = graph.instantiate().unwrap();
+        graph.root().empty().unwrap();
+        assert!(!other.update(&graph).unwrap().is_updated());
+        exec.node(&node).set(&bench.add, per(1, 1), (9, &bench.numbers)).unwrap();
+        assert_eq!(adds(&bench, &mut exec), 11);
+    });
 }
