@@ -92,7 +92,7 @@ impl Graph {
     #[doc(alias = "task graph")]
     #[doc(alias = "dependency inference")]
     pub fn dataflow(&self) -> Result<Dataflow<'_>> {
-        self.enter()?.flows.open(self.subgraph());
+        self.enter_unread()?.flows.open(self.subgraph());
         Ok(Dataflow { frontier: Frontier::by_data(self) })
     }
 }

@@ -219,7 +219,8 @@ impl<K: Origin> GraphBuilder<K, Ended> {
     /// Queries the nodes if they have not been needed yet.
     ///
     /// # Errors
-    /// The driver's error.
+    /// If they have not been: the driver's error, or the graph cannot be used, such as one that was
+    /// moved.
     pub fn unmatched(&self) -> Result<usize> {
         self.state.unmatched.map_or_else(|| self.state.graph.unmatched_calls(), Ok)
     }

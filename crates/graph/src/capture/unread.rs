@@ -13,10 +13,11 @@ use cuda_sys::{CUgraphNode, CUgraphNodeType, Call};
 use crate::capture::adopted::{Matched, is_bound};
 use crate::error::Result;
 use crate::error::wrong_context::Spans;
+use crate::exec::node_updates::have_attributes;
 use crate::graph::Graph;
 use crate::state::guard::GraphGuard;
 use crate::state::ids::SubgraphId;
-use crate::state::unread::UnreadNodes;
+use crate::state::unread::{ReadLate, UnreadNodes};
 
 /// The nodes of a capture, by the records of its calls.
 #[derive(Debug)]
@@ -29,7 +30,7 @@ struct CapturedNodes {
 impl Graph {
     /// How many calls of the capture that made the graph match no node.
     pub(super) fn unmatched_calls(&self) -> Result<usize> {
-        Ok(self.enter()?.unmatched_calls)
+        Ok(self.enter()?.read_late.unmatched_calls)
     }
 }
 
@@ -46,7 +47,8 @@ impl UnreadNodes for CapturedNodes {
             guard.changes.back_to(structure);
         }
         let matched = Matched::new(guard, &self.records)?;
-        guard.unmatched_calls = matched.unmatched();
+        let have_attributes = have_attributes(guard.records().map(|(_, record)| &record.node_params));
+        guard.read_late = ReadLate { unmatched_calls: matched.unmatched(), have_attributes };
         matched.give_owners(guard, &self.records);
         guard.let_go_of_unread(self.owners);
         Ok(())

@@ -23,7 +23,7 @@ pub(crate) struct NodeUpdates {
     deciding: HashSet<NodeId>,
     /// Whether a kernel may have attributes. Those of a node whose parameters are not known are not
     /// known, either, and the conditions of kernels may name them.
-    may_have_attributes: bool,
+    attributes: Attributes,
     /// Nodes of the latest graph that were changed after this have other parameters than in the
     /// executable.
     made: ChangePoint,
@@ -74,9 +74,22 @@ impl LatestGraph {
     }
 }
 
-/// Whether a kernel of a graph may have attributes: one has some, or there are no records yet.
-fn may_have_attributes(guard: &GraphGuard<'_>) -> bool {
-    guard.has_unread() || have_attributes(guard.records().map(|(_, record)| &record.node_params))
+/// Whether a kernel of an executable may have attributes.
+#[derive(Clone, Copy)]
+enum Attributes {
+    Known(bool),
+    /// As those of the nodes of the latest graph, which had no records yet.
+    AsRead,
+}
+
+impl Attributes {
+    /// Of an executable with the nodes of a graph.
+    fn of(guard: &GraphGuard<'_>) -> Self {
+        match guard.has_unread() {
+            true => Self::AsRead,
+            false => Self::Known(have_attributes(guard.records().map(|(_, record)| &record.node_params))),
+        }
+    }
 }
 
 /// Whether a kernel among nodes has attributes.
@@ -92,7 +105,7 @@ impl NodeUpdates {
             keys: Keys { end: guard.next_number(), records: guard.indices(), structure },
             latest: Latest::Own,
             deciding: guard.kernels_with_handles().collect(),
-            may_have_attributes: may_have_attributes(guard),
+            attributes: Attributes::of(guard),
             made: guard.changes.now(),
             set: HashMap::new(),
             replaced: HashSet::new(),
@@ -128,9 +141,9 @@ impl NodeUpdates {
 
     fn renew(&mut self, guard: &mut GraphGuard<'_>, latest: Latest, deciding: HashSet<NodeId>) -> Self {
         let (keys, disabled) = (self.keys, core::mem::take(&mut self.disabled));
-        let may_have_attributes = may_have_attributes(guard);
+        let attributes = Attributes::of(guard);
         let (made, set, replaced) = (guard.changes.now(), HashMap::new(), HashSet::new());
-        let new = Self { keys, latest, deciding, may_have_attributes, made, set, replaced, disabled };
+        let new = Self { keys, latest, deciding, attributes, made, set, replaced, disabled };
         core::mem::replace(self, new)
     }
 
@@ -194,15 +207,21 @@ impl NodeUpdates {
         self.set.insert(key, node_params)
     }
 
-    /// Whether a kernel whose parameters are not known may have attributes.
-    pub(crate) fn may_have_attributes(&self) -> bool {
-        self.may_have_attributes
+    /// Whether a kernel whose parameters are not known may have attributes, given the graph that
+    /// the parameters are of.
+    pub(crate) fn may_have_attributes(&self, latest: &GraphGuard<'_>) -> bool {
+        match self.attributes {
+            Attributes::Known(known) => known,
+            Attributes::AsRead => latest.read_late.have_attributes,
+        }
     }
 
     /// Notes that updates have replaced the child graphs around nodes, and whether kernels in the
     /// new ones have attributes.
     pub(crate) fn replace(&mut self, keys: &[NodeId], have_attributes: bool) {
-        self.may_have_attributes |= have_attributes;
+        if have_attributes {
+            self.attributes = Attributes::Known(true);
+        }
         keys.iter().for_each(|key| drop(self.set.remove(key)));
         self.replaced.extend(keys);
     }

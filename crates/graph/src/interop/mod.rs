@@ -48,7 +48,7 @@ impl Graph {
     #[doc(alias = "CUgraph")]
     #[doc(alias = "cudaGraph_t")]
     pub fn as_raw(&self) -> Result<CUgraph> {
-        Ok(self.enter()?.raw())
+        Ok(self.enter_unread()?.raw())
     }
 
     /// Lends the driver's graph to other code, which may clone it, embed clones of it, and

@@ -223,7 +223,7 @@ impl Graph {
 
     /// Adds a parameter with a value; returns the numbers of its hierarchy and of the parameter.
     pub(crate) fn add_param(&self, value: ParamValue) -> Result<(u64, u32)> {
-        let mut guard = self.enter()?;
+        let mut guard = self.enter_unread()?;
         ensure_no_output(guard.memory_number(), &value)?;
         Ok((guard.number(), guard.bindings.add(value)))
     }

@@ -23,9 +23,9 @@ impl GraphState {
         true
     }
 
-    /// Lets the root graph keep the owners of nodes that have no records yet.
+    /// Lets the root graph keep the owners of nodes that have no records yet, before all others.
     pub(crate) fn keep_for_unread(&mut self, owners: Vec<Owner>, nodes: Box<dyn UnreadNodes>) {
-        self.root.kept.extend(owners);
+        self.root.kept.splice(..0, owners);
         self.unread_nodes = Some(nodes);
     }
 

@@ -89,7 +89,7 @@ use crate::state::memory_nodes::{Ledger, MemoryNode};
 use crate::state::owners::NodeOwners;
 use crate::state::owners::{Owners, Store, Uses};
 use crate::state::params::NodeParams;
-use crate::state::unread::UnreadNodes;
+use crate::state::unread::{ReadLate, UnreadNodes};
 use crate::toposort::Index;
 
 pub(crate) use crate::state::deferred::{DeferredDrops, TakenNode, TakenNodes};
@@ -133,8 +133,7 @@ pub(crate) struct GraphState {
     sharing: Sharing,
     /// The nodes that have no records yet.
     pub(crate) unread_nodes: Option<Box<dyn UnreadNodes>>,
-    /// How many calls of the capture that made the graph match none of the nodes that were read.
-    pub(crate) unmatched_calls: usize,
+    pub(crate) read_late: ReadLate,
     /// Dropped once the lock is released.
     pub(crate) leaving: Option<Box<DeferredDrops>>,
     is_moved: bool,

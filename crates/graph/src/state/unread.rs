@@ -21,6 +21,15 @@ pub(crate) trait UnreadNodes: Debug + Send + Sync {
     fn read(&self, guard: &mut GraphGuard<'_>) -> Result<()>;
 }
 
+/// What was found about nodes that had no records when they were read.
+#[derive(Debug, Default)]
+pub(crate) struct ReadLate {
+    /// How many calls of the capture that made the graph match none of them.
+    pub(crate) unmatched_calls: usize,
+    /// Whether a kernel among them had attributes.
+    pub(crate) have_attributes: bool,
+}
+
 impl GraphState {
     /// Whether there are nodes without records.
     #[inline]

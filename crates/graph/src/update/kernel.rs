@@ -101,8 +101,12 @@ impl ExecNode<'_, KernelNode> {
             let mut new = NewParams::new(node_params, owners, &mut raw);
             let found = graphs.locate(self.exec, node)?;
             let updates = &self.exec.updates;
-            ensure_same_attributes(found.params(updates), config, updates.may_have_attributes())
-                .map_err(|why| not_possible(found.named(), why))?;
+            ensure_same_attributes(
+                found.params(updates),
+                config,
+                updates.may_have_attributes(found.latest()),
+            )
+            .map_err(|why| not_possible(found.named(), why))?;
             ensure_no_handles(self.exec, &found, &handles)?;
             self.exec.replace_params(&found, &mut new)
         })

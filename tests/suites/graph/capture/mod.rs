@@ -24,6 +24,7 @@ mod smoke;
 mod states;
 mod sweep;
 mod unread;
+mod unread_uses;
 
 /// The elements of a buffer.
 pub(crate) const N: usize = 16;

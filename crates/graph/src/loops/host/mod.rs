@@ -187,6 +187,7 @@ impl Graph {
         let context = self.context();
         let turn = options.upload_stream().map(|stream| self.upload_turn(stream)).transpose()?;
         let mut guard = self.enter_with_spare(&mut spare)?;
+        guard.ensure_read()?;
         guard.ensure_conditions_used()?;
         let single = guard.claim_only_executable()?;
         let (awaited, scratch) = (awaited_streams(&guard), guard.scratch());
