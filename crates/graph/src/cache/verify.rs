@@ -14,7 +14,7 @@ use crate::error::{Result, StaleConstant};
 use crate::graph::Graph;
 use crate::node_kind::NodeKind;
 use crate::node_name::NodeName;
-use crate::state::bindings::Place;
+use crate::state::bindings::{BoundNode, Place};
 use crate::state::guard::GraphGuard;
 use crate::state::ids::NodeId;
 use crate::state::nodes::NodeRecord;
@@ -157,6 +157,13 @@ impl Reader<'_> {
         binding.is_some_and(|binding| binding.uses.iter().any(|one| of(one.place)))
     }
 
+    /// Whether an argument is the memory of a graph parameter that a loop or branch tests.
+    fn is_tested(&self, id: NodeId, position: usize) -> bool {
+        let node = self.guard.bindings.get(id).map(|binding| &binding.node);
+        let Some(BoundNode::Decider(decider)) = node else { return false };
+        decider.launch.as_ref().is_some_and(|launch| launch.tested == position)
+    }
+
     fn memory_at(&self, address: u64) -> Constant {
         let has = |memory: &Allocation| {
             memory.address() <= address && address < memory.address().saturating_add(memory.bytes() as u64)
@@ -260,7 +267,7 @@ impl Reader<'_> {
             | Place::Event
             | Place::Enabled => false,
         };
-        if self.is_bound(id, is_here) {
+        if self.is_bound(id, is_here) || self.is_tested(id, position) {
             return Constant::Free;
         }
         let word = <[u8; 8]>::try_from(bytes).map(u64::from_le_bytes).ok();

@@ -1,8 +1,10 @@
 //! Verified hits: constants that a stamp or key forgets.
 
 use cuda_graph::{
-    CacheError, CacheOptions, CachePath, ContextExt, Error, Graph, GraphCache, Result, StaleConstant,
+    CacheError, CacheOptions, CachePath, ContextExt, Error, Graph, GraphCache, GraphParam, Result,
+    StaleConstant, StreamExt, Test,
 };
+use cuda_handles::capture::CaptureMode;
 use cuda_handles::{Buffer, Context, Stream};
 use cuda_launch::{kernel, params, per};
 use cuda_tests::{kernel, needs, no_leaks, setup};
@@ -161,5 +163,62 @@ fn another_structure_is_told() {
         let stale = found(&verifying(), &stream, [&|| build(3, false), &|| build(2, false)]);
         let text = stale[0].to_string();
         assert_eq!(text, "node `empty` was one of 3 nodes, and is missing in a graph of 2 nodes now");
+    });
+}
+
+/// The memory that a test reads, and what the loop or branch fills.
+type Tested = (GraphParam<[u32]>, GraphParam<[u32]>);
+
+/// A branch and a loop, in this order, by hand.
+fn by_hand(context: &Context, [x, y]: [&Buffer<u32>; 2], least: u32) -> Result<(Graph, Tested)> {
+    let graph = context.graph()?;
+    let (x, y) = (graph.param(x)?, graph.param(y)?);
+    let branch = graph.root().if_then(Test::at_least(&x, least), |body| body.root().fill(&y, 1))?;
+    branch.then().while_loop(Test::at_least(&x, least).limit(3), |body| body.root().fill(&x, 0))?;
+    Ok((graph, (x, y)))
+}
+
+/// The same, captured.
+fn captured(stream: &Stream, [x, y]: [&Buffer<u32>; 2], least: u32) -> Result<(Graph, Tested)> {
+    stream.try_capture(CaptureMode::ThreadLocal, |capture| {
+        let (x, y) = (capture.param(x)?, capture.param(y)?);
+        capture.if_then(Test::at_least(&x, least), |body| body.fill(&y, 1))?;
+        capture.while_loop(Test::at_least(&x, least).limit(3), |body| body.fill(&x, 0))?;
+        Ok((x, y))
+    })
+}
+
+#[test]
+fn tested_parameters_are_no_constants_and_what_they_are_compared_with_is_one() {
+    let context = setup();
+    needs!(ParameterLayouts);
+    needs!(Conditionals);
+    no_leaks(|| {
+        let stream = context.stream().unwrap();
+        let build = |kind: usize, memory: [&Buffer<u32>; 2], least| match kind {
+            0 => by_hand(&context, memory, least),
+            _ => captured(&stream, memory, least),
+        };
+        for kind in [0, 1] {
+            let cache: GraphCache<u32, Tested> = verifying();
+            let mut kept = Vec::new();
+            for (round, value) in [2_u32, 9, 1, 8].into_iter().enumerate() {
+                let memory = [stream.upload(&[value]).unwrap(), stream.zeros::<u32>(1).unwrap()];
+                let [x, y] = &memory;
+                let run = |exec: &mut cuda_graph::GraphExec, (px, py): &Tested| {
+                    exec.launch_bound(&stream, ((px, x), (py, y)))
+                };
+                cache.launch(&stream, 1, 0, || build(kind, [x, y], 5), run).unwrap();
+                let expected = if value >= 5 { [0, 1] } else { [value, 0] };
+                let read = [x, y].map(|memory| memory.read_blocking(&stream).unwrap()[0]);
+                assert_eq!(read, expected, "kind {kind}, round {round}");
+                kept.push(memory);
+            }
+            assert_eq!(cache.statistics().verified, 3);
+            let [x, y] = &kept[0];
+            let changed = cache.get(&stream, 1, 0, || build(kind, [x, y], 6)).map(drop);
+            let Err(Error::Cache(CacheError::Stale { found })) = changed else { panic!("{changed:?}") };
+            assert!(found.iter().all(|one| one.what == "argument `value`"), "{found:?}");
+        }
     });
 }
