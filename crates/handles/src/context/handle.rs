@@ -8,7 +8,7 @@ use cuda_sys::{CUcontext, CUctx_st, CUresult, Call, Driver};
 use super::device::{Device, checked};
 use super::in_host_function;
 use super::limits::Limits;
-use super::peer::Peers;
+use super::peers::Peers;
 use crate::error::{Cause, Error, Result};
 use crate::registry::{Raw, Registry, Sharded, identity};
 use crate::sync::process;
@@ -29,7 +29,7 @@ pub(crate) struct ContextBox {
     device: Device,
     limits: Limits,
     lost: OnceLock<Cause>,
-    peers: Peers,
+    peers: Peers<Self>,
 }
 
 /// A device's context. The primary one ([`Device::context`]) is retained once in a process and not
@@ -79,7 +79,7 @@ impl Context {
         &self.0
     }
 
-    pub(super) fn peers(&self) -> &Peers {
+    pub(super) fn peers(&self) -> &Peers<ContextBox> {
         &self.0.peers
     }
 

@@ -7,6 +7,7 @@ mod handle;
 pub(crate) mod in_host_function;
 mod limits;
 mod peer;
+mod peers;
 pub(crate) mod primary;
 mod profiler;
 mod same;

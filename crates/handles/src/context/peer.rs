@@ -1,35 +1,10 @@
 //! Access of one context's kernels to the memory of another.
 
-use std::sync::{Arc, Weak};
-
 use cuda_sys::{CUresult, Call};
 
 use super::capture_mode;
-use super::handle::{Context, ContextBox};
+use super::handle::Context;
 use crate::error::Result;
-use crate::sync::{Lock, Rank};
-
-/// The contexts whose plain memory a context can access. They are told by their boxes: the driver
-/// may give the address of a destroyed context to another one.
-pub(super) struct Peers(Lock<Vec<Weak<ContextBox>>>);
-
-impl Peers {
-    pub(super) const fn new() -> Self {
-        Self(Lock::new(Rank::Peers, Vec::new()))
-    }
-
-    fn has(&self, other: &Arc<ContextBox>) -> bool {
-        self.0.lock().iter().any(|known| known.as_ptr() == Arc::as_ptr(other))
-    }
-
-    fn add(&self, other: &Arc<ContextBox>) {
-        let mut known = self.0.lock();
-        known.retain(|one| one.strong_count() > 0);
-        if !known.iter().any(|one| one.as_ptr() == Arc::as_ptr(other)) {
-            known.push(Arc::downgrade(other));
-        }
-    }
-}
 
 impl Context {
     /// Lets kernels of this context use [plain](crate::MemoryKind::Plain) memory of another
