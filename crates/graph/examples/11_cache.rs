@@ -8,7 +8,6 @@
 mod start;
 
 use cuda_graph::prelude::*;
-use cuda_graph::{CacheOptions, GraphCache, GraphParam};
 
 kernel! {
     // SAFETY: the kernel in the file has these parameters, and accesses elements below `n`.

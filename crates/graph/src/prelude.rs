@@ -21,6 +21,6 @@ pub use cuda_handles::{
 pub use cuda_launch::{Launch, LaunchConfig, SafeKernel, TypedKernel, kernel, params, per, per_2d};
 
 pub use crate::{
-    Condition, ContextExt, EdgeKind, Frontier, Graph, GraphBuilder, GraphExec, InstantiateOptions, Node,
-    NodeKind, Repeat, StreamExt, Test,
+    CacheOptions, Condition, ContextExt, EdgeKind, Frontier, Graph, GraphBuilder, GraphCache, GraphExec,
+    GraphParam, InstantiateOptions, Node, NodeKind, Repeat, StreamExt, Test,
 };

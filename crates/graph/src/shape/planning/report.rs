@@ -204,7 +204,11 @@ impl fmt::Display for Action {
             Self::SetsLeft { sets, why } => write!(formatter, "left {}: {why}", Count(sets, "wide set")),
             Self::NoSets { lanes } => {
                 let more = Count(lanes, "node");
-                write!(formatter, "threaded nothing: no set of alike, unordered nodes has more than {more}")
+                write!(
+                    formatter,
+                    "made no lanes: looked for sets of more than {more}, alike and free to run at the same time; \
+                     there is none, so lanes would gain nothing"
+                )
             }
             Self::EdgesOverlapped { edges } => {
                 let edges = Count(edges, "edge");

@@ -45,7 +45,10 @@ fn independent_kernels_get_one_in_front() {
     assert_eq!(edges(&plan), front.join(" "));
     assert_eq!(
         plan.words()[1..],
-        ["threaded nothing: no set of alike, unordered nodes has more than 37 nodes"]
+        [
+            "made no lanes: looked for sets of more than 37 nodes, alike and free to run at the same time; there is \
+             none, so lanes would gain nothing"
+        ]
     );
     assert_eq!(edges(&planned(&sixteen, Wish::AsBuilt)), "");
 }
