@@ -39,8 +39,8 @@ impl Compiler {
     /// 2. the system's search path for libraries (`LD_LIBRARY_PATH`);
     /// 3. the toolkits named by `CUDA_HOME`, `CUDA_PATH` or `CUDA_ROOT`, and the usual folders;
     /// 4. the Python environments named by `VIRTUAL_ENV` or `CONDA_PREFIX`, the one of `python3` in
-    ///    `PATH`, the user's and the system's, for the wheels `nvidia-cuda-nvrtc-cu12` and
-    ///    `nvidia-cuda-nvrtc`.
+    ///    `PATH` (all versions of pyenv, if its shims are there), the user's and the system's, for
+    ///    the wheels `nvidia-cuda-nvrtc-cu12` and `nvidia-cuda-nvrtc`.
     ///
     /// # Errors
     /// [`Error::NotFound`] lists all places that were tried. [`Error::Named`] if `CUDA_NVRTC` does

@@ -16,8 +16,8 @@ pub type Result<T, E = Error> = core::result::Result<T, E>;
 pub enum Error {
     /// NVRTC was not found.
     #[error(
-        "NVRTC, the compiler for CUDA C++, is not to be found. Install CUDA's toolkit, or `pip install nvidia-cuda-nvrtc-cu12`, or let CUDA_NVRTC \
-         name the library or its folder. Tried:{}",
+        "NVRTC, the compiler for CUDA C++, is not to be found. Install CUDA's toolkit, or `pip install nvidia-cuda-nvrtc-cu12`. If it is \
+         installed: is the virtual environment activated? Else set CUDA_NVRTC to the library or its folder. Tried:{}",
         Tried(tried)
     )]
     NotFound {

@@ -101,6 +101,7 @@ fn in_toolkit(root: &Path) -> Vec<PathBuf> {
 fn environments(environment: &impl Environment) -> Vec<PathBuf> {
     let mut roots = named_folders(environment, ["VIRTUAL_ENV", "CONDA_PREFIX"]);
     roots.extend(of_the_python_in_path(environment));
+    roots.extend(behind_shims(environment));
     roots.extend(environment.variable("HOME").map(|home| PathBuf::from(home).join(".local")));
     if cfg!(not(windows)) {
         roots.extend(["usr/local", "usr"].map(|folder| environment.root().join(folder)));
@@ -110,8 +111,37 @@ fn environments(environment: &impl Environment) -> Vec<PathBuf> {
 
 /// The root of the environment whose `python3` the search path finds first.
 fn of_the_python_in_path(environment: &impl Environment) -> Option<PathBuf> {
-    let folder = environment.listed("PATH").into_iter().find(|folder| folder.join("python3").is_file())?;
-    folder.parent().map(Path::to_owned)
+    let folder = pythons_in_path(environment).next()?;
+    // A shim lies in no environment.
+    folder.parent().filter(|_| !is_shims(&folder)).map(Path::to_owned)
+}
+
+/// The roots of the versions that shims in the search path stand for, as pyenv lays them out:
+/// `shims/python3` beside `versions/3.12.4`. The newest comes first.
+fn behind_shims(environment: &impl Environment) -> Vec<PathBuf> {
+    let shims = pythons_in_path(environment).filter(|folder| is_shims(folder));
+    shims.flat_map(|folder| newest_first(&folder.with_file_name("versions"))).collect()
+}
+
+/// The folders of the search path that have a `python3`.
+fn pythons_in_path(environment: &impl Environment) -> impl Iterator<Item = PathBuf> {
+    environment.listed("PATH").into_iter().filter(|folder| folder.join("python3").is_file())
+}
+
+fn is_shims(folder: &Path) -> bool {
+    folder.file_name().is_some_and(|name| name == "shims")
+}
+
+/// The entries of a folder by the numbers in their names, the greatest first; other names come
+/// last.
+fn newest_first(folder: &Path) -> Vec<PathBuf> {
+    let numbers = |path: &PathBuf| -> Vec<u32> {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        name.split('.').map_while(|part| part.parse().ok()).collect()
+    };
+    let mut found = entries(folder);
+    found.sort_by_key(|path| core::cmp::Reverse(numbers(path)));
+    found
 }
 
 /// The folders of NVIDIA's wheels: `nvidia/cuda_nvrtc/lib` for CUDA 12, `nvidia/cu13/lib` for CUDA
@@ -239,6 +269,20 @@ mod tests {
         assert!(found.empty.iter().all(|root| !root.starts_with(&folder.0)), "{:?}", found.empty);
         let nothing = Fixed(vec![("CUDA_HOME", folder.0.join("none"))]);
         assert!(find(&nothing, None).empty.contains(&folder.0.join("none")));
+    }
+
+    #[test]
+    fn shims_lead_to_all_versions() {
+        let folder = Folder::new("shims");
+        folder.file("pyenv/shims/python3");
+        let wheel = "site-packages/nvidia/cuda_nvrtc/lib/libnvrtc.so.12";
+        let [old, new, named] = ["3.9.1/lib/python3.9", "3.12.4/lib/python3.12", "mine/lib/python3.12"]
+            .map(|version| folder.file(&format!("pyenv/versions/{version}/{wheel}")));
+        let environment = Fixed(vec![("PATH", folder.0.join("pyenv/shims"))]);
+        let found = find(&environment, None);
+        let ours: Vec<_> = found.libraries.iter().filter(|path| path.starts_with(&folder.0)).collect();
+        assert_eq!(ours, [&new, &old, &named]);
+        assert!(!found.empty.contains(&folder.0.join("pyenv")), "{:?}", found.empty);
     }
 
     #[test]

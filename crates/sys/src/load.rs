@@ -44,8 +44,8 @@ pub enum LoadError {
     },
     /// The environment variable `CUDA_SYS_DRIVER` names a file that is not a usable driver.
     #[error(
-        "the environment variable {variable} asks for the CUDA driver `{}`, which cannot be used: {}. Correct the variable, or unset it to \
-         use the system's driver",
+        "the environment variable {variable} asks for the CUDA driver `{}`, which cannot be used: {}. Correct the variable, which takes the path \
+         of a library, or unset it to use the system's driver",
         Printable(value),
         Reason(reason)
     )]
@@ -131,7 +131,10 @@ impl fmt::Debug for LoadError {
 
 fn advice(file: &str) -> &'static str {
     match file {
-        SYSTEM => "Install NVIDIA's driver, or use the software driver, the crate cuda-soft",
+        SYSTEM => {
+            "Install NVIDIA's driver, or use the software driver, the crate cuda-soft: \
+                   `cuda_soft::loader(cuda_soft::Config::new()).install()?` before the first use of CUDA"
+        }
         _ => "Check the path, or use the system's driver",
     }
 }

@@ -2,6 +2,7 @@
 
 use core::fmt;
 
+use cuda_handles::capture::CaptureMode;
 use cuda_handles::{Error, Image, Library, reaper};
 use cuda_sys::{CUresult, CUstreamCaptureMode};
 use cuda_tests::{Need, fail, no_leaks, raw, setup};
@@ -99,6 +100,32 @@ fn a_first_use_that_other_code_captures_names_what_settles_it() {
             user.fill(&buffer, 1).unwrap();
             end();
         }
+    });
+}
+
+/// The memory's home captures, and the stream that is to use the memory does not.
+#[test]
+fn a_first_use_beside_a_capturing_home_names_the_home_and_what_settles_it() {
+    let context = setup();
+    no_leaks(|| {
+        let (home, other) = (context.stream().unwrap(), context.stream().unwrap());
+        let used = home.zeros::<u32>(8).unwrap();
+        other.fill(&used, 1).unwrap();
+        let buffer = home.zeros::<u32>(8).unwrap();
+        let capture = home.begin_capture(CaptureMode::ThreadLocal).unwrap();
+        let error = other.fill(&buffer, 1).unwrap_err();
+        assert_eq!(error, Error::CapturingHome { home: home.id() });
+        let error = error.to_string();
+        let number = format!("the stream number {} ", home.id());
+        assert!(error.contains(&number) && error.contains("`other.wait_for(&home)`"), "{error}");
+        // It was used before the capture.
+        other.fill(&used, 2).unwrap();
+        // The other stream joins the capture.
+        other.wait_for(&home).unwrap();
+        other.fill(&buffer, 1).unwrap();
+        home.wait_for(&other).unwrap();
+        drop(capture.end().unwrap());
+        other.fill(&buffer, 1).unwrap();
     });
 }
 

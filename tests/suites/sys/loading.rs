@@ -168,7 +168,7 @@ fn the_environment_names_the_driver() {
         text,
         format!(
             "the environment variable CUDA_SYS_DRIVER asks for the CUDA driver `{file}`, which cannot be used: {reason}. Correct the \
-             variable, or unset it to use the system's driver"
+             variable, which takes the path of a library, or unset it to use the system's driver"
         )
     );
     assert_eq!(cuda_sys::driver().unwrap_err(), error, "the next try gives the same answer");
@@ -195,6 +195,10 @@ fn an_empty_variable_counts_as_none() {
     alone!("CUDA_SYS_DRIVER" = "");
     match cuda_sys::driver() {
         Ok(driver) => assert!(driver.origin().contains("libcuda.so.1"), "{}", driver.origin()),
-        Err(error) => assert!(error.to_string().contains("libcuda.so.1"), "{error}"),
+        Err(error) => {
+            let text = error.to_string();
+            assert!(text.contains("libcuda.so.1"), "{text}");
+            assert!(text.contains("`cuda_soft::loader(cuda_soft::Config::new()).install()?`"), "{text}");
+        }
     }
 }

@@ -36,7 +36,10 @@ pub enum CacheError {
         why: &'static str,
     },
     /// The calling thread itself has all executables, and would wait for itself.
-    #[error("this thread has taken every executable that could be used; drop one before taking another")]
+    #[error(
+        "this thread has taken every executable that could be used, and a launch inside of another takes one more; drop one first, or \
+         have more (CacheOptions::most_per_key, or the number given to the pool)"
+    )]
     InUse,
     /// The cache is full, and the calling thread itself has all executables.
     #[error(

@@ -194,6 +194,21 @@ pub trait ParamArg<T: ParamType + ?Sized>: sealed::Value<T> {
 }
 
 /// A value that makes a parameter, whose type follows from it.
+///
+/// A number has a width that kernels take, so `usize` is converted:
+///
+/// ```compile_fail,E0277
+/// # use cuda_graph::Graph;
+/// fn example(graph: &Graph, n: usize) {
+///     graph.param(n).unwrap();
+/// }
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` makes no graph parameter",
+    label = "not a value of a parameter",
+    note = "kernels take exact widths: write `n as u32` or `n as u64`",
+    note = "memory is given as `&Buffer<T>`, `Slice<T>` or `&SharedHostBuffer<T>`, a struct as `ByValue(value)`"
+)]
 pub trait IntoParam: ParamArg<Self::Param> {
     /// The type of the parameter.
     type Param: ParamType + ?Sized;

@@ -157,12 +157,13 @@ impl Words<'_, '_> {
         let why = match what {
             Counted::Nodes => {
                 let more = self.more(within);
-                let before = Count(old, "node");
-                format!("{graph} has {}, and the executable's {before}{more}", Count(new, "node"))
+                format!("{graph} has {}, and the executable's graph has {old}{more}", Count(new, "node"))
             }
             Counted::Sinks => {
                 let (before, after) = (Count(old, "node"), Count(new, "node"));
-                format!("no other node waits for {after} of {graph}, and for {before} of the executable's")
+                format!(
+                    "no other node waits for {after} of {graph}, and for {before} of the executable's graph"
+                )
             }
         };
         match within {
@@ -189,7 +190,9 @@ impl Words<'_, '_> {
             }
         }
         let told = counts.into_iter().filter(|(_, count)| *count != 0).map(|(kind, count)| {
-            format!("{} {kind} {}", count.unsigned_abs(), if count > 0 { "more" } else { "fewer" })
+            let nodes = if count.abs() == 1 { "node" } else { "nodes" };
+            let more = if count > 0 { "more" } else { "fewer" };
+            format!("{} {kind} {nodes} {more}", count.unsigned_abs())
         });
         let told: Vec<String> = told.collect();
         if told.is_empty() { String::new() } else { format!(" ({})", told.join(", ")) }

@@ -109,7 +109,11 @@ pub enum Error {
         len: usize,
     },
     /// Two lengths that must be equal are not.
-    #[error("{what}: {} expected, {found} given", Count(*expected, "element", "elements"))]
+    #[error(
+        "{what}: {} expected, {found} given; take a slice of the longer side, as `.slice(..{})`",
+        Count(*expected, "element", "elements"),
+        expected.min(found)
+    )]
     Length {
         /// The object whose length is wrong.
         what: &'static str,
@@ -266,6 +270,17 @@ pub enum Error {
     Capturing {
         /// The operation.
         what: &'static str,
+    },
+    /// Memory was first used on a stream that is in no capture, while the stream it was allocated
+    /// on is capturing; the capture goes on.
+    #[error(
+        "the memory's home, the stream number {home} (`Stream::id`), is capturing, so the stream that is to use the memory cannot wait for it. Use \
+         the memory on this other stream once before the capture; or, if the use is to be captured, let the other stream join the capture first \
+         (`other.wait_for(&home)`)"
+    )]
+    CapturingHome {
+        /// The number of the memory's home; see [`Stream::id`](crate::Stream::id).
+        home: u64,
     },
     /// A call during a capture has invalidated it; what was captured is thrown away, and its
     /// streams can be used.
@@ -440,7 +455,10 @@ mod tests {
     #[test]
     fn debug_shows_the_sentence() {
         let error = Error::Length { what: "the slice to write", expected: 2, found: 1 };
-        assert_eq!(format!("{error:?}"), "the slice to write: 2 elements expected, 1 given");
+        assert_eq!(
+            format!("{error:?}"),
+            "the slice to write: 2 elements expected, 1 given; take a slice of the longer side, as `.slice(..1)`"
+        );
         assert_eq!(format!("{error:?}"), error.to_string());
     }
 

@@ -21,7 +21,7 @@ impl Allocation {
     /// # Errors
     /// `stream` is of another context ([`WrongContext`](crate::Error::WrongContext)); it would have
     /// to wait and is capturing ([`CapturedFirstUse`](crate::Error::CapturedFirstUse)), or the home
-    /// is ([`Capturing`](crate::Error::Capturing)); or the driver refuses the call
+    /// is ([`CapturingHome`](crate::Error::CapturingHome)); or the driver refuses the call
     /// ([`Driver`](crate::Error::Driver)).
     #[inline]
     pub fn ready_on(&self, stream: &Stream) -> Result<()> {

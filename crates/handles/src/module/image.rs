@@ -15,6 +15,10 @@ pub enum Image<'a> {
     Binary(&'a [u8]),
 }
 
+/// Kernels that are compiled at run time are declared so.
+const NO_IMAGE: &str = "it is empty. What was declared without an image (`Image::Ptx(\"\")`) comes from a library that was \
+                        loaded: `Library::load`, then `unsafe { K::of(&library) }` for the kernel `K`";
+
 /// An image that the driver can read to its end.
 pub(crate) enum Checked<'a> {
     Text(CString),
@@ -26,6 +30,7 @@ impl<'a> Image<'a> {
     /// headers say.
     pub(crate) fn check(self) -> Result<Checked<'a>> {
         match self {
+            Self::Ptx(text) if text.trim_end_matches('\0').trim().is_empty() => refuse(NO_IMAGE.to_owned()),
             Self::Ptx(text) => match CString::new(text.trim_end_matches('\0')) {
                 Ok(text) => Ok(Checked::Text(text)),
                 Err(error) => refuse(format!("the PTX has a zero byte at position {}", error.nul_position())),
@@ -240,6 +245,17 @@ mod tests {
         bytes[104..112].copy_from_slice(&64_u64.to_le_bytes());
         bytes[112..120].copy_from_slice(&size.to_le_bytes());
         bytes
+    }
+
+    #[test]
+    fn an_empty_text_stands_for_an_image_to_come() {
+        for text in ["", "\0", " \n"] {
+            let refusal = refusal(Image::Ptx(text));
+            assert!(
+                refusal.contains("without an image") && refusal.contains("`unsafe { K::of(&library) }`"),
+                "{refusal}"
+            );
+        }
     }
 
     #[test]

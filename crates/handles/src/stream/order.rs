@@ -12,6 +12,7 @@ use crate::error::{Error, Result};
 const REMEMBERED: usize = 32;
 
 const FIRST_USE: &str = "the first use of memory of another stream";
+const HANDING: &str = "handing memory to another stream";
 
 impl Stream {
     /// Records `event`: it is reached when the work enqueued so far is done.
@@ -151,8 +152,8 @@ impl Stream {
             return Ok(());
         }
         let issued = home.issued();
-        let (what, waiting) = ("handing memory to another stream", FIRST_USE);
-        home.0.stream.order_both_uncaptured(&self.0.stream, what, waiting).map_err(first_use)?;
+        let waits = home.0.stream.order_both_uncaptured(&self.0.stream, HANDING, FIRST_USE);
+        waits.map_err(|error| first_use(error, home))?;
         self.remember_wait(home.id(), issued);
         Ok(())
     }
@@ -175,12 +176,12 @@ impl Stream {
     }
 }
 
-/// Names the remedy for a first use that could not be captured. If the home captures, that is
-/// another matter.
+/// Names the remedy for a first use while the user or the home captures.
 #[cold]
-fn first_use(error: Error) -> Error {
+fn first_use(error: Error, home: &Stream) -> Error {
     match error {
         Error::Capturing { what } if what == FIRST_USE => Error::CapturedFirstUse,
+        Error::Capturing { what } if what == HANDING => Error::CapturingHome { home: home.id() },
         other => other,
     }
 }

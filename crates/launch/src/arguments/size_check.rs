@@ -13,12 +13,17 @@ use crate::error::{Error, MAX_BYTES, Result, WrongArguments};
 /// checked.
 #[inline]
 pub(crate) fn check(kernel: &Kernel, slots: &[ParameterSlot]) -> Result<()> {
-    if fits(kernel, slots) { Ok(()) } else { Err(wrong(kernel, slots, false)) }
+    if fits(kernel, slots) { Ok(()) } else { Err(wrong(kernel, slots, None)) }
 }
 
-/// Checks the declared parameters in `slots` against those of `kernel`, as [`check`] does.
-pub(crate) fn check_declared(kernel: &Kernel, slots: &[ParameterSlot]) -> Result<()> {
-    if fits(kernel, slots) { Ok(()) } else { Err(wrong(kernel, slots, true)) }
+/// Checks the declared parameters in `slots`, with their names, against those of `kernel`, as
+/// [`check`] does.
+pub(crate) fn check_declared(
+    kernel: &Kernel,
+    slots: &[ParameterSlot],
+    names: &'static [&'static str],
+) -> Result<()> {
+    if fits(kernel, slots) { Ok(()) } else { Err(wrong(kernel, slots, Some(names))) }
 }
 
 #[inline]
@@ -33,11 +38,12 @@ fn fits(kernel: &Kernel, slots: &[ParameterSlot]) -> bool {
 }
 
 #[cold]
-fn wrong(kernel: &Kernel, slots: &[ParameterSlot], is_declared: bool) -> Error {
+fn wrong(kernel: &Kernel, slots: &[ParameterSlot], declared: Option<&'static [&'static str]>) -> Error {
     Error::WrongArguments(Box::new(WrongArguments {
         kernel: kernel.name().to_owned(),
         expected: kernel.parameters().map(<[Parameter]>::to_vec),
         found: slots.iter().map(|slot| Parameter { offset: slot.offset(), size: slot.size() }).collect(),
-        is_declared,
+        is_declared: declared.is_some(),
+        names: declared.unwrap_or_default(),
     }))
 }

@@ -8,6 +8,7 @@ use cuda_sys::Printable;
 /// The most bytes of parameters that any kernel takes.
 pub(crate) const MAX_BYTES: usize = 32_764;
 
+const WIDTHS: &str = "C's `int` is `i32`, `unsigned` is `u32`, `long long` is `i64`";
 const DECLARE_ANEW: &str = "correct the declaration (`kernel!`), or load the image that it was written for";
 
 /// Arguments whose number or sizes differ from the kernel's parameters, or a declaration
@@ -25,6 +26,8 @@ pub struct WrongArguments {
     pub found: Vec<Parameter>,
     /// Whether a kernel's declaration differs from the image, and not the arguments of one launch.
     pub is_declared: bool,
+    /// The names of the declared parameters; empty for arguments of one launch.
+    pub names: &'static [&'static str],
 }
 
 impl std::error::Error for WrongArguments {}
@@ -59,16 +62,34 @@ impl fmt::Display for WrongArguments {
         let pairs = (1..).zip(expected.iter().zip(&self.found));
         let wrong = pairs.filter(|(_, (wanted, given))| wanted.size != given.size);
         let separators = core::iter::once(" but ").chain(core::iter::repeat(", "));
+        let mut is_mistaken = false;
         for ((number, (wanted, given)), separator) in wrong.zip(separators) {
+            is_mistaken |= matches!((wanted.size, given.size), (4, 8) | (8, 4));
             let (is, should) = (Count(given.size, "byte"), wanted.size);
             if self.is_declared {
-                write!(formatter, "{separator}parameter {number} is declared with {is} instead of {should}")?;
+                let name = Name(self.names.get(number - 1));
+                write!(
+                    formatter,
+                    "{separator}parameter {number}{name} is declared with {is} instead of {should}"
+                )?;
                 continue;
             }
             let verb = if should == 1 { "is" } else { "are" };
             write!(formatter, "{separator}argument {number} has {is} where {should} {verb} expected")?;
         }
+        if is_mistaken {
+            write!(formatter, "; {WIDTHS}")?;
+        }
         if self.is_declared { write!(formatter, "; {DECLARE_ANEW}") } else { Ok(()) }
+    }
+}
+
+/// A declared parameter's name in brackets, if it is known.
+struct Name(Option<&'static &'static str>);
+
+impl fmt::Display for Name {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.map_or(Ok(()), |name| write!(formatter, " (`{name}`)"))
     }
 }
 
@@ -112,7 +133,7 @@ mod tests {
 
     fn error(expected: &[usize], found: &[usize]) -> WrongArguments {
         let (expected, found) = (Some(parameters(expected)), parameters(found));
-        WrongArguments { kernel: "saxpy".to_owned(), expected, found, is_declared: false }
+        WrongArguments { kernel: "saxpy".to_owned(), expected, found, is_declared: false, names: &[] }
     }
 
     fn message(expected: &[usize], found: &[usize]) -> String {
@@ -122,7 +143,7 @@ mod tests {
     #[test]
     fn a_declaration_is_compared_with_the_image() {
         let message = |expected: &[usize], found: &[usize]| {
-            WrongArguments { is_declared: true, ..error(expected, found) }.to_string()
+            WrongArguments { is_declared: true, names: &["n", "x"], ..error(expected, found) }.to_string()
         };
         assert_eq!(
             message(&[4, 8], &[4]),
@@ -134,8 +155,8 @@ mod tests {
         assert_eq!(
             message(&[4, 8], &[8, 8]),
             format!(
-                "kernel `saxpy` has 2 parameters (4 B at 0, 8 B at 8) in its image but parameter 1 is declared \
-                 with 8 bytes instead of 4; {DECLARE_ANEW}"
+                "kernel `saxpy` has 2 parameters (4 B at 0, 8 B at 8) in its image but parameter 1 (`n`) is \
+                 declared with 8 bytes instead of 4; {WIDTHS}; {DECLARE_ANEW}"
             )
         );
     }
@@ -144,8 +165,14 @@ mod tests {
     fn a_wrong_size_is_named() {
         assert_eq!(
             message(&[4, 4, 8, 8], &[4, 8, 8, 4]),
-            "kernel `saxpy` takes 4 parameters (4 B at 0, 4 B at 8, 8 B at 16, 8 B at 24) \
-             but argument 2 has 8 bytes where 4 are expected, argument 4 has 4 bytes where 8 are expected"
+            format!(
+                "kernel `saxpy` takes 4 parameters (4 B at 0, 4 B at 8, 8 B at 16, 8 B at 24) \
+                 but argument 2 has 8 bytes where 4 are expected, argument 4 has 4 bytes where 8 are expected; {WIDTHS}"
+            )
+        );
+        assert_eq!(
+            message(&[4], &[1]),
+            "kernel `saxpy` takes 1 parameter (4 B at 0) but argument 1 has 1 byte where 4 are expected"
         );
     }
 

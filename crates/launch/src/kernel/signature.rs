@@ -115,7 +115,7 @@ pub trait ArgumentsOf<'a, S: Signature> {
     message = "the arguments do not fit the kernel's signature where their values are fixed",
     label = "arguments of type `{Self}`",
     note = "the kernel takes {S}, in a tuple; one argument alone is written `(x,)`",
-    note = "graph parameters are arguments of nodes as they are added, and of captured launches"
+    note = "graph parameters are arguments of nodes as they are added, and of `capture.launch(&kernel, …)`"
 )]
 pub trait FixedArgumentsOf<'a, S: Signature>: ArgumentsOf<'a, S> {}
 
@@ -128,7 +128,7 @@ pub trait PlainSignature: Signature {}
     message = "the arguments do not fit the kernel's signature in a launch on a stream",
     label = "arguments of type `{Self}`",
     note = "the kernel takes {S}, in a tuple; one argument alone is written `(x,)`",
-    note = "graph parameters are arguments of nodes, and of launches by a capture's builder: `capture.launch(…)`"
+    note = "graph parameters are arguments of nodes, and of launches by a capture's builder: `capture.launch(&kernel, …)`"
 )]
 pub trait PlainArgumentsOf<'a, S: Signature>: FixedArgumentsOf<'a, S> {}
 

@@ -156,7 +156,7 @@ impl<K: TypedKernel> Loaded<K> {
     }
 
     fn checked(kernel: Kernel) -> Result<Self> {
-        size_check::check_declared(&kernel, K::Signature::SLOTS)?;
+        size_check::check_declared(&kernel, K::Signature::SLOTS, K::PARAMETERS)?;
         Ok(Self { kernel, _declaration: PhantomData })
     }
 }

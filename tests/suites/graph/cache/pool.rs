@@ -113,7 +113,9 @@ fn a_thread_does_not_wait_for_itself() {
         let target = stream.zeros::<u32>(16).unwrap();
         let pool = pool(&context, 1, &target);
         let first = pool.get(&stream).unwrap();
-        assert_eq!(pool.get(&stream).unwrap_err(), Error::Cache(CacheError::InUse));
+        let error = pool.get(&stream).unwrap_err();
+        assert_eq!(error, Error::Cache(CacheError::InUse));
+        assert!(error.to_string().contains("CacheOptions::most_per_key"), "{error}");
         drop(first);
         let panicked = catch_unwind(AssertUnwindSafe(|| {
             pool.launch(&stream, |_, _| -> cuda_graph::Result<()> { panic!("on purpose") })

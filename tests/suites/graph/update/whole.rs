@@ -270,7 +270,7 @@ fn a_refusal_changes_nothing_and_says_why() {
         let _more = copied.then().fill(&numbers, 3).unwrap();
         let refusal = refused(exec.update(&new).unwrap());
         assert_eq!((refusal.reason, refusal.node.as_deref()), (RefusalReason::Topology, None));
-        let why = "the graph has 3 nodes, and the executable's 2 nodes (1 memcpy more)";
+        let why = "the graph has 3 nodes, and the executable's graph has 2 (1 memcpy node more)";
         assert_eq!(refusal.why, why);
     });
 }

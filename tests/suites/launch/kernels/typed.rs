@@ -351,7 +351,7 @@ fn loading_compares_the_declaration_with_the_image() {
         assert!(number.contains("`increment`") && number.contains("2 parameters"), "{number}");
         assert!(number.contains("in its image, but its declaration has"), "{number}");
         let size = text(wrong_size::load(&context));
-        assert!(size.contains("parameter 2 is declared with 8 bytes instead of 4"), "{size}");
+        assert!(size.contains("parameter 2 (`n`) is declared with 8 bytes instead of 4"), "{size}");
     });
 }
 

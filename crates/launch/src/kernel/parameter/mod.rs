@@ -106,10 +106,25 @@ pub trait Parameter: sealed::Sealed + 'static {
 }
 
 /// An argument for a parameter declared as `P`.
+///
+/// A number has the declared width, so `usize` is converted:
+///
+/// ```compile_fail,E0277
+/// # use cuda_handles::{Image, Stream};
+/// cuda_launch::kernel! {
+///     unsafe in Image::Ptx("");
+///     fn count(n: u32);
+/// }
+/// fn go(kernel: &count, stream: &Stream, n: usize) {
+///     kernel.launch(stream, cuda_launch::per(1, 1), (n,)).unwrap();
+/// }
+/// # fn main() {}
+/// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be given for a parameter declared as `{P}`",
     label = "not an argument for `{P}`",
-    note = "a number needs the declared type; `In<T>`, `Out<T>` and `InOut<T>` take `&Buffer<T>` and `Slice<T>` of the same `T`"
+    note = "a number needs the declared type, and kernels take exact widths: write `n as u32` or `n as u64`",
+    note = "`In<T>`, `Out<T>` and `InOut<T>` take `&Buffer<T>` and `Slice<T>` of the same `T`"
 )]
 pub trait Argument<'a, P: Parameter> {
     /// Converts the argument into the parameter's value.
@@ -128,7 +143,7 @@ pub trait Argument<'a, P: Parameter> {
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be given for a parameter declared as `{P}` where the value is fixed",
     label = "not an argument for `{P}` with a fixed value",
-    note = "graph parameters are arguments of nodes as they are added, and of captured launches"
+    note = "graph parameters (`&GraphParam<T>`) are arguments of nodes as they are added, and of `capture.launch(&kernel, …)`"
 )]
 pub trait FixedArgument<'a, P: Parameter>: Argument<'a, P> {}
 
@@ -149,8 +164,10 @@ pub trait FixedArgument<'a, P: Parameter>: Argument<'a, P> {}
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be given for a parameter declared as `{P}` in a launch on a stream",
     label = "not an argument for `{P}` on a stream",
-    note = "a number needs the declared type; `In<T>`, `Out<T>` and `InOut<T>` take `&Buffer<T>` and `Slice<T>` of the same `T`",
-    note = "memory of a graph (`&GraphBuffer<T>`, `GraphSlice<T>`) is an argument of the graph's nodes alone"
+    note = "a number needs the declared type, and kernels take exact widths: write `n as u32` or `n as u64`",
+    note = "`In<T>`, `Out<T>` and `InOut<T>` take `&Buffer<T>` and `Slice<T>` of the same `T`",
+    note = "memory of a graph (`&GraphBuffer<T>`, `GraphSlice<T>`) is an argument of the graph's nodes alone",
+    note = "a graph parameter (`&GraphParam<T>`) is captured by `capture.launch(&kernel, …)`, not by `kernel.launch(capture.stream(), …)`"
 )]
 pub trait PlainArgument<'a, P: Parameter>: FixedArgument<'a, P> {}
 
