@@ -41,8 +41,8 @@ fn options() -> InstantiateOptions {
 /// How many edges the report says are programmatic.
 fn programmatic(exec: &GraphExec) -> usize {
     let report = exec.shape_report().unwrap();
-    let made = report.notes().iter().find_map(|note| note.strip_prefix("made "));
-    made.map_or(0, |made| made.split(' ').next().unwrap().parse().unwrap())
+    let made = report.notes().iter().find(|note| note.contains(" programmatic: "));
+    made.map_or(0, |made| made.split(' ').nth(1).unwrap().parse().unwrap())
 }
 
 fn refused(result: &cuda_graph::Result<()>) -> &str {
