@@ -14,11 +14,15 @@ use crate::record::live::{ends_something, live};
 /// It does not finish.
 #[track_caller]
 pub fn settle() {
-    let done = until(SOON, || {
+    assert!(settles(), "the reaper still has {} things waiting", reaper::pending());
+}
+
+/// Waits until the reaper has finished, within a bounded time. Returns whether it has.
+pub(super) fn settles() -> bool {
+    until(SOON, || {
         reaper::drain();
         reaper::pending() == 0
-    });
-    assert!(done, "the reaper still has {} things waiting", reaper::pending());
+    })
 }
 
 /// Runs `section` and asserts that every object it made is gone within a bounded time.

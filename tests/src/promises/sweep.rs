@@ -8,7 +8,7 @@ use cuda_handles::reaper::{self, DropFailure};
 use cuda_handles::{Context, Stream};
 use cuda_sys::{CUresult, Call};
 
-use super::leaks::{no_leaks, settle};
+use super::leaks::{no_leaks, settle, settles};
 use crate::faults::inject::{fail, fail_any};
 use crate::faults::swept;
 use crate::poll::{SOON, until};
@@ -118,7 +118,7 @@ fn pairs(name: &str, run: &mut impl FnMut() -> Result<(), String>) -> u64 {
             let before = live();
             let (one, two) = (fail_any(first, CODE), fail_any(second, CODE));
             let outcome = catch_unwind(AssertUnwindSafe(&mut *run));
-            settle();
+            let is_settled = settles();
             let hits = (one.hit_call(), two.hit_call());
             drop((one, two));
             let Some(hit) = hits.0 else { return pairs };
@@ -128,18 +128,25 @@ fn pairs(name: &str, run: &mut impl FnMut() -> Result<(), String>) -> u64 {
                 format!("{name}: calls {first} and {}, {}", second + 1, names.join(" and "))
             };
             assert!(outcome.is_ok(), "{}: a panic", what());
+            if !is_settled && calls.contains(&Some(Call::cuStreamEndCapture)) {
+                // The skip above did not see it, as runs differ in a few calls.
+                println!("{}: a capture stays, so the pairs behind are not tried", what());
+                return pairs;
+            }
+            assert!(is_settled, "{}: the reaper still has {} things waiting", what(), reaper::pending());
             if !calls.into_iter().flatten().any(ends_something) {
                 nothing_more_than(&before, what);
             }
+            reported();
+            // Also so that each run that fails comes after one that works: its calls are the same.
+            let again = run();
+            assert!(again.is_ok(), "{}: the next use: {again:?}", what());
+            settle();
             reported();
             if hits.1.is_none() {
                 break;
             }
             pairs += 1;
-            let again = run();
-            assert!(again.is_ok(), "{}: the next use: {again:?}", what());
-            settle();
-            reported();
         }
     }
     pairs
@@ -150,8 +157,12 @@ fn call_of(nth: u64, run: &mut impl FnMut() -> Result<(), String>) -> Option<Cal
     let injection = fail_any(nth, CUresult::CUDA_ERROR_OPERATING_SYSTEM);
     let _ = run();
     settle();
+    let hit = injection.hit_call();
+    drop(injection);
+    let _ = run();
+    settle();
     reported();
-    injection.hit_call()
+    hit
 }
 
 /// Tries one case. Returns whether the call was made: the reaper may make fewer calls in another
