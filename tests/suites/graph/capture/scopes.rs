@@ -7,7 +7,7 @@ use cuda_graph::{CaptureError, ConditionError, ContextExt, Error, Result, Stream
 use cuda_handles::Stream;
 use cuda_handles::capture::CaptureMode;
 use cuda_sys::{CUresult, Call};
-use cuda_tests::{fail, needs, no_leaks, setup};
+use cuda_tests::{fail, needs, no_leaks, settle, setup};
 
 use super::{Bench, MODES, invalidate, works_again};
 
@@ -253,6 +253,8 @@ fn a_join_at_the_end_of_a_scope_that_fails_discards_the_capture() {
         let bench = Bench::new(&context);
         let code = CUresult::CUDA_ERROR_OPERATING_SYSTEM;
         for call in [Call::cuEventRecord, Call::cuStreamWaitEvent, Call::cuStreamEndCapture] {
+            // A call of the reaper would fail in place of one of the scope.
+            settle();
             let mut streams = Vec::new();
             let mut injection = None;
             let failed = bench
