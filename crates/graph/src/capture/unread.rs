@@ -13,7 +13,7 @@ use cuda_sys::{CUgraphNode, CUgraphNodeType, Call};
 use crate::capture::adopted::{Matched, is_bound};
 use crate::error::Result;
 use crate::error::wrong_context::Spans;
-use crate::exec::node_updates::have_attributes;
+use crate::exec::node_updates::has_attributes;
 use crate::graph::Graph;
 use crate::state::guard::GraphGuard;
 use crate::state::ids::SubgraphId;
@@ -47,7 +47,7 @@ impl UnreadNodes for CapturedNodes {
             guard.changes.back_to(structure);
         }
         let matched = Matched::new(guard, &self.records)?;
-        let have_attributes = have_attributes(guard.records().map(|(_, record)| &record.node_params));
+        let have_attributes = has_attributes(guard);
         guard.read_late = ReadLate { unmatched_calls: matched.unmatched(), have_attributes };
         matched.give_owners(guard, &self.records);
         guard.let_go_of_unread(self.owners);

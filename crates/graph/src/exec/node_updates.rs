@@ -87,9 +87,14 @@ impl Attributes {
     fn of(guard: &GraphGuard<'_>) -> Self {
         match guard.has_unread() {
             true => Self::AsRead,
-            false => Self::Known(have_attributes(guard.records().map(|(_, record)| &record.node_params))),
+            false => Self::Known(has_attributes(guard)),
         }
     }
+}
+
+/// Whether a kernel among the nodes of a graph has attributes.
+pub(crate) fn has_attributes(graph: &GraphGuard<'_>) -> bool {
+    have_attributes(graph.records().map(|(_, record)| &record.node_params))
 }
 
 /// Whether a kernel among nodes has attributes.

@@ -2,8 +2,8 @@
 
 use cuda_graph::{ContextExt, Error, Graph, KernelNode, StreamExt};
 use cuda_handles::capture::CaptureMode;
-use cuda_handles::reaper;
-use cuda_launch::{TypedKernel, per};
+use cuda_handles::{Context, Owner, reaper};
+use cuda_launch::{LaunchConfig, TypedKernel, per};
 use cuda_tests::{Need, no_leaks, raw, setup, sweep};
 
 use super::{Bench, Capture, add_to};
@@ -11,17 +11,36 @@ use crate::common::gone::{flag, soon};
 
 const LOCAL: CaptureMode = CaptureMode::ThreadLocal;
 
-/// A launch, a fill and a launch.
-fn three(bench: &Bench, amounts: [u32; 2]) -> Graph {
+/// A launch with a configuration, a fill, and a launch.
+pub(super) fn configured(bench: &Bench, config: LaunchConfig, amounts: [u32; 2]) -> Graph {
     let work = |capture: &Capture| {
-        bench.add(capture, amounts[0])?;
+        capture.launch(&bench.add, config, (amounts[0], &bench.numbers))?;
         capture.fill(&bench.others, 7)?;
         bench.add(capture, amounts[1])
     };
     bench.stream.capture(LOCAL, work).unwrap()
 }
 
-fn kernels(graph: &Graph) -> Vec<KernelNode> {
+/// A launch, a fill and a launch.
+pub(super) fn three(bench: &Bench, amounts: [u32; 2]) -> Graph {
+    configured(bench, per(1, 1), amounts)
+}
+
+/// Adds 5 to a number and copies it to the first one, with a kernel and memory that nothing else
+/// has, and a host function that has the owner.
+pub(super) fn with_its_own(context: &Context, bench: &Bench, owner: Owner) -> Graph {
+    let add = add_to::load(context).unwrap();
+    let used = bench.stream.zeros::<u32>(4).unwrap();
+    bench.stream.synchronize_blocking().unwrap();
+    let work = |capture: &Capture| {
+        capture.launch(&add, per(1, 1), (5, &used))?;
+        capture.callback(move || drop(owner.clone()))?;
+        capture.copy(&used, bench.numbers.slice(..4)?)
+    };
+    bench.stream.capture(LOCAL, work).unwrap()
+}
+
+pub(super) fn kernels(graph: &Graph) -> Vec<KernelNode> {
     graph.nodes().unwrap().into_iter().filter_map(|node| KernelNode::try_from(node).ok()).collect()
 }
 
@@ -31,17 +50,7 @@ fn an_executable_keeps_what_was_captured_though_no_node_was_asked_for() {
     no_leaks(|| {
         let bench = Bench::new(&context);
         let (owner, is_gone) = flag();
-        let mut exec = {
-            let add = add_to::load(&context).unwrap();
-            let used = bench.stream.zeros::<u32>(4).unwrap();
-            bench.stream.synchronize_blocking().unwrap();
-            let work = |capture: &Capture| {
-                capture.launch(&add, per(1, 1), (5, &used))?;
-                capture.callback(move || drop(owner.clone()))?;
-                capture.copy(&used, bench.numbers.slice(..4)?)
-            };
-            bench.stream.capture(LOCAL, work).unwrap().instantiate().unwrap()
-        };
+        let mut exec = with_its_own(&context, &bench, owner).instantiate().unwrap();
         for round in 1..=2 {
             exec.launch(&bench.stream).unwrap();
             assert_eq!(bench.numbers.read_blocking(&bench.stream).unwrap()[0], 5 * round);

@@ -6,31 +6,14 @@ use cuda_graph::{
 };
 use cuda_handles::capture::{CaptureMode, CaptureOptions, Scratch};
 use cuda_handles::{Owner, reaper};
-use cuda_launch::{LaunchConfig, per};
+use cuda_launch::per;
 use cuda_tests::{Gate, SOON, in_callback, no_leaks, setup, until};
 
-use super::{Bench, Capture, add_to};
+use super::unread::{configured, kernels, three, with_its_own};
+use super::{Bench, Capture};
 use crate::common::gone::{flag, soon};
 
 const LOCAL: CaptureMode = CaptureMode::ThreadLocal;
-
-/// A launch with a configuration, a fill, and a launch.
-fn three(bench: &Bench, config: LaunchConfig, amounts: [u32; 2]) -> Graph {
-    let work = |capture: &Capture| {
-        capture.launch(&bench.add, config, (amounts[0], &bench.numbers))?;
-        capture.fill(&bench.others, 7)?;
-        bench.add(capture, amounts[1])
-    };
-    bench.stream.capture(LOCAL, work).unwrap()
-}
-
-fn plain(bench: &Bench, amounts: [u32; 2]) -> Graph {
-    three(bench, per(1, 1), amounts)
-}
-
-fn kernels(graph: &Graph) -> Vec<KernelNode> {
-    graph.nodes().unwrap().into_iter().filter_map(|node| KernelNode::try_from(node).ok()).collect()
-}
 
 /// What a launch adds to the first number.
 #[track_caller]
@@ -45,7 +28,7 @@ fn the_host_runs_all_of_a_graph() {
     let context = setup();
     no_leaks(|| {
         let bench = Bench::new(&context);
-        let (first, second) = (plain(&bench, [1, 2]), plain(&bench, [10, 20]));
+        let (first, second) = (three(&bench, [1, 2]), three(&bench, [10, 20]));
         let options = InstantiateOptions::new();
         let mut exec = first.instantiate_with_fallback(Fallback::HostLoopAlways, options.clone()).unwrap();
         let run = |exec: &mut cuda_graph::HostLoopExec| {
@@ -56,7 +39,7 @@ fn the_host_runs_all_of_a_graph() {
         assert_eq!((exec.is_on_host(), run(&mut exec)), (true, 3));
         assert!(exec.update_or_rebuild(&second).unwrap().is_some());
         assert_eq!(run(&mut exec), 30);
-        let third = plain(&bench, [100, 200]);
+        let third = three(&bench, [100, 200]);
         let mut exec = third.instantiate_with_fallback(Fallback::HostLoop, options).unwrap();
         assert_eq!((exec.is_on_host(), run(&mut exec)), (false, 300));
     });
@@ -71,21 +54,21 @@ fn attributes_of_nodes_that_were_changed_since_are_known_to_be_none() {
         let set = |exec: &mut GraphExec, node: &KernelNode, config, amount: u32| {
             exec.node(node).set(&bench.add, config, (amount, &bench.numbers))
         };
-        let graph = plain(&bench, [1, 2]);
+        let graph = three(&bench, [1, 2]);
         let mut exec = graph.instantiate().unwrap();
         let node = kernels(&graph).remove(0);
         node.set(&bench.add, per(1, 1), (50, &bench.numbers)).unwrap();
         set(&mut exec, &node, per(1, 1), 10).unwrap();
         assert_eq!(adds(&bench, &mut exec), 12);
         // After an update, too.
-        let new = plain(&bench, [3, 4]);
+        let new = three(&bench, [3, 4]);
         assert!(exec.update(&new).unwrap().is_updated());
         let node = kernels(&new).remove(0);
         node.set(&bench.add, per(1, 1), (50, &bench.numbers)).unwrap();
         set(&mut exec, &node, per(1, 1), 20).unwrap();
         assert_eq!(adds(&bench, &mut exec), 24);
         // Where there were some, they are not known any more.
-        let graph = three(&bench, per(1, 1).priority(-1), [1, 2]);
+        let graph = configured(&bench, per(1, 1).priority(-1), [1, 2]);
         let mut exec = graph.instantiate().unwrap();
         let node = kernels(&graph).remove(0);
         node.set(&bench.add, per(1, 1), (50, &bench.numbers)).unwrap();
@@ -102,7 +85,7 @@ fn parameters_and_raw_values_need_no_node_and_no_driver_call() {
     let context = setup();
     no_leaks(|| {
         let bench = Bench::new(&context);
-        let graph = plain(&bench, [1, 2]);
+        let graph = three(&bench, [1, 2]);
         let (param, cost) = cuda_tests::count(|| graph.param(5_u32).unwrap());
         cost.assert_calls(&[]);
         let (raw, cost) = cuda_tests::count(|| graph.as_raw().unwrap());
@@ -126,14 +109,14 @@ fn parameters_and_raw_values_need_no_node_and_no_driver_call() {
         exec.set(&unused, 9).unwrap();
         assert_eq!(adds(&bench, &mut exec), 4);
         assert!(exec.update(&graph).unwrap().is_updated());
-        let other = plain(&bench, [1, 2]);
+        let other = three(&bench, [1, 2]);
         let unused = other.param(1_u32).unwrap();
         let mut of_other = other.instantiate().unwrap();
         of_other.launch_with(&bench.stream, ((&unused, 2),)).unwrap();
         assert_eq!(adds(&bench, &mut of_other), 3);
         assert!(!exec.update(&other).unwrap().is_updated());
         let param = {
-            let same = plain(&bench, [8, 16]);
+            let same = three(&bench, [8, 16]);
             let param = same.param(1_u32).unwrap();
             assert!(of_other.update(&same).unwrap().is_updated());
             param
@@ -148,7 +131,7 @@ fn inside_a_host_function_a_first_read_is_refused_and_made_later() {
     let context = setup();
     no_leaks(|| {
         let bench = Bench::new(&context);
-        let graph = plain(&bench, [1, 2]);
+        let graph = three(&bench, [1, 2]);
         let (ours, sent) = (graph.clone(), std::sync::Arc::new(std::sync::OnceLock::new()));
         let result = std::sync::Arc::clone(&sent);
         in_callback(&bench.stream, move || {
@@ -170,15 +153,7 @@ fn an_executable_keeps_what_its_graph_lets_go_of_later() {
         let bench = Bench::new(&context);
         let (owner, is_gone) = flag();
         let mut exec = {
-            let add = add_to::load(&context).unwrap();
-            let used = bench.stream.zeros::<u32>(4).unwrap();
-            bench.stream.synchronize_blocking().unwrap();
-            let work = |capture: &Capture| {
-                capture.launch(&add, per(1, 1), (5, &used))?;
-                capture.callback(move || drop(owner.clone()))?;
-                capture.copy(&used, bench.numbers.slice(..4)?)
-            };
-            let graph = bench.stream.capture(LOCAL, work).unwrap();
+            let graph = with_its_own(&context, &bench, owner);
             let exec = graph.instantiate().unwrap();
             graph.nodes().unwrap().iter().for_each(|node| node.remove().unwrap());
             exec
@@ -229,7 +204,7 @@ fn a_long_line_of_captured_graphs_that_keep_each_other_is_dropped_on_a_small_sta
         let bench = Bench::new(&context);
         let len = if cuda_tests::is_soft() { 5000 } else { 500 };
         for read in [false, true] {
-            let mut last = plain(&bench, [1, 2]);
+            let mut last = three(&bench, [1, 2]);
             for _ in 0..len {
                 let work = |capture: &Capture| {
                     let kept = last.clone();
@@ -267,7 +242,7 @@ fn nodes_are_read_while_streams_capture() {
             assert!(captured.records.is_empty());
         }
         // By the capture itself, whose calls are added to such a graph.
-        let (into, embedded) = (plain(&bench, [1, 2]), plain(&bench, [4, 8]));
+        let (into, embedded) = (three(&bench, [1, 2]), three(&bench, [4, 8]));
         let whole = bench.stream.capture(CaptureMode::Global, |capture: &Capture| {
             bench.add(capture, 16)?;
             capture.embed(&embedded).map(drop)
@@ -288,7 +263,7 @@ fn a_cache_of_captured_graphs_updates_verifies_and_counts() {
             cache.verify(verify);
             let stamps = if verify { [1, 1, 2] } else { [0, 0, 1] };
             let paths = stamps.map(|stamp: u64| {
-                let build = || Ok((plain(&bench, [stamp as u32, 2]), ()));
+                let build = || Ok((three(&bench, [stamp as u32, 2]), ()));
                 let mut cached = cache.get(&bench.stream, 1, stamp, build).unwrap();
                 bench.stream.fill(&bench.numbers, 0).unwrap();
                 cached.parts().0.launch(&bench.stream).unwrap();
@@ -381,10 +356,10 @@ fn executables_are_made_by_all_options() {
             options().auto_free(),
         ];
         for options in all {
-            let graph = plain(&bench, [1, 2]);
+            let graph = three(&bench, [1, 2]);
             let mut exec = graph.instantiate_with(options.clone()).unwrap();
             assert_eq!(adds(&bench, &mut exec), 3, "{options:?}");
-            let new = plain(&bench, [3, 4]);
+            let new = three(&bench, [3, 4]);
             let refusal = exec.update_or_rebuild(&new).unwrap();
             assert_eq!(refusal.is_some(), options.is_for_device_launch(), "{options:?} {refusal:?}");
             assert_eq!(adds(&bench, &mut exec), 7, "{options:?}");
@@ -399,11 +374,11 @@ fn a_child_graph_is_set_to_one_and_a_refusal_names_its_nodes() {
     no_leaks(|| {
         let bench = Bench::new(&context);
         let whole = context.graph().unwrap();
-        let child = whole.root().child(&plain(&bench, [1, 2])).unwrap();
+        let child = whole.root().child(&three(&bench, [1, 2])).unwrap();
         let mut exec = whole.instantiate().unwrap();
-        exec.node(&child).set_graph(&plain(&bench, [3, 4])).unwrap();
+        exec.node(&child).set_graph(&three(&bench, [3, 4])).unwrap();
         assert_eq!(adds(&bench, &mut exec), 7);
-        let mut exec = plain(&bench, [1, 2]).instantiate().unwrap();
+        let mut exec = three(&bench, [1, 2]).instantiate().unwrap();
         let work = |capture: &Capture| {
             bench.add(capture, 1)?;
             bench.add(capture, 2)?;
@@ -422,7 +397,7 @@ fn a_dataflow_knows_the_nodes_that_were_captured() {
     let context = setup();
     no_leaks(|| {
         let bench = Bench::new(&context);
-        let graph = plain(&bench, [1, 2]);
+        let graph = three(&bench, [1, 2]);
         let flow = graph.dataflow().unwrap();
         let copy = flow.copy(&bench.others, &bench.numbers).unwrap();
         let [_, fill, last, _] = &graph.nodes().unwrap()[..] else { panic!("four nodes") };
@@ -470,7 +445,7 @@ fn nodes_and_edges_that_change_after_an_update_leave_the_nodes_unpaired() {
     let context = setup();
     no_leaks(|| {
         let bench = Bench::new(&context);
-        let (graph, new) = (plain(&bench, [1, 2]), plain(&bench, [3, 4]));
+        let (graph, new) = (three(&bench, [1, 2]), three(&bench, [3, 4]));
         let mut exec = graph.instantiate().unwrap();
         assert!(exec.update(&new).unwrap().is_updated());
         let node = kernels(&graph).remove(0);
@@ -481,7 +456,7 @@ fn nodes_and_edges_that_change_after_an_update_leave_the_nodes_unpaired() {
         assert!(!exec.update(&new).unwrap().is_updated());
         // Its own graph, changed after the executable was made.
         let mut exec = graph.instantiate().unwrap();
-        let graph = plain(&bench, [1, 2]);
+        let graph = three(&bench, [1, 2]);
         let mut other = graph.instantiate().unwrap();
         graph.root().empty().unwrap();
         assert!(!other.update(&graph).unwrap().is_updated());
