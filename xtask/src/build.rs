@@ -23,8 +23,8 @@ const PEERS: &str = "peers";
 const GPU_FEATURES: &str = "cuda-graph/svg,cuda-graph/nvrtc,cuda-handles/tracing,cuda-launch/half";
 
 /// Test binaries that say nothing about a GPU: those on the software driver alone, those of
-/// documents and symbols, and the benchmark's.
-const NOT_FOR_A_GPU: [&str; 9] = [
+/// documents and symbols, and those of the demo's and the benchmark's own code.
+const NOT_FOR_A_GPU: [&str; 10] = [
     "cudarc::exported_symbols",
     "handles::lock_order",
     "tests::soft",
@@ -33,6 +33,7 @@ const NOT_FOR_A_GPU: [&str; 9] = [
     "handles::tracing",
     "cuda-tests-bench",
     "bench::runs",
+    "bin::heat",
     "bin::peers",
 ];
 
