@@ -96,18 +96,38 @@ fn ended_nodes(s: &Session) -> Vec<CUgraphNodeType> {
     kinds
 }
 
-/// The header of CUDA: "This flag is invalid when used outside of capture".
+/// External records and waits are for captures. The header of CUDA calls the flag invalid outside.
 #[test]
 fn external_records_and_waits_are_for_captures() {
     const EXTERNAL: u32 = 1;
     let s = session();
-    let mut event = null_mut();
+    let (mut event, mut captured, mut other) = (null_mut(), null_mut(), null_mut());
+    let mut table = Table::default();
     unsafe {
         assert_eq!(s.cuEventCreate(&mut event, 0), OK);
-        assert_eq!(s.cuEventRecordWithFlags(event, s.stream, EXTERNAL), IV);
-        assert_eq!(s.cuStreamWaitEvent(s.stream, event, EXTERNAL), IV);
+        assert_eq!(s.cuEventCreate(&mut captured, 0), OK);
+        assert_eq!(s.cuStreamCreate(&mut other, 1), OK);
+    }
+    let record = |event, stream| said(unsafe { s.cuEventRecordWithFlags(event, stream, EXTERNAL) });
+    let wait = |event, stream| said(unsafe { s.cuStreamWaitEvent(stream, event, EXTERNAL) });
+    table.row("record", record(event, s.stream));
+    table.row("record on the legacy stream", record(event, null_mut()));
+    table.row("record of no event", record(null_mut(), s.stream));
+    table.row("wait for an event without a record", wait(event, s.stream));
+    unsafe {
         assert_eq!(s.cuEventRecordWithFlags(event, s.stream, 0), OK);
         assert_eq!(s.cuStreamWaitEvent(s.stream, event, 0), OK);
+    }
+    table.row("wait", wait(event, s.stream));
+    table.row("wait on the legacy stream", wait(event, null_mut()));
+    table.row("wait for no event", wait(null_mut(), s.stream));
+    begin(&s, other, RELAXED);
+    assert_eq!(unsafe { s.cuEventRecord(captured, other) }, OK);
+    table.row("record of a captured event", record(captured, s.stream));
+    table.row("wait for a captured event", wait(captured, s.stream));
+    table.row("that capture", if is_valid(&s, other) { "goes on" } else { "invalidated" });
+    end(&s, other);
+    unsafe {
         begin(&s, s.stream, RELAXED);
         assert_eq!(s.cuEventRecordWithFlags(event, s.stream, EXTERNAL), OK);
         assert_eq!(s.cuStreamWaitEvent(s.stream, event, EXTERNAL), OK);
@@ -116,9 +136,22 @@ fn external_records_and_waits_are_for_captures() {
             CUgraphNodeType::CU_GRAPH_NODE_TYPE_WAIT_EVENT,
         );
         assert_eq!(ended_nodes(&s), [record, wait]);
-        assert_eq!(s.cuEventDestroy(event), OK);
         assert_eq!(s.cuStreamSynchronize(s.stream), OK);
+        for event in [event, captured] {
+            assert_eq!(s.cuEventDestroy(event), OK);
+        }
+        assert_eq!(s.cuStreamDestroy(other), OK);
     }
+    table.is("record: ILLEGAL_STATE
+        record on the legacy stream: ILLEGAL_STATE
+        record of no event: INVALID_HANDLE
+        wait for an event without a record: ILLEGAL_STATE
+        wait: ILLEGAL_STATE
+        wait on the legacy stream: ILLEGAL_STATE
+        wait for no event: INVALID_HANDLE
+        record of a captured event: ILLEGAL_STATE
+        wait for a captured event: ILLEGAL_STATE
+        that capture: goes on");
 }
 
 #[test]

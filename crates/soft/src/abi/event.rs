@@ -8,7 +8,9 @@ use super::table::Entries;
 use crate::device::context::current;
 use crate::driver::handle::{number, to_raw};
 use crate::driver::pointer::{put, required};
-use crate::driver::result_code::{Answer, INVALID_HANDLE, INVALID_VALUE, NOT_READY, OPERATING_SYSTEM};
+use crate::driver::result_code::{
+    Answer, ILLEGAL_STATE, INVALID_HANDLE, INVALID_VALUE, NOT_READY, OPERATING_SYSTEM,
+};
 use crate::graph::capture;
 use crate::graph::capture::open_captures;
 use crate::graph::model::task::Task;
@@ -42,9 +44,9 @@ fn record(h_event: CUevent, h_stream: CUstream, external: bool) -> Answer {
         return Err(INVALID_HANDLE);
     }
     if !capture::is_captured(&stream)? {
-        // CUDA documents the flag as invalid outside of captures.
+        // Such a record is for captures alone.
         if external {
-            return Err(INVALID_VALUE);
+            return Err(ILLEGAL_STATE);
         }
         capture::forget_event(number(h_event));
         event.record(&stream);

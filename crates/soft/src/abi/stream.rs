@@ -13,7 +13,7 @@ use crate::device::properties::GREATEST_PRIORITY;
 use crate::driver::abort;
 use crate::driver::handle::{number, to_raw};
 use crate::driver::pointer::{put, put_if, required};
-use crate::driver::result_code::{Answer, INVALID_HANDLE, INVALID_VALUE, NOT_READY};
+use crate::driver::result_code::{Answer, ILLEGAL_STATE, INVALID_HANDLE, INVALID_VALUE, NOT_READY};
 use crate::graph::capture::open_captures;
 use crate::graph::capture::{self, Wait};
 use crate::graph::model::task::Task;
@@ -123,10 +123,10 @@ entries! {
         }
         let event = capture::invalidate_on(&stream, event::get(number(h_event)))?;
         if flags == EXTERNAL {
-            // CUDA documents the flag as invalid outside of captures.
+            // Such a wait is for captures alone.
             return match capture::is_captured(&stream)? {
                 true => capture::add(&stream, Task::EventWait(number(h_event)), false).map(drop),
-                false => Err(INVALID_VALUE),
+                false => Err(ILLEGAL_STATE),
             };
         }
         match capture::wait(&stream, number(h_event), event.last().is_some())? {

@@ -555,6 +555,8 @@ fn a_capture_that_other_code_invalidated_ends_once_and_in_words() {
     no_leaks(|| {
         let bench = Bench::new(&context);
         for with in WITH {
+            // Other threads destroy graphs of the round before.
+            settle();
             let capture = bench.begin();
             let forks = prepare(&bench, &capture, with);
             let streams: Vec<Stream> = forks.iter().map(|fork| fork.stream().clone()).collect();
