@@ -5,6 +5,9 @@ use std::fmt::Write;
 use super::summary::{ByReason, Summary, rows};
 use super::{Counts, MatrixReport, Stale};
 
+/// Tells `cargo xtask words` that nobody has written the text.
+const MADE: &str = "<!-- Made by `cargo xtask test-gpu`. Do not edit. -->";
+
 /// What is shown of the output of one failure.
 const LINES: usize = 60;
 
@@ -19,7 +22,7 @@ pub(super) fn text(report: &MatrixReport) -> String {
 fn write(out: &mut String, report: &MatrixReport) -> std::fmt::Result {
     let summary = Summary::of(report);
     let origin = &report.origin;
-    writeln!(out, "# Matrix\n\n```text")?;
+    writeln!(out, "{MADE}\n\n# Matrix\n\n```text")?;
     writeln!(out, "version    {}", origin.build())?;
     writeln!(out, "time       {} to {}", origin.began, origin.ended)?;
     writeln!(out, "{}```\n", report.machine)?;
