@@ -92,6 +92,8 @@ impl Build<'_> {
         if let Some(folder) = self.bundle {
             command.args(["--release", "--config", "profile.release.strip='symbols'"]);
             command.args(["--config", "profile.release.debug=0"]);
+            // Each binary contains the software driver, which a machine with a GPU has no use for.
+            command.args(["--config", "profile.release.package.cuda-soft.opt-level='s'"]);
             command.arg("--target-dir").arg(folder);
         }
     }
