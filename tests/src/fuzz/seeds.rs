@@ -32,6 +32,10 @@ pub const SEEN_GRAPHS: &[&[u8]] = &[
     include_bytes!("seen/origin-moved"),
     // An edge that is refused, an update from the graph, an update of a node.
     include_bytes!("seen/refused-edge"),
+    // An update from another graph, the removal of that one's node, another value of its parameter.
+    include_bytes!("seen/other-removed"),
+    // A disabled node that is removed, another one in its place, an update.
+    include_bytes!("seen/disabled-removed"),
 ];
 
 /// Operations about which captures and model once disagreed.

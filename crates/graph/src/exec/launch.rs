@@ -103,10 +103,11 @@ impl GraphExec {
     ///   may not reach the memory; or nodes would touch the same bytes that the executable runs in
     ///   no order ([`UpdateError::Meets`](crate::UpdateError::Meets)). Nothing is launched; set
     ///   them to others.
-    /// - A parameter was set, and a node that takes it has been removed from the graph
-    ///   ([`NodeError::Removed`](crate::NodeError::Removed)), or the graph was moved into a node:
-    ///   the driver finds nodes of an executable by those of its graph. Nothing is launched; set
-    ///   the parameter to its former value, or make another executable.
+    /// - A parameter was set, and a node that takes it has been removed from the graph that the
+    ///   executable was made of ([`NodeError::Removed`](crate::NodeError::Removed)), or that graph
+    ///   was moved into a node: the driver finds nodes of an executable by those of that graph,
+    ///   also after an [update](Self::update) from another one. Nothing is launched; set the
+    ///   parameter to its former value, or make another executable.
     /// - This is a host function, where the driver permits launches, but no updates of nodes whose
     ///   parameters were set (`CUDA_ERROR_NOT_PERMITTED`).
     /// - [`MemoryError::OutputInUse`](crate::MemoryError::OutputInUse): memory that the previous

@@ -26,8 +26,10 @@ pub(super) struct Exec {
     disabled: BTreeSet<Id>,
     /// The number of the root whose nodes and parameters it knows.
     root: u64,
-    /// The number of the root by whose nodes the driver finds its own.
+    /// The number of the root that it was made of, by whose nodes the driver finds its own.
     origin: u64,
+    /// The nodes that the origin had then.
+    keys: BTreeSet<Id>,
     /// The root's structure when it was made or updated.
     structure: u32,
     /// Whether the model knows which node of the executable is which of the root.
@@ -45,11 +47,19 @@ impl Exec {
             disabled: BTreeSet::new(),
             root: root.number,
             origin: root.number,
+            keys: BTreeSet::new(),
             structure: 0,
             is_paired: true,
         };
-        made.become_one_of(root);
+        made.be_made_of(root);
         made
+    }
+
+    /// Is one that is made of the root now.
+    fn be_made_of(&mut self, root: &Root) {
+        (self.origin, self.keys) = (root.number, root.plan.ids().into_iter().collect());
+        (self.disabled, self.is_paired) = (BTreeSet::new(), true);
+        self.become_one_of(root);
     }
 
     /// Does from now on what the root does.
@@ -162,8 +172,8 @@ impl World<'_> {
     pub(super) fn update(&mut self, exec: Number, root: Number, or_rebuild: bool) {
         let Some((exec, root)) = self.exec(exec).zip(self.root(root)) else { return };
         let (exec, root) = (&mut self.execs[exec], &self.roots[root]);
-        let is_own = exec.root == root.number;
-        if !is_own && !exec.disabled.is_empty() {
+        let is_same = exec.is_paired && (exec.root, exec.structure) == (root.number, root.structure);
+        if !is_same && !exec.disabled.is_empty() {
             // Which nodes stay disabled depends on how the driver pairs them.
             return;
         }
@@ -175,19 +185,15 @@ impl World<'_> {
                 Update::Refused(refusal) => Some(refusal),
             }
         };
-        let is_same = is_own && exec.is_paired && exec.structure == root.structure;
         match refusal {
             None => {
-                exec.is_paired &= is_own && is_same;
+                exec.is_paired = is_same;
                 exec.become_one_of(root);
             }
             Some(refusal) => {
                 assert!(!is_same, "refused, with the same nodes and edges: {refusal}");
                 if or_rebuild {
-                    exec.disabled.clear();
-                    exec.is_paired = true;
-                    exec.origin = root.number;
-                    exec.become_one_of(root);
+                    exec.be_made_of(root);
                 }
             }
         }
@@ -198,22 +204,18 @@ impl World<'_> {
         let Some(exec) = self.exec(exec) else { return };
         let [one, two] = &self.streams;
         let (here, other) = if stream { (two, one) } else { (one, two) };
+        let origin = self.nodes_of(self.execs[exec].origin);
+        let (is_moved, there) = (origin.is_none(), origin.unwrap_or_default());
         let exec = &mut self.execs[exec];
-        let root = self.roots.iter().find(|root| root.number == exec.root);
-        let has_origin = self.roots.iter().any(|root| root.number == exec.origin);
         let launched = exec.exec.launch(here);
-        let fits = |param: usize| exec.may_set(root, param);
+        let changed = exec.touched.iter().filter(|param| exec.params[**param] != exec.applied[**param]);
+        let mut has_users = changed.map(|param| exec.has_users(&there, *param));
         if let Err(error) = launched {
-            // A launch also gives disabled nodes their values again.
-            let may_fail = !exec.disabled.is_empty() || !exec.touched.iter().all(|param| fits(*param));
-            let is_due = root.is_none() || !has_origin || may_fail;
+            let is_due = has_users.any(|known| is_moved || known != Some(true));
             assert!(is_of_other_node(&error) && is_due, "{error}");
             return;
         }
-        let changed = |param: &usize| exec.params[*param] != exec.applied[*param];
-        // What became of the nodes of a graph that was moved or dropped is not known here.
-        let is_possible = exec.touched.iter().filter(|param| changed(param)).all(|param| fits(*param));
-        assert!(is_possible || root.is_none(), "a node is updated that was removed");
+        assert!(has_users.all(|known| known != Some(false)), "a node is updated that was removed");
         other.wait_for(here).expect("the wait is enqueued");
         let values = Values { params: &exec.params, disabled: &exec.disabled };
         self.cells.run(&exec.plan.effects(&values));
@@ -240,11 +242,18 @@ impl Exec {
         }
     }
 
-    /// Whether all nodes that take a parameter are still in the graph.
-    fn may_set(&self, root: Option<&Root>, param: usize) -> bool {
-        let Some(root) = root else { return false };
-        let there: BTreeSet<Id> = root.plan.ids().into_iter().collect();
-        self.plan.users(param).iter().all(|id| there.contains(id))
+    /// Whether all nodes that take a parameter are still there, among the nodes of the origin.
+    /// Nothing if it is not known which of these they are, after an update from another graph.
+    fn has_users(&self, there: &BTreeSet<Id>, param: usize) -> Option<bool> {
+        let users: BTreeSet<Id> = self.plan.users(param).into_iter().collect();
+        if self.is_paired || users.is_empty() {
+            return Some(users.is_subset(there));
+        }
+        match self.keys.intersection(there).count() {
+            0 => Some(false),
+            left if left == self.keys.len() => Some(true),
+            _ => None,
+        }
     }
 
     fn set_enabled(&mut self, id: Id, on: bool) {

@@ -1,6 +1,6 @@
 //! The driver's objects beside their models, and one step in both.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use cuda_graph::{ChildGraphNode, ContextExt, Graph, GraphParam, Node, Result};
 use cuda_handles::{Buffer, Context, Slice, Stream};
@@ -69,6 +69,8 @@ pub(super) struct World<'c> {
     pub(super) buffer: Buffer<u32>,
     pub(super) cells: Cells,
     pub(super) roots: Vec<Root>,
+    /// The nodes of roots that were dropped, by the numbers of these. Executables keep the graphs.
+    dropped: BTreeMap<u64, BTreeSet<Id>>,
     pub(super) execs: Vec<Exec>,
     last: u64,
 }
@@ -79,8 +81,8 @@ impl<'c> World<'c> {
         let streams = [stream(), stream()];
         let buffer = streams[0].zeros(CELLS).expect("memory");
         let add = add_to::load(context).expect("a kernel");
-        let (cells, roots, execs) = (Cells::all(0), Vec::new(), Vec::new());
-        let mut world = Self { context, streams, add, buffer, cells, roots, execs, last: 0 };
+        let (cells, roots, dropped, execs) = (Cells::all(0), Vec::new(), BTreeMap::new(), Vec::new());
+        let mut world = Self { context, streams, add, buffer, cells, roots, dropped, execs, last: 0 };
         world.new_graph();
         world
     }
@@ -107,6 +109,19 @@ impl<'c> World<'c> {
         let number = self.next();
         let (gone, params) = (Vec::new(), Vec::new());
         self.roots.push(Root { number, graph, plan, handles, gone, params, structure: 0 });
+    }
+
+    fn drop_graph(&mut self, root: Number) {
+        let Some(root) = self.root(root) else { return };
+        let Root { number, plan, .. } = self.roots.swap_remove(root);
+        self.dropped.insert(number, plan.ids().into_iter().collect());
+    }
+
+    /// The nodes that are in a root, also after it was dropped. Nothing if it was moved.
+    pub(super) fn nodes_of(&self, root: u64) -> Option<BTreeSet<Id>> {
+        let found = self.roots.iter().find(|found| found.number == root);
+        let nodes = found.map(|found| found.plan.ids().into_iter().collect());
+        nodes.or_else(|| self.dropped.get(&root).cloned())
     }
 
     /// A root by its number.
@@ -198,11 +213,7 @@ impl<'c> World<'c> {
             Op::Embed { at, of, after } => self.embed(at, of, after),
             Op::Move { at, of, after } => self.move_graph(at, of, after),
             Op::Replace { at, node, of } => self.replace(at, node, of),
-            Op::DropGraph { root } => {
-                if let Some(root) = self.root(root) {
-                    drop(self.roots.swap_remove(root));
-                }
-            }
+            Op::DropGraph { root } => self.drop_graph(root),
             Op::Instantiate { root } => self.instantiate(root),
             Op::SetExecNode { exec, at, node, work } => self.set_exec_node(exec, at, node, work),
             Op::Enable { exec, at, node, on } => self.enable(exec, at, node, on),

@@ -1,8 +1,8 @@
 //! Updates of whole executables from a graph: what later launches do, and what is refused.
 
 use cuda_graph::{
-    ContextExt, EmbedError, Error, Fallback, Graph, GraphExec, InstantiateOptions, ParamError, Refusal,
-    RefusalReason, Update, UpdateError,
+    ContextExt, EmbedError, Error, Fallback, Graph, GraphExec, InstantiateOptions, NodeError, ParamError,
+    Refusal, RefusalReason, Update, UpdateError,
 };
 use cuda_launch::per;
 use cuda_tests::{count, needs, no_leaks, setup};
@@ -373,6 +373,53 @@ fn graph_parameters_are_the_new_graphs_with_their_initial_values() {
         assert!(exec.update_or_rebuild(&new).unwrap().is_some());
         exec.set(&new_param, 30).unwrap();
         assert_eq!(run(&mut exec), 30);
+    });
+}
+
+#[test]
+fn parameters_of_another_graph_need_the_nodes_of_the_executables_own_one() {
+    let context = setup();
+    no_leaks(|| {
+        let Adding { stream, add, numbers } = Adding::new(&context);
+        let build = || {
+            let graph = context.graph().unwrap();
+            let amount = graph.param(1_u32).unwrap();
+            let fill = graph.root().fill(&numbers, 0).unwrap();
+            let node = fill.then().launch(&add, per(1, 1), (&amount, &numbers)).unwrap().named("adds");
+            (graph, node, amount)
+        };
+        for case in ["removed", "moved", "dropped"] {
+            let ((graph, node, _), (new, new_node, amount)) = (build(), build());
+            let mut exec = graph.instantiate().unwrap();
+            update(&mut exec, &new);
+            // The new graph's node is not needed.
+            new_node.remove().unwrap();
+            exec.set(&amount, 2).unwrap();
+            assert_eq!(run(&mut exec, &numbers, &stream), 2);
+            let parent = context.graph().unwrap();
+            let expected = match case {
+                "removed" => {
+                    let error = NodeError::Removed { node: node.name().into() };
+                    node.remove().unwrap();
+                    Err(error)
+                }
+                "moved" => {
+                    parent.root().child_moved(graph).unwrap();
+                    Err(NodeError::GraphMoved)
+                }
+                _ => {
+                    // The executable keeps the graph.
+                    drop((graph, node));
+                    Ok(())
+                }
+            };
+            exec.set(&amount, 3).unwrap();
+            assert_eq!(exec.launch(&stream), expected.map_err(Error::Node), "{case}");
+            // The former value is possible in each case.
+            exec.set(&amount, 2).unwrap();
+            exec.launch(&stream).unwrap();
+            assert_eq!(first(&numbers, &stream), 2, "{case}");
+        }
     });
 }
 
