@@ -6,10 +6,13 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use crate::driver::conditionals;
+use crate::faults::swept;
 use crate::poll::until;
 
 const VARIABLE: &str = "CUDA_TEST_CHILD";
 const BOUND: Duration = Duration::from_secs(120);
+/// The bound of a child that sweeps in full.
+const FULL: Duration = Duration::from_secs(3600);
 
 /// Runs the rest of the test in a process of its own, if needed with environment variables:
 /// `alone!();` or `alone!("CUDA_SOFT_VERSION" = "12.2");` as the test's first line.
@@ -90,10 +93,11 @@ fn child_output(name: &str, environment: &[(&str, &str)]) -> Option<String> {
         .spawn()
         .expect("a test can start itself again");
     let (out, err) = (collect(child.stdout.take()), collect(child.stderr.take()));
-    let ended = until(BOUND, || matches!(child.try_wait(), Ok(Some(_))));
+    let bound = if swept::is_full() { FULL } else { BOUND };
+    let ended = until(bound, || matches!(child.try_wait(), Ok(Some(_))));
     let status = end(&mut child);
     let (out, err) = (out.join().unwrap_or_default(), err.join().unwrap_or_default());
-    assert!(ended, "{name} did not end in {BOUND:?}\n{out}\n{err}");
+    assert!(ended, "{name} did not end in {bound:?}\n{out}\n{err}");
     assert!(status.is_some_and(|status| status.success()), "{name} failed: {status:?}\n{out}\n{err}");
     assert!(out.contains("1 passed"), "{name} did not run\n{out}\n{err}");
     Some(out)

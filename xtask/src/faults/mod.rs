@@ -21,6 +21,10 @@ use sources::Function;
 /// A sweep in full makes each two calls of a scenario fail.
 const SECONDS: u64 = 3600;
 
+/// The memory of the software driver's devices. What a free that fails leaves behind would fill a
+/// smaller one.
+const MEMORY: u64 = 1 << 40;
+
 /// Runs the sweeps with these options, and returns the exit code.
 pub(crate) fn run(cargo: &Cargo, mut options: TestOptions) -> Result<u8> {
     let tests = sources::sweeps(cargo.root())?;
@@ -38,6 +42,7 @@ pub(crate) fn run(cargo: &Cargo, mut options: TestOptions) -> Result<u8> {
     std::fs::create_dir_all(&folder)?;
     options.variables = vec![
         ("CUDA_TESTS_FAULTS", "full".into()),
+        ("CUDA_SOFT_MEMORY", MEMORY.to_string().into()),
         ("CUDA_TESTS_SWEPT", std::path::absolute(&folder)?.into_os_string()),
     ];
     let suite = Build { asan: false, gpu: false, bundle: None }.suite(cargo)?;
