@@ -29,7 +29,7 @@ pub(crate) fn note(call: Call) {
     let trace = Backtrace::force_capture().to_string();
     let mut noted = NOTED.lock().unwrap_or_else(PoisonError::into_inner);
     let new: Vec<String> = functions(&trace)
-        .map(|function| format!("{}\t{function}", call.name()))
+        .map(|(function, place)| format!("{}\t{function}\t{place}", call.name()))
         .filter(|line| noted.insert(line.clone()))
         .collect();
     if new.is_empty() {
@@ -44,12 +44,15 @@ pub(crate) fn note(call: Call) {
     written.unwrap_or_else(|error| panic!("{}: {error}", file.display()));
 }
 
-/// The functions of the libraries in a trace.
-fn functions(trace: &str) -> impl Iterator<Item = &str> {
-    const LIBRARIES: [&str; 3] = ["cuda_graph::", "cuda_handles::", "cuda_launch::"];
-    let names = trace.lines().filter_map(|line| {
-        let (number, name) = line.trim_start().split_once(": ")?;
-        number.bytes().all(|byte| byte.is_ascii_digit()).then_some(name)
-    });
-    names.filter(|name| LIBRARIES.iter().any(|library| name.trim_start_matches('<').starts_with(library)))
+/// The functions of the libraries in a trace, each with its file and line. Inlined functions have
+/// names without a path.
+fn functions(trace: &str) -> impl Iterator<Item = (&str, &str)> {
+    const LIBRARIES: [&str; 3] = ["crates/graph/src/", "crates/handles/src/", "crates/launch/src/"];
+    trace.lines().zip(trace.lines().skip(1)).filter_map(|(frame, place)| {
+        let (_number, name) = frame.split_once(": ")?;
+        let place = place.trim_start().strip_prefix("at ")?;
+        let start = LIBRARIES.iter().find_map(|library| place.find(library))?;
+        let (place, _column) = place.get(start..)?.rsplit_once(':')?;
+        Some((name, place))
+    })
 }

@@ -7,27 +7,49 @@ use anyhow::Result;
 
 use super::sources::Function;
 
-/// The driver calls that failed, by type and function.
-pub(super) struct Notes(BTreeMap<(String, String), BTreeSet<String>>);
+/// The driver calls that failed.
+#[derive(Default)]
+pub(super) struct Notes {
+    /// By type and function, or by trait and function.
+    by_name: BTreeMap<(String, String), BTreeSet<String>>,
+    /// By file and line. An inlined function has no type in a backtrace.
+    by_line: BTreeMap<String, BTreeMap<usize, BTreeSet<String>>>,
+}
 
 impl Notes {
     pub(super) fn read(folder: &Path) -> Result<Self> {
-        let mut notes = BTreeMap::<_, BTreeSet<String>>::new();
+        let mut notes = Self::default();
         for entry in std::fs::read_dir(folder)? {
             for line in std::fs::read_to_string(entry?.path())?.lines() {
-                let Some((call, symbol)) = line.split_once('\t') else { continue };
-                for name in names(symbol) {
-                    notes.entry(name).or_default().insert(call.to_owned());
-                }
+                notes.add(line);
             }
         }
-        Ok(Self(notes))
+        Ok(notes)
+    }
+
+    /// Adds a line: the call, the symbol, and its file and line.
+    fn add(&mut self, line: &str) {
+        let mut fields = line.split('\t');
+        let (Some(call), Some(symbol)) = (fields.next(), fields.next()) else { return };
+        for name in names(symbol) {
+            self.by_name.entry(name).or_default().insert(call.to_owned());
+        }
+        let place = fields.next().and_then(|place| place.rsplit_once(':'));
+        if let Some((file, Ok(line))) = place.map(|(file, line)| (file, line.parse())) {
+            let lines = self.by_line.entry(file.to_owned()).or_default();
+            lines.entry(line).or_default().insert(call.to_owned());
+        }
     }
 
     /// The number of driver calls that failed in a function.
     pub(super) fn calls_in(&self, function: &Function) -> usize {
         let key = (function.owner.clone(), function.name.clone());
-        self.0.get(&key).map_or(0, BTreeSet::len)
+        let named = self.by_name.get(&key);
+        let placed = function.places.iter().flat_map(|place| {
+            let lines = self.by_line.get(&place.file).into_iter();
+            lines.flat_map(|lines| lines.range(place.lines.clone()).map(|(_, calls)| calls))
+        });
+        named.into_iter().chain(placed).flatten().collect::<BTreeSet<_>>().len()
     }
 }
 
@@ -90,7 +112,25 @@ fn last(path: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::sources::Place;
     use super::*;
+
+    #[test]
+    fn functions_are_found_by_name_or_by_lines() {
+        let mut notes = Notes::default();
+        notes.add("cuA\tkrate::Type::function\tcrates/a.rs:3");
+        notes.add("cuB\tfunction<u32>\tcrates/a.rs:8");
+        notes.add("cuB\tfunction<u32>\tcrates/a.rs:9");
+        let function = |owner: &str, lines| Function {
+            library: "krate".to_owned(),
+            owner: owner.to_owned(),
+            name: "function".to_owned(),
+            places: vec![Place { file: "crates/a.rs".to_owned(), lines }],
+        };
+        assert_eq!(notes.calls_in(&function("Type", 8..=9)), 2);
+        assert_eq!(notes.calls_in(&function("Other", 8..=9)), 1);
+        assert_eq!(notes.calls_in(&function("Other", 4..=7)), 0);
+    }
 
     #[test]
     fn symbols_name_types_and_traits() {

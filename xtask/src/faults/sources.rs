@@ -3,6 +3,8 @@
 //! This reads text, and relies on rustfmt's layout.
 
 use core::fmt;
+use core::ops::RangeInclusive;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
@@ -13,12 +15,22 @@ use crate::stats::rust_files;
 const LIBRARIES: [&str; 3] = ["graph", "handles", "launch"];
 
 /// A public function whose documentation names driver calls.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug)]
 pub(super) struct Function {
     pub(super) library: String,
     /// The type or trait, or the file's module for a free function.
     pub(super) owner: String,
     pub(super) name: String,
+    /// Where it is written; in several places if it is of a type with several parameters.
+    pub(super) places: Vec<Place>,
+}
+
+/// The lines of a function.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Place {
+    /// The file's path in the repository, with slashes.
+    pub(super) file: String,
+    pub(super) lines: RangeInclusive<usize>,
 }
 
 impl fmt::Display for Function {
@@ -29,22 +41,20 @@ impl fmt::Display for Function {
 
 /// The functions of all libraries, sorted.
 pub(super) fn functions(root: &Path) -> Result<Vec<Function>> {
-    let mut functions = Vec::new();
+    let mut functions = BTreeMap::<_, Vec<Place>>::new();
     for library in LIBRARIES {
         for file in rust_files(&root.join("crates").join(library).join("src"))? {
             let text = std::fs::read_to_string(&file)?;
-            let module = module(&file);
-            let found = functions_in(&text).into_iter().map(|(owner, name)| Function {
-                library: format!("cuda-{library}"),
-                owner: owner.unwrap_or_else(|| module.clone()),
-                name,
-            });
-            functions.extend(found);
+            let path = file.strip_prefix(root).unwrap_or(&file).to_string_lossy().replace('\\', "/");
+            for Found { owner, name, lines } in functions_in(&text) {
+                let owner = owner.unwrap_or_else(|| module(&file));
+                let place = Place { file: path.clone(), lines };
+                functions.entry((format!("cuda-{library}"), owner, name)).or_default().push(place);
+            }
         }
     }
-    functions.sort();
-    functions.dedup();
-    Ok(functions)
+    let function = |((library, owner, name), places)| Function { library, owner, name, places };
+    Ok(functions.into_iter().map(function).collect())
 }
 
 /// The name of a file's module.
@@ -54,15 +64,25 @@ fn module(file: &Path) -> String {
     if own == "mod" { file.parent().map(name).unwrap_or_default() } else { own }
 }
 
-fn functions_in(text: &str) -> Vec<(Option<String>, String)> {
+/// A function of a file.
+#[derive(Debug, PartialEq, Eq)]
+struct Found {
+    /// None for a free function.
+    owner: Option<String>,
+    name: String,
+    lines: RangeInclusive<usize>,
+}
+
+fn functions_in(text: &str) -> Vec<Found> {
+    let lines: Vec<&str> = text.lines().collect();
     let (mut owner, mut functions) = (None, Vec::new());
     let (mut names_calls, mut is_trait) = (false, false);
-    for line in text.lines() {
+    for (at, line) in lines.iter().enumerate() {
         let code = line.trim_start();
         if let Some(found) = owner_of(line) {
             is_trait = line.starts_with("pub trait");
             owner = Some(found);
-        } else if line == "}" {
+        } else if *line == "}" {
             owner = None;
         }
         if code.starts_with("///") {
@@ -70,12 +90,21 @@ fn functions_in(text: &str) -> Vec<(Option<String>, String)> {
         } else if !code.starts_with("#[") {
             let name = function(code, is_trait && owner.is_some());
             if let Some(name) = name.filter(|_| names_calls) {
-                functions.push((owner.clone(), name));
+                let lines = at + 1..=at + length(&lines[at..]);
+                functions.push(Found { owner: owner.clone(), name, lines });
             }
             names_calls = false;
         }
     }
     functions
+}
+
+/// The number of lines of the function that begins with the first of these.
+fn length(lines: &[&str]) -> usize {
+    let indent = |line: &str| line.len() - line.trim_start().len();
+    let own = lines.first().map_or(0, |line| indent(line));
+    let ends = |line: &&str| indent(line) == own && line.ends_with(['}', ';']);
+    lines.iter().position(ends).map_or(1, |last| last + 1)
 }
 
 /// The type or trait whose functions follow.
@@ -200,8 +229,14 @@ pub trait Ext {
 /// Calls `cuX`.
 pub unsafe fn free() {}
 ";
-        let expected = [(Some("Frontier"), "add"), (Some("Ext"), "shown"), (None, "free")]
-            .map(|(owner, name)| (owner.map(str::to_owned), name.to_owned()));
+        let expected =
+            [(Some("Frontier"), "add", 6..=8), (Some("Ext"), "shown", 21..=21), (None, "free", 25..=25)].map(
+                |(owner, name, lines)| Found {
+                    owner: owner.map(str::to_owned),
+                    name: name.to_owned(),
+                    lines,
+                },
+            );
         assert_eq!(functions_in(text), expected);
     }
 
