@@ -426,21 +426,21 @@ fn a_capture_of_other_code() {
     assert!(cases >= 10, "{cases}");
 }
 
-/// Ends the capture of other code and destroys its graph. A call that fails is tried again, so that
+/// Ends the capture of other code and destroys its graph. A call that fails is made again, so that
 /// nothing stays.
 fn end_theirs(context: &Context, theirs: CUstream) -> Result<(), Error> {
-    let again = |call: Call, make: &mut dyn FnMut() -> CUresult| match make() {
-        CUresult::CUDA_SUCCESS => Ok(()),
-        code => {
-            raw::ok(make());
-            context.check(call, code)
-        }
+    let insist = |call: Call, make: &mut dyn FnMut() -> CUresult| {
+        let first = context.check(call, make());
+        // A sweep makes two calls of a run fail at most.
+        let done = first.is_ok() || (0..2).any(|_| make().is_success());
+        assert!(done, "{first:?}");
+        first
     };
     let mut graph = core::ptr::null_mut();
     // SAFETY: the stream lives and the out pointer is valid.
     let mut end = || unsafe { raw::driver().cuStreamEndCapture(theirs, &raw mut graph) };
-    let ended = again(Call::cuStreamEndCapture, &mut end);
+    let ended = insist(Call::cuStreamEndCapture, &mut end);
     // SAFETY: nobody else has the graph, and it is destroyed once.
     let mut destroy = || unsafe { raw::driver().cuGraphDestroy(graph) };
-    ended.and(again(Call::cuGraphDestroy, &mut destroy))
+    ended.and(insist(Call::cuGraphDestroy, &mut destroy))
 }

@@ -33,15 +33,17 @@ fn whatever_call_of_an_import_fails_nothing_stays_behind() {
     let stream = cuda_tests::used_stream(&context);
     let cases = cuda_tests::sweep("imports", || -> Result<(), cuda_handles::Error> {
         let (descriptor, event, memory) = handles();
-        let event = context.import_event(&event)?;
-        stream.wait(&event)?;
+        // On a stream of its own: what the event does to it, the driver alone knows.
+        let (event, own) = (context.import_event(&event)?, context.stream()?);
+        own.wait(&event)?;
+        own.record(&event)?;
+        event.synchronize_blocking()?;
         let pool = context.import_pool(descriptor)?;
         // SAFETY: the parent keeps the memory until this process has ended.
         let memory: Buffer<u32> = unsafe { pool.import(&memory) }?;
         stream.fill(&memory, 3)?;
         assert_eq!(memory.read_blocking(&stream)?, [3; LEN]);
-        stream.record(&event)?;
-        event.synchronize_blocking()
+        Ok(())
     });
     assert!(cases >= 30, "{cases}");
 }
