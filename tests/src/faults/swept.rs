@@ -44,8 +44,8 @@ pub(crate) fn note(call: Call) {
     written.unwrap_or_else(|error| panic!("{}: {error}", file.display()));
 }
 
-/// The lines of the libraries that a trace passes through, as `graph/src/exec/mod.rs:80`. An inlined
-/// function has a line, too, but may have no path in its name.
+/// The lines of the libraries in a trace, as `graph/src/exec/mod.rs:80`. An inlined function has a
+/// line, too, but may have no path in its name.
 fn lines(trace: &str) -> impl Iterator<Item = &str> {
     const LIBRARIES: [&str; 3] = ["graph/src/", "handles/src/", "launch/src/"];
     let places = trace.lines().filter_map(|line| {

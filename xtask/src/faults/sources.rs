@@ -20,7 +20,7 @@ pub(super) struct Function {
     /// The type or trait, or the file's module for a free function.
     pub(super) owner: String,
     pub(super) name: String,
-    /// One for each type that has the function.
+    /// Several for a function of a trait.
     pub(super) bodies: Vec<Body>,
 }
 
@@ -129,20 +129,29 @@ fn length(lines: &[&str]) -> usize {
     lines.len()
 }
 
-/// The type or trait whose functions follow.
+/// The type or trait whose functions follow. A type has its last generic argument, if that is not
+/// one letter: `ExecNode<HostCallbackNode>`.
 fn owner_of(code: &str) -> Option<String> {
-    let rest = match code.strip_prefix("pub trait ") {
-        Some(rest) => rest,
-        None => {
-            let rest = code.strip_prefix("impl").or_else(|| code.strip_prefix("unsafe impl"))?;
-            let rest = rest.strip_prefix(' ').or(rest.starts_with('<').then_some(rest))?;
-            let rest = behind_generics(rest).trim_start();
-            rest.split_once(" for ").map_or(rest, |(of_trait, _)| of_trait)
-        }
-    };
-    let path = rest.split(['<', ' ', '{']).next()?;
-    let name = path.rsplit("::").find(|name| !name.is_empty()).unwrap_or(path);
-    Some(name.trim_end_matches(':').to_owned())
+    if let Some(rest) = code.strip_prefix("pub trait ") {
+        return Some(last_name(rest));
+    }
+    let rest = code.strip_prefix("impl").or_else(|| code.strip_prefix("unsafe impl"))?;
+    let rest = rest.strip_prefix(' ').or(rest.starts_with('<').then_some(rest))?;
+    let rest = behind_generics(rest).trim_start();
+    if let Some((of_trait, _)) = rest.split_once(" for ") {
+        return Some(last_name(of_trait));
+    }
+    let argument = rest.split_once('<').and_then(|(_, rest)| rest.split(['<', '>']).next());
+    let argument = argument.and_then(|arguments| arguments.split(", ").last());
+    let argument = argument.filter(|last| last.len() > 1 && !last.starts_with('\''));
+    let argument = argument.map(|last| format!("<{last}>")).unwrap_or_default();
+    Some(last_name(rest) + &argument)
+}
+
+/// The last name of the path that the code begins with, without generic arguments.
+fn last_name(code: &str) -> String {
+    let path = code.split(['<', ' ', '{']).next().unwrap_or(code).trim_end_matches(':');
+    path.rsplit("::").next().unwrap_or(path).to_owned()
 }
 
 /// The text behind generic parameters, if it begins with some.
@@ -167,12 +176,9 @@ fn behind_generics(text: &str) -> &str {
 /// The name of the function that a line begins, and whether others can call it.
 fn function(code: &str, in_trait: bool) -> Option<(String, bool)> {
     let public = code.strip_prefix("pub ");
-    let rest = public.or_else(|| {
-        code.strip_prefix("pub(").map(|rest| rest.split_once(") ").map_or(rest, |(_, rest)| rest))
-    });
-    let rest = ["const ", "unsafe ", "async "]
-        .iter()
-        .fold(rest.unwrap_or(code), |rest, word| rest.trim_start_matches(word));
+    let of_crate = code.strip_prefix("pub(").and_then(|rest| Some(rest.split_once(") ")?.1));
+    let rest = public.or(of_crate).unwrap_or(code);
+    let rest = ["const ", "unsafe ", "async "].iter().fold(rest, |rest, word| rest.trim_start_matches(word));
     let name = rest.strip_prefix("fn ")?.split(['(', '<']).next()?;
     Some((name.to_owned(), public.is_some() || in_trait))
 }
@@ -283,7 +289,7 @@ macro_rules! more {
             found(Some("Ext"), "shown", false, 17..=21),
             found(Some("Ext"), "shown", true, 26..=28),
             found(None, "free", true, 32..=32),
-            found(Some("Node"), "set", true, 38..=39),
+            found(Some("Node<$node>"), "set", true, 38..=39),
         ];
         assert_eq!(functions_in(text), expected);
     }

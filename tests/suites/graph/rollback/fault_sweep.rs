@@ -211,11 +211,14 @@ fn semaphores_of_other_interfaces() {
         signal.set_value(0, 4)?;
         wait.set([(&one, 2)])?;
         wait.set_value(0, 0)?;
+        let mut exec = graph.instantiate()?;
+        exec.node(&wait).set([(&one, 1)])?;
+        exec.node(&signal).set([(&two, 5)])?;
         drop((one, two));
-        graph.instantiate()?.launch(&stream)?;
-        drop((graph, wait, signal));
+        exec.launch(&stream)?;
+        drop((graph, exec, wait, signal));
         stream.synchronize_blocking()?;
-        assert_eq!((outside[0].value(), outside[1].value()), (1, 4));
+        assert_eq!((outside[0].value(), outside[1].value()), (1, 5));
         Ok(())
     });
     assert!(cases >= 40, "{cases}");
