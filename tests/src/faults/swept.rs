@@ -23,13 +23,13 @@ pub(crate) fn is_full() -> bool {
     std::env::var_os(MODE).is_some_and(|mode| mode == "full")
 }
 
-/// Notes the functions of the libraries in which this call fails now, if somebody asks for them.
+/// Notes the lines of the libraries in which this call fails now, if somebody asks for them.
 pub(crate) fn note(call: Call) {
     let Some(folder) = &*FOLDER else { return };
     let trace = Backtrace::force_capture().to_string();
     let mut noted = NOTED.lock().unwrap_or_else(PoisonError::into_inner);
-    let new: Vec<String> = functions(&trace)
-        .map(|(function, place)| format!("{}\t{function}\t{place}", call.name()))
+    let new: Vec<String> = lines(&trace)
+        .map(|line| format!("{}\t{line}", call.name()))
         .filter(|line| noted.insert(line.clone()))
         .collect();
     if new.is_empty() {
@@ -44,15 +44,13 @@ pub(crate) fn note(call: Call) {
     written.unwrap_or_else(|error| panic!("{}: {error}", file.display()));
 }
 
-/// The functions of the libraries in a trace, each with its file and line. Inlined functions have
-/// names without a path.
-fn functions(trace: &str) -> impl Iterator<Item = (&str, &str)> {
-    const LIBRARIES: [&str; 3] = ["crates/graph/src/", "crates/handles/src/", "crates/launch/src/"];
-    trace.lines().zip(trace.lines().skip(1)).filter_map(|(frame, place)| {
-        let (_number, name) = frame.split_once(": ")?;
-        let place = place.trim_start().strip_prefix("at ")?;
-        let start = LIBRARIES.iter().find_map(|library| place.find(library))?;
-        let (place, _column) = place.get(start..)?.rsplit_once(':')?;
-        Some((name, place))
-    })
+/// The lines of the libraries in a trace, as `graph/src/exec/mod.rs:80`. An inlined function has a
+/// line, too, but may have no path in its name.
+fn lines(trace: &str) -> impl Iterator<Item = &str> {
+    const LIBRARIES: [&str; 3] = ["graph/src/", "handles/src/", "launch/src/"];
+    let places = trace.lines().filter_map(|line| {
+        let (_, place) = line.trim_start().strip_prefix("at ")?.rsplit_once("crates/")?;
+        Some(place.rsplit_once(':')?.0)
+    });
+    places.filter(|place| LIBRARIES.iter().any(|library| place.starts_with(library)))
 }

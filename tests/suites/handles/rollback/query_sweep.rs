@@ -11,7 +11,7 @@ use cuda_tests::{SMALL, alone, is_soft, needs, setup, sweep, used_stream};
 fn questions_about_a_context() {
     let context = setup();
     let stream = used_stream(&context);
-    let flags = context.alloc_blocking::<u32>(4).unwrap();
+    let flags = context.alloc_blocking::<u64>(4).unwrap();
     let cases = sweep("questions about a context", || -> Result<(), Error> {
         let buffer = stream.zeros::<u32>(8)?;
         assert!(!context.stream_priorities()?.is_empty());
@@ -21,7 +21,11 @@ fn questions_about_a_context() {
         context.device().can_access(context.device())?;
         let mut batch = Batch::new();
         batch.write(&flags, 0, 1)?;
-        batch.check(&context)
+        match batch.check(&context) {
+            // Not every device writes numbers of 64 bits.
+            Err(Error::Unsupported { .. }) => Ok(()),
+            checked => checked,
+        }
     });
     assert!(cases >= 10, "{cases}");
 }
