@@ -132,6 +132,7 @@ impl Kernel {
     /// both); it is not known and no library is given ([`Error::Unknown`](crate::Error::Unknown));
     /// or the driver refuses the call.
     #[doc(alias = "cuKernelGetLibrary")]
+    #[doc(alias = "cuKernelGetName")]
     pub unsafe fn from_raw_in(raw: CUkernel, library: Option<&Library>) -> Result<Self> {
         process::ensure_not_forked()?;
         if let Some(known) = KERNELS.find(&raw.addr()).map(Self) {
