@@ -23,13 +23,13 @@ pub(crate) fn is_full() -> bool {
     std::env::var_os(MODE).is_some_and(|mode| mode == "full")
 }
 
-/// Notes the functions of the libraries in which this call fails now, if somebody asks for them.
+/// Notes the lines of the libraries in which this call fails now, if somebody asks for them.
 pub(crate) fn note(call: Call) {
     let Some(folder) = &*FOLDER else { return };
     let trace = Backtrace::force_capture().to_string();
     let mut noted = NOTED.lock().unwrap_or_else(PoisonError::into_inner);
-    let new: Vec<String> = functions(&trace)
-        .map(|function| format!("{}\t{function}", call.name()))
+    let new: Vec<String> = lines(&trace)
+        .map(|line| format!("{}\t{line}", call.name()))
         .filter(|line| noted.insert(line.clone()))
         .collect();
     if new.is_empty() {
@@ -44,12 +44,13 @@ pub(crate) fn note(call: Call) {
     written.unwrap_or_else(|error| panic!("{}: {error}", file.display()));
 }
 
-/// The functions of the libraries in a trace.
-fn functions(trace: &str) -> impl Iterator<Item = &str> {
-    const LIBRARIES: [&str; 3] = ["cuda_graph::", "cuda_handles::", "cuda_launch::"];
-    let names = trace.lines().filter_map(|line| {
-        let (number, name) = line.trim_start().split_once(": ")?;
-        number.bytes().all(|byte| byte.is_ascii_digit()).then_some(name)
+/// The lines of the libraries in a trace, as `graph/src/exec/mod.rs:80`. An inlined function has a
+/// line, too, but may have no path in its name.
+fn lines(trace: &str) -> impl Iterator<Item = &str> {
+    const LIBRARIES: [&str; 3] = ["graph/src/", "handles/src/", "launch/src/"];
+    let places = trace.lines().filter_map(|line| {
+        let (_, place) = line.trim_start().strip_prefix("at ")?.rsplit_once("crates/")?;
+        Some(place.rsplit_once(':')?.0)
     });
-    names.filter(|name| LIBRARIES.iter().any(|library| name.trim_start_matches('<').starts_with(library)))
+    places.filter(|place| LIBRARIES.iter().any(|library| place.starts_with(library)))
 }

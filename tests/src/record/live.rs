@@ -131,7 +131,8 @@ fn effect(call: Call) -> Option<(Kind, i64)> {
         | Call::cuMemAllocPitch
         | Call::cuMemAllocManaged
         | Call::cuMemAllocAsync
-        | Call::cuMemAllocFromPoolAsync => (Kind::Allocation, 1),
+        | Call::cuMemAllocFromPoolAsync
+        | Call::cuMemPoolImportPointer => (Kind::Allocation, 1),
         Call::cuMemFree | Call::cuMemFreeAsync => (Kind::Allocation, -1),
         Call::cuMemAllocHost | Call::cuMemHostAlloc | Call::cuMemHostRegister => (Kind::Pinned, 1),
         Call::cuMemFreeHost | Call::cuMemHostUnregister => (Kind::Pinned, -1),

@@ -1,9 +1,9 @@
 //! `cargo xtask faults`: the fault sweeps in full, and a table of the public functions that they
 //! sweep.
 //!
-//! The harness notes the functions in which each injected failure happens ([`notes`]). Those that
-//! ought to be there are read from the sources: public functions whose documentation names driver
-//! calls ([`sources`]).
+//! The harness notes the lines in which each injected failure happens ([`notes`]). The functions
+//! around them are read from the sources: public ones whose documentation names driver calls
+//! ([`sources`]).
 
 mod notes;
 mod sources;

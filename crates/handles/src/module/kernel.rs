@@ -121,6 +121,8 @@ impl Kernel {
     /// existing owner. For any other kernel, `library` is taken as its library and kept.
     ///
     /// Calls `cuKernelGetLibrary` (CUDA 12.5), to check that; on older drivers it is not checked.
+    /// For a kernel that is not known, also calls `cuKernelGetName` (CUDA 12.3); on older drivers
+    /// its name is empty.
     ///
     /// # Safety
     /// `raw` is a kernel whose library is loaded; for one that is not known, `library` is that.
@@ -130,6 +132,7 @@ impl Kernel {
     /// both); it is not known and no library is given ([`Error::Unknown`](crate::Error::Unknown));
     /// or the driver refuses the call.
     #[doc(alias = "cuKernelGetLibrary")]
+    #[doc(alias = "cuKernelGetName")]
     pub unsafe fn from_raw_in(raw: CUkernel, library: Option<&Library>) -> Result<Self> {
         process::ensure_not_forked()?;
         if let Some(known) = KERNELS.find(&raw.addr()).map(Self) {
@@ -146,7 +149,10 @@ impl Kernel {
             return Err(Error::Unknown { what: "kernel", raw: raw.addr() });
         };
         let current = library.context().enter()?;
-        let name = library::kernel_name(library.context(), raw).unwrap_or_default().into_boxed_str();
+        let name = match library::kernel_name(library.context(), raw) {
+            Err(Error::Missing(_)) => Box::default(),
+            name => name?.into_boxed_str(),
+        };
         ensure_in(library, raw, &name)?;
         let kernel = library.wrap_kernel(raw, name)?;
         drop(current);

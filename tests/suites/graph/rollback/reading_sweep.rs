@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use cuda_graph::{AllocOptions, ContextExt, DebugDotFlags, Error, RawFill, RawMemory, StreamExt};
-use cuda_handles::Owner;
-use cuda_tests::{setup, sweep, used_stream};
+use cuda_handles::{Device, Owner};
+use cuda_tests::{on_two_devices, setup, sweep, used_stream};
 
 #[test]
 fn queries_checks_and_pictures() {
@@ -83,15 +83,39 @@ fn raw_fills_c_functions_and_copies_by_peers() {
             raw.then().host_function(add_one, AtomicU32::new(5))?
         };
         // SAFETY: as above.
-        unsafe { own.set_function(add_one, AtomicU32::new(7)) }?;
+        unsafe {
+            own.set_function(add_one, AtomicU32::new(7))?;
+            own.set_raw(add_one, pointer, Owner::shared(Arc::clone(&number)))?;
+        }
         let mut exec = graph.instantiate()?;
         exec.launch(&stream)?;
         drop((graph, exec));
         assert_eq!(to.read_blocking(&stream)?, [4; 8]);
-        assert_eq!(number.load(Ordering::Relaxed), 1);
+        assert_eq!(number.load(Ordering::Relaxed), 2);
         Ok(())
     });
     assert!(cases >= 60, "{cases}");
+}
+
+#[test]
+fn graphs_of_two_devices() {
+    on_two_devices!();
+    let home = setup();
+    let other = Device::new(1).unwrap().context().unwrap();
+    let streams = [used_stream(&home), used_stream(&other)];
+    let memory = [&*home, &other].map(|context| context.alloc_blocking::<u32>(8).unwrap());
+    let cases = sweep("graphs of two devices", || -> Result<(), Error> {
+        let graph = home.graph_spanning(&[&other])?;
+        let fill = graph.root().fill(&memory[1], 1)?;
+        fill.then().copy(&memory[1], &memory[0])?;
+        let mut exec = graph.instantiate()?;
+        for stream in &streams {
+            exec.launch(stream)?;
+        }
+        assert_eq!(memory[0].read_blocking(&streams[0])?, [1; 8]);
+        Ok(())
+    });
+    assert!(cases >= 20, "{cases}");
 }
 
 #[test]

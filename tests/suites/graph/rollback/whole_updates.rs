@@ -30,6 +30,7 @@ fn updating_rebuilding_and_comparing() {
         exec.node(&fill).set(&two, 3)?;
         exec.launch(&other)?;
         assert_eq!(two.read_blocking(&other)?[..2], [5, 3]);
+        assert_eq!(exec.check_update(&graph)?, []);
         last.then().empty()?;
         assert_eq!(new.check_update(&graph)?.len(), 1);
         assert!(exec.update_or_rebuild(&new)?.is_some());

@@ -30,7 +30,8 @@ fn updates_of_every_kind() {
         let host = copy.then().host(|| ())?;
         let event = context.event()?;
         let record = host.then().record(&event)?;
-        let writes = record.then().batch(&batch)?;
+        let wait = record.then().wait(&event)?;
+        let writes = wait.then().batch(&batch)?;
         let child = writes.then().child(&inner)?;
         let mut exec = graph.instantiate()?;
         for _ in 0..2 {
@@ -41,6 +42,7 @@ fn updates_of_every_kind() {
             exec.node(&copy).set(&z, &y)?;
             exec.node(&host).set(|| ())?;
             exec.node(&record).set_event(&event)?;
+            exec.node(&wait).set_event(&event)?;
             exec.node(&writes).set(&batch)?;
             exec.node(&child).set_graph(&inner)?;
             exec.node(&kernel).set_enabled(false)?;

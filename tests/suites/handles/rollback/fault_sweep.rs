@@ -2,10 +2,10 @@
 
 use cuda_handles::capture::{CaptureMode, CaptureOptions, Scratch};
 use cuda_handles::{
-    Copy2d, Device, EntryWait, Error, EventOptions, GraphHandle, Image, Library, Linker, LoadOptions,
-    PoolOptions, PoolReuse, StreamOptions, UserObject,
+    Context, Copy2d, Copy3d, Device, EntryWait, Error, EventOptions, GraphHandle, Image, Library, Linker,
+    LoadOptions, Owner, PoolOptions, PoolReuse, StreamOptions, UserObject,
 };
-use cuda_sys::Version;
+use cuda_sys::{CUfunction_attribute, CUresult, CUstream, CUstreamCaptureMode, Call, Version};
 use cuda_tests::{SMALL, VARIABLES, needs, raw, setup, sweep, used_stream};
 
 #[test]
@@ -19,6 +19,7 @@ fn devices_and_contexts() {
         context.set_scheduling(context.scheduling()?)?;
         context.start_profiler()?;
         context.stop_profiler()?;
+        let _waited_for = context.stream()?;
         context.synchronize_blocking()
     });
     assert!(cases >= 20, "{cases}");
@@ -40,6 +41,27 @@ fn streams_and_events() {
         end.synchronize_blocking()?;
         assert!(end.query()? && first.query()?);
         end.elapsed_since(&start).map(drop)
+    });
+    assert!(cases >= 40, "{cases}");
+}
+
+#[test]
+fn default_streams() {
+    let context = setup();
+    let home = used_stream(&context);
+    let event = context.event().unwrap();
+    let cases = sweep("default streams", || -> Result<(), Error> {
+        let buffer = home.zeros::<u32>(16)?;
+        for stream in [context.legacy_stream(), context.per_thread_stream()] {
+            stream.wait_for(&home)?;
+            stream.record(&event)?;
+            stream.wait(&event)?;
+            home.wait_for_default(&stream)?;
+            stream.synchronize_blocking()?;
+            assert!(stream.query()?);
+        }
+        assert_eq!(buffer.read_blocking(&home)?, [0; 16]);
+        Ok(())
     });
     assert!(cases >= 40, "{cases}");
 }
@@ -250,7 +272,19 @@ fn rectangles() {
         home.fill_2d(&from, 8, [4, 8], 5)?;
         let (source, destination) = (from.as_slice(), to.as_slice());
         let (source_pitch, destination_pitch) = (8, 8);
-        home.copy_2d(Copy2d { source, source_pitch, destination, destination_pitch, width: 4, height: 8 })?;
+        home.copy_2d(Copy2d { source, source_pitch, destination, destination_pitch, width: 4, height: 4 })?;
+        let (source_rows, destination_rows) = (4, 4);
+        home.copy_3d(Copy3d {
+            source,
+            source_pitch,
+            source_rows,
+            destination: to.slice(32..)?,
+            destination_pitch,
+            destination_rows,
+            width: 4,
+            height: 4,
+            depth: 1,
+        })?;
         assert_eq!(to.read_blocking(&home)?.iter().sum::<u32>(), 4 * 8 * 5);
         Ok(())
     });
@@ -266,6 +300,7 @@ fn linking_and_attributes() {
         let kernel = linker.link()?.kernel("increment")?;
         kernel.set_max_dynamic_shared_bytes(1024)?;
         assert_eq!(kernel.max_dynamic_shared_bytes(), 1024);
+        kernel.attribute(CUfunction_attribute::CU_FUNC_ATTRIBUTE_NUM_REGS)?;
         if raw::driver().version() >= Version::new(12, 4) {
             kernel.load_now()?;
         }
@@ -372,4 +407,40 @@ fn registered_and_unfilled_memory() {
         Ok(())
     });
     assert!(cases >= 40, "{cases}");
+}
+
+/// Other code captures a stream that was lent to it, and something is kept for the graph.
+#[test]
+fn a_capture_of_other_code() {
+    let context = setup();
+    let stream = used_stream(&context);
+    let theirs = stream.lend();
+    let cases = sweep("a capture of other code", || -> Result<(), Error> {
+        let mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED;
+        // SAFETY: the stream lives.
+        let begun = unsafe { raw::driver().cuStreamBeginCapture(theirs, mode) };
+        context.check(Call::cuStreamBeginCapture, begun)?;
+        let kept = stream.enqueue().and_then(|turn| turn.keep(Owner::other(5_u32)));
+        end_theirs(&context, theirs).and(kept)
+    });
+    assert!(cases >= 10, "{cases}");
+}
+
+/// Ends the capture of other code and destroys its graph. A call that fails is made again, so that
+/// nothing stays.
+fn end_theirs(context: &Context, theirs: CUstream) -> Result<(), Error> {
+    let insist = |call: Call, make: &mut dyn FnMut() -> CUresult| {
+        let first = context.check(call, make());
+        // A sweep makes two calls of a run fail at most.
+        let done = first.is_ok() || (0..2).any(|_| make().is_success());
+        assert!(done, "{first:?}");
+        first
+    };
+    let mut graph = core::ptr::null_mut();
+    // SAFETY: the stream lives and the out pointer is valid.
+    let mut end = || unsafe { raw::driver().cuStreamEndCapture(theirs, &raw mut graph) };
+    let ended = insist(Call::cuStreamEndCapture, &mut end);
+    // SAFETY: nobody else has the graph, and it is destroyed once.
+    let mut destroy = || unsafe { raw::driver().cuGraphDestroy(graph) };
+    ended.and(insist(Call::cuGraphDestroy, &mut destroy))
 }

@@ -11,7 +11,7 @@ use cuda_tests::{SMALL, alone, is_soft, needs, setup, sweep, used_stream};
 fn questions_about_a_context() {
     let context = setup();
     let stream = used_stream(&context);
-    let flags = context.alloc_blocking::<u32>(4).unwrap();
+    let flags = context.alloc_blocking::<u64>(4).unwrap();
     let cases = sweep("questions about a context", || -> Result<(), Error> {
         let buffer = stream.zeros::<u32>(8)?;
         assert!(!context.stream_priorities()?.is_empty());
@@ -21,7 +21,11 @@ fn questions_about_a_context() {
         context.device().can_access(context.device())?;
         let mut batch = Batch::new();
         batch.write(&flags, 0, 1)?;
-        batch.check(&context)
+        match batch.check(&context) {
+            // Not every device writes numbers of 64 bits.
+            Err(Error::Unsupported { .. }) => Ok(()),
+            checked => checked,
+        }
     });
     assert!(cases >= 10, "{cases}");
 }
@@ -59,9 +63,12 @@ fn pools_within_reach_of_another_device() {
     let cases = sweep("pools within reach of another device", || -> Result<(), Error> {
         let pool = context.pool(PoolOptions::default())?;
         pool.grant_access(second)?;
+        let (buffer, of_the_device) = (stream.zeros_from::<u32>(&pool, 8)?, stream.zeros::<u32>(8)?);
+        assert!(buffer.allocation().is_reachable_from(&other)?);
+        assert!(!of_the_device.allocation().is_reachable_from(&other)?);
         // SAFETY: no work of the other device uses the pool's memory.
         unsafe { pool.restrict_access(second, PoolAccess::None) }?;
-        let buffer = stream.zeros_from::<u32>(&pool, 8)?;
+        context.enable_peer_access(&other)?;
         stream.copy_peer(&buffer, &far)?;
         stream.synchronize_blocking()
     });
@@ -112,9 +119,10 @@ fn images_linked_and_loaded_with_options() {
     let cases = sweep("images linked and loaded with options", || -> Result<(), Error> {
         let options = LoadOptions { max_registers: Some(64), ..LoadOptions::default() };
         let library = Library::load_with(&context, Image::Ptx(SMALL), &options)?;
-        let kernel = library.kernel("increment")?;
-        // SAFETY: the library is loaded.
-        unsafe { Kernel::from_raw_in(kernel.as_raw(), Some(&library)) }?;
+        let raw = library.kernel("increment")?.as_raw();
+        // SAFETY: the library is loaded. Nobody holds the kernel, so that the driver is asked.
+        let kernel = unsafe { Kernel::from_raw_in(raw, Some(&library)) }?;
+        assert!(["increment", ""].contains(&kernel.name()));
         let mut linker = Linker::with(&context, &options)?;
         linker.add("small", Image::Ptx(SMALL))?;
         assert!(!linker.link_to_image()?.is_empty());

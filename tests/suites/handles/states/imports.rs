@@ -21,6 +21,33 @@ cuda_tests::six_states!(
     {}
 );
 
+/// The fault sweep over imports.
+#[test]
+fn whatever_call_of_an_import_fails_nothing_stays_behind() {
+    let exports = match exports() {
+        Ok(exports) => exports,
+        Err(reason) => skip!("{reason}"),
+    };
+    cuda_tests::alone!("CUDA_TEST_IMPORTS" = exports.handles.as_str());
+    let context = setup();
+    let stream = cuda_tests::used_stream(&context);
+    let cases = cuda_tests::sweep("imports", || -> Result<(), cuda_handles::Error> {
+        let (descriptor, event, memory) = handles();
+        // On a stream of its own: what the event does to it, the driver alone knows.
+        let (event, own) = (context.import_event(&event)?, context.stream()?);
+        own.wait(&event)?;
+        own.record(&event)?;
+        event.synchronize_blocking()?;
+        let pool = context.import_pool(descriptor)?;
+        // SAFETY: the parent keeps the memory until this process has ended.
+        let memory: Buffer<u32> = unsafe { pool.import(&memory) }?;
+        stream.fill(&memory, 3)?;
+        assert_eq!(memory.read_blocking(&stream)?, [3; LEN]);
+        Ok(())
+    });
+    assert!(cases >= 30, "{cases}");
+}
+
 /// The exports for the children, with their owners; in a child without them.
 struct Exports {
     handles: String,
