@@ -21,6 +21,8 @@ fn nodes(things: &Things) -> Result<Nodes, Refusal> {
 }
 
 pub(crate) fn rows() -> Vec<Row> {
+    // Installs the driver.
+    drop(cuda_tests::setup());
     if !is_soft() {
         return Vec::new();
     }
