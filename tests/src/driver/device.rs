@@ -2,14 +2,14 @@
 
 use cuda_handles::Device;
 
-const VARIABLE: &str = "CUDA_TEST_DEVICE";
+pub(crate) const VARIABLE: &str = "CUDA_TEST_DEVICE";
 
 /// The number of the device under test: 0, unless the environment variable `CUDA_TEST_DEVICE`
 /// names another one.
 ///
 /// # Panics
 /// The variable is no number.
-fn ordinal() -> usize {
+pub(crate) fn ordinal() -> usize {
     match std::env::var(VARIABLE).as_deref() {
         Err(_) | Ok("") => 0,
         Ok(number) => {

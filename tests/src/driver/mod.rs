@@ -2,7 +2,7 @@
 
 pub(crate) mod conditionals;
 mod declared;
-mod device;
+pub(crate) mod device;
 pub(crate) mod install;
 mod need;
 mod null_stream;

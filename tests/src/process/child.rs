@@ -5,7 +5,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use crate::driver::conditionals;
+use crate::driver::{conditionals, device};
 use crate::faults::swept;
 use crate::poll::until;
 
@@ -83,6 +83,9 @@ fn child_output(name: &str, environment: &[(&str, &str)]) -> Option<String> {
     if environment.iter().any(|(name, _)| *name == "CUDA_SOFT_VERSION") {
         command.env_remove(conditionals::VARIABLE);
     }
+    if environment.iter().any(|(name, count)| *name == "CUDA_SOFT_DEVICES" && lacks_the_device(count)) {
+        command.env_remove(device::VARIABLE);
+    }
     let mut child = command
         .args([name, "--exact", "--nocapture", "--include-ignored", "--test-threads=1"])
         .env(VARIABLE, name)
@@ -101,6 +104,12 @@ fn child_output(name: &str, environment: &[(&str, &str)]) -> Option<String> {
     assert!(status.is_some_and(|status| status.success()), "{name} failed: {status:?}\n{out}\n{err}");
     assert!(out.contains("1 passed"), "{name} did not run\n{out}\n{err}");
     Some(out)
+}
+
+/// Whether the device under test is not among the first `count`. A test of so few is about device
+/// 0.
+fn lacks_the_device(count: &str) -> bool {
+    count.parse().is_ok_and(|count: usize| device::ordinal() >= count)
 }
 
 fn collect(pipe: Option<impl Read + Send + 'static>) -> JoinHandle<String> {

@@ -73,7 +73,8 @@ impl Ranks {
     /// Communicators that have not been used.
     fn new(nccl: &Nccl) -> Self {
         let here = setup();
-        let others = (1..Device::count().unwrap().min(4)).map(|number| Device::new(number).unwrap());
+        let devices = (0..Device::count().unwrap()).map(|number| Device::new(number).unwrap());
+        let others = devices.filter(|device| *device != here.device()).take(3);
         let others: Vec<Context> = others.map(|device| device.context().unwrap()).collect();
         let contexts: Vec<&Context> = [&*here].into_iter().chain(&others).collect();
         let streams = contexts.iter().map(|context| context.stream().unwrap()).collect();

@@ -67,8 +67,11 @@ fn kernels_use_memory_of_the_other_device_once_they_have_access() {
         let error = graph.root().launch(&adds, per(LEN, 32), (from, near, 1, N)).unwrap_err();
         error.to_string()
     };
-    let who = "the memory of argument `from` of kernel `offset_copy` belongs to the context of device 1, \
-               the kernel to the context of device 0; let the kernel's";
+    let [own, other] = two.numbers();
+    let who = format!(
+        "the memory of argument `from` of kernel `offset_copy` belongs to the context of device {other}, the \
+         kernel to the context of device {own}; let the kernel's"
+    );
     let copy = "or copy it to memory of that context (`Stream::copy_peer`)";
     assert_eq!(refused(far), format!("{who} context use it (`Context::enable_peer_access`), {copy}"));
     assert_eq!(refused(&pooled), format!("{who} device use its pool (`MemPool::grant_access`), {copy}"));

@@ -43,9 +43,12 @@ fn a_pool_takes_streams_of_the_home() {
     leaves_nothing(|| {
         two.reset();
         let pool = ExecPool::new(1, |_| increments(&two)).unwrap();
-        let whose = "the stream of the launch belongs to the context of device 1, the pool to the context of \
-                     device 0";
-        is_refused(pool.get(&two.streams[1]), whose);
+        let [own, other] = two.numbers();
+        let whose = format!(
+            "the stream of the launch belongs to the context of device {other}, the pool to the context of \
+             device {own}"
+        );
+        is_refused(pool.get(&two.streams[1]), &whose);
         pool.launch(&two.streams[0], |exec, ()| exec.launch(&two.streams[0])).unwrap();
         have(&two, 1);
         // An executable of one's own takes a stream of the other device.
@@ -66,15 +69,18 @@ fn a_cache_takes_streams_of_the_home() {
             let stream = &two.streams[device];
             cache.launch(stream, 1, 0, || increments(&two), |exec, ()| exec.launch(stream))
         };
-        let whose = "the graph of a cache's build belongs to the context of device 0, the stream of the launch to \
-                     the context of device 1";
-        is_refused(launch(1), whose);
+        let [own, other] = two.numbers();
+        let whose = format!(
+            "the graph of a cache's build belongs to the context of device {own}, the stream of the launch to \
+             the context of device {other}"
+        );
+        is_refused(launch(1), &whose);
         assert_eq!((cache.statistics().live, cache.statistics().builds), (0, 0));
         launch(0).unwrap();
         launch(0).unwrap();
         have(&two, 2);
         // The key is one of the home: it helps no stream of another device.
-        is_refused(launch(1), whose);
+        is_refused(launch(1), &whose);
         assert_eq!((cache.statistics().live, cache.statistics().builds), (1, 1));
         have(&two, 2);
     });

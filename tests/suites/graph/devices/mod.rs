@@ -14,9 +14,9 @@ mod states;
 mod updated;
 
 use cuda_graph::{ContextExt, Graph};
-use cuda_handles::{Buffer, Context, Device, Image, Stream};
+use cuda_handles::{Buffer, Context, Image, Stream};
 use cuda_launch::kernel;
-use cuda_tests::{Kind, SMALL, SOON, Setup, live, no_leaks, settle, setup, until};
+use cuda_tests::{Kind, SMALL, SOON, Setup, live, no_leaks, other_device, settle, setup, until};
 
 const LEN: usize = 64;
 const N: u32 = LEN as u32;
@@ -58,7 +58,7 @@ impl Two {
     /// After `needs!(TwoDevices)`.
     fn new() -> Self {
         let here = setup();
-        let there = Device::new(1).unwrap().context().unwrap();
+        let there = other_device().context().unwrap();
         let contexts = [&*here, &there];
         let streams = contexts.map(|context| context.stream().unwrap());
         let memory = contexts.map(|context| context.alloc_blocking::<u32>(LEN).unwrap());
@@ -70,6 +70,20 @@ impl Two {
 
     fn graph(&self) -> Graph {
         self.here.graph_spanning(&[&self.there]).unwrap()
+    }
+
+    /// The numbers of both devices.
+    fn numbers(&self) -> [usize; 2] {
+        [&*self.here, &self.there].map(|context| context.device().ordinal())
+    }
+
+    /// That a capture of the second device's stream is not for a graph of the first.
+    fn is_not_of_the_graph(&self) -> String {
+        let [own, other] = self.numbers();
+        format!(
+            "a stream of the capture belongs to the context of device {other}, the graph to the context of \
+             device {own}; make the graph for both (`Graph::spanning`)"
+        )
     }
 
     /// Lets kernels of the first device use plain memory of the second.

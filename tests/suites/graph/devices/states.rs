@@ -1,7 +1,8 @@
 //! The calls for several devices, in each of the six states.
 
 use cuda_graph::{ContextExt, Graph, GraphExec};
-use cuda_handles::{Buffer, Context, Device, Stream};
+use cuda_handles::{Buffer, Context, Stream};
+use cuda_tests::other_device;
 use cuda_tests::states::{CALLS, CHECKS, LEN, PERMITTED, PURE, Refusal, Row, Things, done, drops, prepared};
 
 cuda_tests::six_states!(rows, devices: 2);
@@ -10,7 +11,7 @@ cuda_tests::six_states!(rows, devices: 2);
 type There = (Context, Stream, Buffer<u32>);
 
 fn there(_: &Things) -> Result<There, Refusal> {
-    let context = Device::new(1)?.context()?;
+    let context = other_device().context()?;
     let (stream, memory) = (context.stream()?, context.alloc_blocking::<u32>(LEN)?);
     stream.fill(&memory, 0)?;
     stream.synchronize_blocking()?;

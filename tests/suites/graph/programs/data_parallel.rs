@@ -5,8 +5,7 @@ mod program;
 #[path = "../../../../crates/graph/examples/data_parallel/reference.rs"]
 mod reference;
 
-use cuda_handles::Device;
-use cuda_tests::setup;
+use cuda_tests::{other_device, setup};
 
 use self::program::{DataParallel, Reduction, Task};
 use crate::collectives::on_ranks;
@@ -19,7 +18,7 @@ const STEPS: usize = 20;
 fn gradients_of_two_devices_are_as_those_of_one() {
     let nccl = on_ranks!();
     let here = setup();
-    let there = Device::new(1).unwrap().context().unwrap();
+    let there = other_device().context().unwrap();
     let samples = reference::samples(TASK, 2);
     let parameters = reference::numbers(3, TASK.parameters());
     let expected = reference::train(TASK, &samples, parameters.clone(), STEPS);

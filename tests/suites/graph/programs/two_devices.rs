@@ -5,8 +5,7 @@ mod program;
 #[path = "../../../../crates/graph/examples/two_devices/reference.rs"]
 mod reference;
 
-use cuda_handles::Device;
-use cuda_tests::{alone, needs, no_leaks, setup};
+use cuda_tests::{alone, needs, no_leaks, other_device, setup};
 
 use self::program::{Task, TwoDevices};
 use super::assert_drawn;
@@ -18,7 +17,7 @@ fn halves_on_two_devices_are_as_one_plate() {
     alone!("CUDA_SOFT_DEVICES" = "2");
     let here = setup();
     needs!(TwoDevices);
-    let there = Device::new(1).unwrap().context().unwrap();
+    let there = other_device().context().unwrap();
     let section = || {
         let mut program = TwoDevices::new([&here, &there], TASK).unwrap();
         let report = program.graph().check().unwrap();

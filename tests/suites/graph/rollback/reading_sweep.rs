@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use cuda_graph::{AllocOptions, ContextExt, DebugDotFlags, Error, RawFill, RawMemory, StreamExt};
-use cuda_handles::{Device, Owner};
-use cuda_tests::{on_two_devices, setup, sweep, used_stream};
+use cuda_handles::Owner;
+use cuda_tests::{on_two_devices, other_device, setup, sweep, used_stream};
 
 #[test]
 fn queries_checks_and_pictures() {
@@ -101,7 +101,7 @@ fn raw_fills_c_functions_and_copies_by_peers() {
 fn graphs_of_two_devices() {
     on_two_devices!();
     let home = setup();
-    let other = Device::new(1).unwrap().context().unwrap();
+    let other = other_device().context().unwrap();
     let streams = [used_stream(&home), used_stream(&other)];
     let memory = [&*home, &other].map(|context| context.alloc_blocking::<u32>(8).unwrap());
     let cases = sweep("graphs of two devices", || -> Result<(), Error> {

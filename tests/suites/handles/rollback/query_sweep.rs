@@ -5,7 +5,7 @@ use cuda_handles::{
     Batch, Error, EventOptions, Image, Kernel, Library, Linker, LoadOptions, PoolAccess, PoolOptions,
     RegisterOptions,
 };
-use cuda_tests::{SMALL, alone, is_soft, needs, setup, sweep, used_stream};
+use cuda_tests::{SMALL, alone, is_soft, needs, other_device, setup, sweep, used_stream};
 
 #[test]
 fn questions_about_a_context() {
@@ -51,7 +51,7 @@ fn pools_within_reach_of_another_device() {
     alone!("CUDA_SOFT_DEVICES" = "2");
     let context = setup();
     needs!(TwoDevices);
-    let second = cuda_handles::Device::new(1).unwrap();
+    let second = other_device();
     let other = second.context().unwrap();
     let stream = used_stream(&context);
     // The reaper gets its stream there, which it keeps.

@@ -1,8 +1,8 @@
 //! Calls that the driver refuses are named, and leave nothing behind.
 
-use cuda_handles::{Device, Error, Image, Library};
+use cuda_handles::{Error, Image, Library};
 use cuda_sys::{CUresult, Call};
-use cuda_tests::{SMALL, alone, every_failure, fail, needs, no_leaks, setup};
+use cuda_tests::{SMALL, alone, every_failure, fail, needs, no_leaks, other_device, setup};
 
 #[test]
 fn a_refused_call_is_named_with_its_code_and_the_drivers_sentence() {
@@ -55,7 +55,7 @@ fn whatever_call_fails_a_context_is_retained_afterwards() {
     alone!("CUDA_SOFT_DEVICES" = "2");
     let context = setup();
     needs!(TwoDevices);
-    let device = Device::new(1).unwrap();
+    let device = other_device();
     assert!(every_failure(|| device.context()) >= 2);
     assert_ne!(device.context().unwrap(), *context);
     drop(device.context().unwrap().stream().unwrap());
