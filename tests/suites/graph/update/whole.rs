@@ -389,6 +389,9 @@ fn parameters_of_another_graph_need_the_nodes_of_the_executables_own_one() {
             (graph, node, amount)
         };
         for case in ["removed", "moved", "dropped"] {
+            if case == "moved" && !crate::common::chains::moves() {
+                continue;
+            }
             let ((graph, node, _), (new, new_node, amount)) = (build(), build());
             let mut exec = graph.instantiate().unwrap();
             update(&mut exec, &new);
