@@ -5,7 +5,7 @@ use cuda_handles::{
     Batch, Error, EventOptions, Image, Kernel, Library, Linker, LoadOptions, PoolAccess, PoolOptions,
     RegisterOptions,
 };
-use cuda_tests::{SMALL, alone, is_soft, needs, other_device, setup, sweep, used_stream};
+use cuda_tests::{SMALL, is_soft, on_two_devices, other_device, setup, sweep, used_stream};
 
 #[test]
 fn questions_about_a_context() {
@@ -48,9 +48,8 @@ fn pools_and_their_access() {
 
 #[test]
 fn pools_within_reach_of_another_device() {
-    alone!("CUDA_SOFT_DEVICES" = "2");
+    on_two_devices!();
     let context = setup();
-    needs!(TwoDevices);
     let second = other_device();
     let other = second.context().unwrap();
     let stream = used_stream(&context);

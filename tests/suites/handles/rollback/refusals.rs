@@ -2,7 +2,7 @@
 
 use cuda_handles::{Error, Image, Library};
 use cuda_sys::{CUresult, Call};
-use cuda_tests::{SMALL, alone, every_failure, fail, needs, no_leaks, other_device, setup};
+use cuda_tests::{SMALL, every_failure, fail, no_leaks, on_two_devices, other_device, setup};
 
 #[test]
 fn a_refused_call_is_named_with_its_code_and_the_drivers_sentence() {
@@ -52,9 +52,8 @@ fn whatever_call_of_an_operation_fails_nothing_stays_behind() {
 /// A context is retained once in a process, so this is one of a device that nobody has used.
 #[test]
 fn whatever_call_fails_a_context_is_retained_afterwards() {
-    alone!("CUDA_SOFT_DEVICES" = "2");
+    on_two_devices!();
     let context = setup();
-    needs!(TwoDevices);
     let device = other_device();
     assert!(every_failure(|| device.context()) >= 2);
     assert_ne!(device.context().unwrap(), *context);
